@@ -1,14 +1,14 @@
-//! Simulations that show that Plimsoll's method holds.
+//! Simulations that validate Plimsoll's method.
 //!
-//! Each module of [`sections`] simulates studies in which the truth is known, lets the product
-//! decide ([`plimsoll_analysis::decide`], [`plimsoll_analysis::analyse`],
-//! [`plimsoll_statistics::steady`]), and counts how often that is right. The program
-//! `method-evidence` prints all of it as docs/method-evidence.md; the tests run the same with fewer
-//! studies.
+//! Each module of [`sections`] simulates studies whose truth is known, calls the rules of the
+//! product ([`plimsoll_analysis::decide`], [`plimsoll_analysis::analyse`],
+//! [`plimsoll_statistics::steady`]), and counts how often they are right. The program
+//! `method-evidence` prints the results as docs/method-evidence.md; the tests run the same
+//! simulations with fewer studies.
 //!
-//! [`noise_models`] says what noise is like, [`replicates`] runs many studies, [`study`] makes a whole
-//! [`Input`](plimsoll_analysis::Input) of one, and [`section`] holds what was found against what is
-//! demanded.
+//! [`noise_models`] defines the noise, [`replicates`] runs many studies, [`study`] makes a whole
+//! [`Input`](plimsoll_analysis::Input) of one, and [`section`] compares the results with the
+//! requirements.
 
 pub mod noise_models;
 pub mod orders;

@@ -1,4 +1,4 @@
-//! Prints docs/method-evidence.md; or, given names of simulations, the sections that those make.
+//! Prints docs/method-evidence.md; or, given names of simulations, their sections alone.
 #![expect(clippy::print_stdout, reason = "the page goes to the standard output")]
 
 use plimsoll_evidence::page::page;

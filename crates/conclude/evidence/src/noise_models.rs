@@ -1,4 +1,4 @@
-//! Worlds in which studies are simulated: what noise does to the trials of a study.
+//! Noise models for simulated studies.
 //!
 //! Values are on the additive scale of the product's decisions, logarithms of durations, and in
 //! units of the standard deviation of a trial.
@@ -6,10 +6,10 @@
 use crate::orders;
 use crate::random::RandomStream;
 
-/// What noise is like.
+/// The noise of the trials of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoiseModel {
-    /// Normal, each trial by itself.
+    /// Normal, independent from trial to trial.
     Normal,
     /// Exponential: most trials are a little fast, a few very slow.
     Skewed,
@@ -17,8 +17,8 @@ pub enum NoiseModel {
     Contaminated,
     /// Normal, and blocks differ by three times as much as the trials inside one.
     Blocks,
-    /// A machine that drifts by three standard deviations over the study, with noise that stays for
-    /// a while (AR(1), 0.6 from one trial to the next), in the order of the plan.
+    /// A machine that drifts by three standard deviations over the study, with autocorrelated noise
+    /// (AR(1), 0.6 from one trial to the next), in the order of the plan.
     Drifting,
 }
 

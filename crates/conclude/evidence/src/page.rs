@@ -1,9 +1,9 @@
-//! The sections as Markdown: docs/method-evidence.md.
+//! Writes the sections as Markdown: docs/method-evidence.md.
 
 use crate::replicates::{Share, sum_of_shares};
 use crate::section::{Check, Demand, Part, Section, Table};
 
-/// The command that writes the page again.
+/// The command that writes the page.
 pub const COMMAND: &str = "cargo run --release -p plimsoll-evidence > docs/method-evidence.md";
 
 /// The whole page.
@@ -36,7 +36,7 @@ pub fn page(sections: &[Section]) -> String {
     text
 }
 
-/// The link target that a heading gets.
+/// The link target of a heading.
 #[must_use]
 pub fn anchor(title: &str) -> String {
     let kept = title.to_lowercase();
@@ -94,7 +94,7 @@ fn studies(check: &Check) -> String {
     if least == most { grouped(least) } else { format!("{} to {}", grouped(least), grouped(most)) }
 }
 
-/// The standard error of the cell that is nearest to the bound, or furthest beyond it.
+/// The standard error of the cell that is closest to the bound, or furthest beyond it.
 fn error(check: &Check) -> String {
     let room = |cell: &Share| match check.demand {
         Demand::AtLeast(least) => cell.value() - least,
@@ -132,7 +132,7 @@ pub fn grouped(count: u64) -> String {
     groups.join(",")
 }
 
-/// All studies of several cells together, for prose.
+/// The share over all studies of several cells, for prose.
 #[must_use]
 pub fn of_all(cells: impl IntoIterator<Item = Share>) -> String {
     share(sum_of_shares(cells).value())

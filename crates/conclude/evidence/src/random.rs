@@ -1,4 +1,4 @@
-//! Random numbers that stay the same for a name.
+//! Random numbers that are reproducible by name.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -7,13 +7,13 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 #[derive(Debug)]
 pub struct RandomStream {
     random: Pcg64,
-    /// Normal deviates come in pairs; the second one waits here.
+    /// The second of a pair of normal deviates.
     spare: Option<f64>,
 }
 
 impl RandomStream {
-    /// The stream of this part of the simulation of this name: always the same, and another one for
-    /// another name or part.
+    /// The stream for this part of the simulation with this name: always the same, and different
+    /// for each name and part.
     #[must_use]
     pub fn named(name: &str, part: u64) -> RandomStream {
         // FNV-1a, 64 bits: names that differ anywhere give seeds that differ everywhere.
@@ -23,22 +23,22 @@ impl RandomStream {
         RandomStream { random: Pcg64::seed_from_u64(seed), spare: None }
     }
 
-    /// Any whole number: the seed of something else.
+    /// A random whole number, as the seed of another generator.
     pub fn seed(&mut self) -> u64 {
         self.random.next_u64()
     }
 
-    /// Evenly spread from 0 up to, and without, 1.
+    /// A uniform random number in [0, 1).
     pub fn share(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True if something of this probability happens.
+    /// True with this probability.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.share() < probability
     }
 
-    /// Standard normal (Box and Muller 1958).
+    /// A standard normal random number (Box and Muller 1958).
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -48,7 +48,7 @@ impl RandomStream {
         radius * angle.cos()
     }
 
-    /// Exponential, with mean and standard deviation 1.
+    /// An exponential random number, with mean and standard deviation 1.
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.share()).ln()
     }

@@ -1,16 +1,16 @@
-//! Simulated studies, many times over, and the share of them in which something happens.
+//! Replicates simulated studies, and counts the share of them in which something happens.
 
 use crate::random::RandomStream;
 use std::thread;
 
-/// Studies that share a stream of random numbers. Streams belong to chunks and not to threads, so
-/// that the results do not depend on how many threads there are.
+/// The number of studies that use one stream of random numbers. Streams belong to chunks and not to
+/// threads, so that the results do not depend on the number of threads.
 const CHUNK: usize = 100;
 
 /// Fewest studies for a number.
 const MIN_STUDIES: usize = 20;
 
-/// How much is simulated.
+/// The size of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Simulated studies for each number.
@@ -20,42 +20,42 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// What docs/method-evidence.md is made with.
+    /// The effort for docs/method-evidence.md.
     #[must_use]
     pub fn full() -> Effort {
         Effort { replicates: 20_000, threads: 2 }
     }
 
-    /// A first look, for tests.
+    /// A small effort, for tests.
     #[must_use]
     pub fn fast() -> Effort {
         Effort { replicates: 400, threads: 1 }
     }
 
-    /// The same with so many studies fewer: for simulations that take longer each.
+    /// Divides the number of studies: for simulations that take longer each.
     #[must_use]
     pub fn divided_by(self, divisor: usize) -> Effort {
         Effort { replicates: (self.replicates / divisor).max(MIN_STUDIES), ..self }
     }
 }
 
-/// In how many of how many studies something happened.
+/// A share of studies, as a fraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Studies in which it did.
+    /// Studies in which it happened.
     pub hits: u64,
-    /// Studies in which it could have.
+    /// Studies in which it could have happened.
     pub of: u64,
 }
 
 impl Share {
-    /// As a number from 0 to 1; 0 of no study.
+    /// The share from 0 to 1; 0 without studies.
     #[must_use]
     pub fn value(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.hits as f64 / self.of as f64 }
     }
 
-    /// What chance does to it: √(p(1 − p)/n).
+    /// Its standard error: √(p(1 − p)/n).
     #[must_use]
     pub fn standard_error(self) -> f64 {
         if self.of == 0 { 0.0 } else { (self.value() * (1.0 - self.value()) / self.of as f64).sqrt() }
@@ -72,7 +72,7 @@ impl Share {
     }
 }
 
-/// The shares of the studies in which each of `K` things happened.
+/// The shares of studies in which each of `K` events happens.
 pub fn shares<const K: usize>(
     name: &str,
     effort: Effort,
@@ -81,7 +81,7 @@ pub fn shares<const K: usize>(
     shares_where(name, effort, |random| study(random).map(Some))
 }
 
-/// The same, where something may also not be a question; such studies are not counted for it.
+/// The shares where an event may also be inapplicable; such studies do not count for it.
 pub fn shares_where<const K: usize>(
     name: &str,
     effort: Effort,
@@ -94,7 +94,7 @@ pub fn shares_where<const K: usize>(
     sums
 }
 
-/// What each study gave, in an order that does not depend on the threads.
+/// The value of each study, in an order that does not depend on the threads.
 pub fn values<T: Send>(name: &str, effort: Effort, study: impl Fn(&mut RandomStream) -> T + Sync) -> Vec<T> {
     let chunks = effort.replicates.div_ceil(CHUNK);
     let chunk = |part: usize| -> Vec<T> {

@@ -1,4 +1,4 @@
-//! The product's rules, as simulations ask them.
+//! Calls the product's rules, for simulations.
 
 use crate::noise_models::Trials;
 use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Decision, Evidence, Floor, Outcome, decide};
@@ -21,25 +21,25 @@ pub fn log(share: f64) -> f64 {
     share.ln_1p()
 }
 
-/// What differences of pairs say.
+/// The evidence in the differences of pairs.
 #[must_use]
 pub fn evidence(differences: &[f64], alpha: f64) -> Option<Evidence> {
     Evidence::paired(differences, EXACT, alpha)
 }
 
-/// One comparison without a noise floor, as in a study with `noise_floor = false`.
+/// A comparison without a noise floor, as in a study with `noise_floor = false`.
 #[must_use]
 pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> ComparisonToDecide {
     ComparisonToDecide { evidence: evidence(differences, alpha), margin: log(margin), floor: None }
 }
 
-/// One comparison with its noise floor, as studies have it.
+/// A comparison with its noise floor, as in studies.
 #[must_use]
 pub fn with_floor(trials: &Trials, margin: f64, alpha: f64) -> ComparisonToDecide {
     ruled(trials, margin, alpha, FloorRule::default())
 }
 
-/// The same with `noise_floor = "beyond"`.
+/// A comparison with its noise floor and `noise_floor = "beyond"`.
 #[must_use]
 pub fn with_milder_floor(trials: &Trials, margin: f64, alpha: f64) -> ComparisonToDecide {
     ruled(trials, margin, alpha, FloorRule::Beyond)
@@ -50,7 +50,7 @@ fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> Compariso
     ComparisonToDecide { floor, ..without_floor(&trials.differences(), margin, alpha) }
 }
 
-/// What the product decides about one comparison that is alone in its study.
+/// The product's decision about a comparison that is alone in its study.
 ///
 /// # Panics
 /// Never: a question has a decision.
@@ -59,13 +59,13 @@ pub fn decided(to_decide: ComparisonToDecide, alpha: f64) -> Decision {
     decide(&[to_decide], alpha).remove(0)
 }
 
-/// True if a difference is claimed.
+/// True if the decision is a difference.
 #[must_use]
 pub fn is_difference(decision: &Decision) -> bool {
     matches!(decision.outcome, Outcome::Above | Outcome::Below)
 }
 
-/// True if the verdict is equivalent.
+/// True if the decision is equivalence.
 #[must_use]
 pub fn is_equivalent(decision: &Decision) -> bool {
     decision.outcome == Outcome::Equivalent

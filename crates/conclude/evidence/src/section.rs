@@ -1,4 +1,4 @@
-//! What a simulation says: prose, tables, and numbers held against what is demanded of them.
+//! The result of a simulation: prose, tables, and numbers checked against requirements.
 
 use crate::replicates::Share;
 
@@ -7,9 +7,9 @@ use crate::replicates::Share;
 pub struct Section {
     /// Its heading, to which docs/method.md links.
     pub title: &'static str,
-    /// What it says, in order.
+    /// Its content, in order.
     pub parts: Vec<Part>,
-    /// What is demanded, and what was found.
+    /// The requirements, and the results.
     pub checks: Vec<Check>,
 }
 
@@ -31,30 +31,30 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A demand, and the cells for which it holds or does not.
+/// A requirement, and the cells that meet it or do not.
 #[derive(Debug)]
 pub struct Check {
-    /// What the number is.
+    /// The name of the number.
     pub what: &'static str,
-    /// What is demanded of it.
+    /// The requirement.
     pub demand: Demand,
-    /// Where it was measured, and the measured share.
+    /// The cells, with the measured share of each.
     pub cells: Vec<(String, Share)>,
 }
 
-/// What is demanded of a share.
+/// A requirement on a share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Demand {
-    /// At least so much.
+    /// A lower bound.
     AtLeast(f64),
-    /// At most so much.
+    /// An upper bound.
     AtMost(f64),
-    /// From the one to the other.
+    /// A range.
     Within(f64, f64),
 }
 
 impl Demand {
-    /// How far a value is from what is demanded; 0 where it holds.
+    /// The distance of a value from the requirement; 0 where it is met.
     #[must_use]
     pub fn missed_by(self, value: f64) -> f64 {
         match self {
@@ -64,7 +64,7 @@ impl Demand {
         }
     }
 
-    /// The bound that is nearest to a value.
+    /// The bound that is closest to a value.
     fn bound(self, value: f64) -> f64 {
         match self {
             Demand::AtLeast(bound) | Demand::AtMost(bound) => bound,
@@ -86,13 +86,13 @@ impl Check {
         Check { what, demand, cells: vec![(String::new(), share)] }
     }
 
-    /// The cells that fall short.
+    /// The cells that do not meet the requirement.
     #[must_use]
     pub fn failing(&self) -> Vec<&(String, Share)> {
         self.cells.iter().filter(|(_, share)| self.demand.missed_by(share.value()) > 0.0).collect()
     }
 
-    /// The cells that fall short by more than so many standard errors, as they would be at the
+    /// The cells that miss the requirement by more than this many standard errors, computed at the
     /// bound.
     #[must_use]
     pub fn clearly_failing(&self, errors: f64) -> Vec<&(String, Share)> {
@@ -127,14 +127,14 @@ impl Section {
         self
     }
 
-    /// Adds a table that is ready.
+    /// Adds a finished table.
     #[must_use]
     pub fn with(mut self, table: Table) -> Section {
         self.parts.push(Part::Table(table));
         self
     }
 
-    /// Adds a demand.
+    /// Adds a check.
     #[must_use]
     pub fn check(mut self, check: Check) -> Section {
         self.checks.push(check);

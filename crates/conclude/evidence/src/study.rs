@@ -1,5 +1,5 @@
-//! Whole studies in memory, as a bundle would hold them: for what goes through all of the
-//! analysis, and what is fed with nonsense.
+//! Whole studies in memory, as a bundle would hold them: for simulations of the whole analysis, and
+//! for tests with nonsensical input.
 
 use crate::orders;
 use plimsoll_analysis::Input;
@@ -16,7 +16,7 @@ use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::Protocol;
 use std::time::Duration;
 
-/// How large a study is.
+/// The size of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Variants, the baseline among them.
@@ -35,8 +35,8 @@ const MARGIN: f64 = 0.05;
 /// Iterations in each trial.
 pub const ITERATIONS: u64 = 1000;
 
-/// A study of this shape, in the product's order for `seed`. `scale` says how many times as long
-/// as usual everything takes in a trial.
+/// A study of this shape, in the product's order for `seed`. `scale` gives the factor by which
+/// everything in a trial takes longer than usual.
 pub fn study(shape: Shape, seed: u64, scale: impl FnMut(&Start) -> f64) -> Input {
     let plan = orders::plan(shape.variants, shape.conditions, shape.repeats, seed);
     of_plan(plan, shape, scale)
@@ -58,8 +58,8 @@ pub fn of_plan(plan: Plan, shape: Shape, mut scale: impl FnMut(&Start) -> f64) -
     }
 }
 
-/// Lets all trials of a variant run before those of the next one, as a person would who measures by
-/// hand: AAABBB.
+/// Reorders the trials so that all of a variant run before those of the next one, as in a manual
+/// measurement: AAABBB.
 pub fn one_after_the_other(input: &mut Input) {
     input.starts.sort_by_key(|result| (result.summary.start.variants.clone(), result.summary.start.number));
     for (place, result) in (0..).zip(&mut input.starts) {

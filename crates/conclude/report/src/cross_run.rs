@@ -1,4 +1,4 @@
-//! Two bundles against each other: for a terminal, as Markdown, and for other programs.
+//! Formats the comparison of two bundles: for a terminal, as Markdown, and as JSON.
 
 use crate::documents::filters;
 use crate::json::levels;
@@ -17,13 +17,14 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The version of the JSON form.
+/// The version of the JSON format.
 const FORMAT: u32 = 1;
 
-/// What there is where a number is missing.
+/// The text for a missing number.
 const NOTHING: &str = "–";
 
-/// The verdicts, a table of what decides, and what a reader must know, at most 100 columns wide.
+/// The verdicts, a table of the measures that decide, and the important findings, at most 100
+/// columns wide.
 #[must_use]
 pub fn terminal(compared: &CrossRunComparison) -> String {
     let view = View::new(compared);
@@ -52,13 +53,13 @@ pub fn terminal(compared: &CrossRunComparison) -> String {
     text
 }
 
-/// The same with every table, as Markdown.
+/// The same with all tables, as Markdown.
 #[must_use]
 pub fn markdown(compared: &CrossRunComparison) -> String {
     Markdown { view: &View::new(compared) }.render().expect(INFALLIBLE) + "\n"
 }
 
-/// Everything that was found, in base units. Fields are added without a new version of the form.
+/// The whole comparison, in base units. New fields keep the version of the format.
 #[must_use]
 pub fn json(compared: &CrossRunComparison) -> String {
     serde_json::to_string_pretty(&Report::new(compared)).expect("every key is text") + "\n"
@@ -72,7 +73,7 @@ struct Markdown<'a> {
     view: &'a View<'a>,
 }
 
-/// What terminal and Markdown show.
+/// The content of both terminal and Markdown.
 struct View<'a> {
     title: &'a str,
     question: &'a str,
@@ -88,7 +89,7 @@ struct View<'a> {
     false_discoveries: String,
     /// True if there are changes of ratios to the baseline.
     with_ratios: bool,
-    /// True if verdicts are on those.
+    /// True if verdicts judge those.
     on_ratios: bool,
     /// By measure.
     deciding: Vec<Table>,
@@ -127,11 +128,11 @@ struct RowView {
     interval: String,
     n: String,
     to_baseline: String,
-    /// The same without its interval.
+    /// The change of the ratio to the baseline, without its interval.
     to_baseline_alone: String,
     verdict: String,
     reason: String,
-    /// True if there is a verdict that decides nothing.
+    /// True if the verdict is inconclusive or void.
     is_open: bool,
 }
 
@@ -231,7 +232,7 @@ fn rest(compared: &CrossRunComparison) -> Vec<Table> {
         }
     }
     let table = |place: String| {
-        // What neither run has a value for is not worth a line.
+        // A row without a value in either run is left out.
         let rows = compared.rest.iter().filter(|row| row.place() == place && row.centres() != [None, None]);
         Table { rows: rows.map(|row| row_view(compared, row)).collect(), title: place, margin: String::new() }
     };
@@ -285,7 +286,7 @@ fn is_open(verdict: &Verdict) -> bool {
     matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void)
 }
 
-/// What moved although nothing known differs: in a word, and why it is no more than that.
+/// The word and the reason for a change without a known cause.
 fn unexplained(compared: &CrossRunComparison, row: &Row) -> (String, String) {
     match (row.is_baseline, compared.basis) {
         (true, Basis::RatiosToBaseline) => {
@@ -307,7 +308,7 @@ fn unexplained(compared: &CrossRunComparison, row: &Row) -> (String, String) {
 /// The most reasons that a terminal shows; a table has them all.
 const REASONS: usize = 4;
 
-/// Why verdicts are open, each reason once; where those are many, where to find them.
+/// The reasons of open verdicts, each once; where there are many, the place that lists them.
 fn why_open(view: &View<'_>) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in view.deciding.iter().flat_map(|table| &table.rows).filter(|row| row.is_open) {
@@ -326,8 +327,8 @@ fn why_open(view: &View<'_>) -> Vec<String> {
     reasons.into_iter().map(line).collect()
 }
 
-/// The interval is that of what the verdicts are on; where a ratio to the baseline is not that, it
-/// has a column of its own.
+/// The rows of the terminal's table. The interval is that of the judged change; a ratio to the
+/// baseline that is not judged has a column of its own.
 fn rows_for_terminal(view: &View<'_>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for table in &view.deciding {

@@ -9,9 +9,9 @@ use plimsoll_drawing::{Drawing, Surface, png, svg};
 /// A file of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Where it lies in the report's folder, with `/` between folders.
+    /// Its path in the report's folder, with `/` between folders.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
@@ -60,7 +60,7 @@ fn drawn(name: &str, title: &str, drawing: &Drawing) -> [Document; 2] {
     ]
 }
 
-/// What templates do to values.
+/// Filters for templates.
 #[expect(unreachable_pub, reason = "the attribute makes items that are `pub`")]
 pub(crate) mod filters {
     use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! Which charts a report has.
+//! Selects the charts of a report.
 
 mod database;
 mod storage;
@@ -53,7 +53,7 @@ pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
         .collect()
 }
 
-/// The comparisons of a measure under one another, for every measure that is shown.
+/// A forest plot for every measure that is shown.
 pub(crate) fn forests(input: &Input, analysis: &Analysis) -> Vec<(String, Forest)> {
     shown_measures(input)
         .into_iter()
@@ -62,7 +62,7 @@ pub(crate) fn forests(input: &Input, analysis: &Analysis) -> Vec<(String, Forest
         .collect()
 }
 
-/// Name of the files of a measure's comparisons, without extension.
+/// The file name of a measure's forest plot, without extension.
 pub(crate) fn forest_name(measure: &Measure) -> String {
     format!("compared-{}", text::slug(&format!("{} {}", measure.series, measure.statistic)))
 }
@@ -123,10 +123,10 @@ fn forest_row(analysis: &Analysis, comparison: &Comparison, label: String, notat
     }
 }
 
-/// Calls and iterations are drawn apart where their means differ by more than this share.
+/// Calls and iterations are drawn separately where their means differ by more than this share.
 const APART: f64 = 0.05;
 
-/// What decides, iterations, and calls where there is more to an iteration than those.
+/// The series that decide, iterations, and calls where iterations consist of more.
 fn duration_series(input: &Input, analysis: &Analysis) -> Vec<Series> {
     let calls = if input.facts.open_load { Series::ResponseTime(None) } else { Series::RequestDuration(None) };
     let mean = |condition, variant, series: &Series| {
@@ -157,7 +157,7 @@ struct Charts<'a> {
 }
 
 impl Charts<'_> {
-    /// Median and tail, and whatever else of the series decides.
+    /// Median and tail of the series, and its other statistics that decide.
     fn percentiles(&self, row: &Row, series: &Series) -> Option<Figure> {
         let deciding = decisions(&self.input.facts).into_iter().map(|decision| decision.measure);
         let mut statistics: Vec<Statistic> =
@@ -174,7 +174,7 @@ impl Charts<'_> {
         self.figure(row, &name, &name, &panels)
     }
 
-    /// What decides and is no duration, then throughput and its cost.
+    /// The measures that decide and are no duration, then throughput and its cost.
     fn throughput_and_cost(&self, row: &Row) -> Option<Figure> {
         let deciding = decisions(&self.input.facts).into_iter().map(|decision| decision.measure);
         let deciding = deciding.filter(|measure| measure.unit() != Unit::Seconds);
@@ -192,7 +192,7 @@ impl Charts<'_> {
         self.figure(row, "throughput", "Throughput and what it costs", &panels)
     }
 
-    /// The panels, of which those that decide say so.
+    /// The panels; those that decide are marked.
     fn figure(&self, row: &Row, name: &str, title: &str, panels: &[(String, Measure)]) -> Option<Figure> {
         let decisions = decisions(&self.input.facts);
         let mark = |measure: &Measure| {
@@ -234,7 +234,7 @@ impl Charts<'_> {
     }
 }
 
-/// Where a statistic stands among others of a duration.
+/// The sort key of a statistic among others of a duration.
 fn place_of(statistic: Statistic) -> f64 {
     match statistic {
         Statistic::Percentile(p) => p,
@@ -274,7 +274,7 @@ enum OverTime {
     Memory,
 }
 
-/// A panel for each level on the axis, the seconds of the measure phase across it.
+/// A panel for each level on the axis, over the seconds of the measure phase.
 fn time_figure(input: &Input, grid: &Grid, row: &Row, kind: OverTime) -> Option<Figure> {
     let (name, title, unit) = match kind {
         OverTime::Durations => ("over-time-iteration-duration", "iteration_duration over time", Unit::Seconds),
@@ -361,7 +361,7 @@ fn by_second<'a>(trials: &[TrialResult<'a>], of: impl Fn(TrialResult<'a>) -> BTr
     seconds.into_iter().filter_map(point).collect()
 }
 
-/// In seconds of time, for the seconds of the measure phase in which iterations ended.
+/// Mean durations in seconds, by the second of the measure phase in which iterations ended.
 fn durations(trial: TrialResult<'_>, of: impl Fn(&plimsoll_model::result::LoadSecond) -> u64) -> BTreeMap<i64, f64> {
     let window = trial.load.summary.timing.window.seconds();
     trial

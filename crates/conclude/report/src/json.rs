@@ -1,7 +1,6 @@
-//! The report for other programs: everything that the analysis found, in base units.
+//! The report as JSON, for other programs: the whole analysis, in base units.
 //!
-//! The form is versioned. Fields are added without a new version; what changes or goes away makes
-//! a new one.
+//! The format is versioned. New fields keep the version; a changed or removed field raises it.
 
 mod database;
 mod storage;
@@ -17,7 +16,7 @@ use plimsoll_model::start::Start;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The version of the form.
+/// The version of the format.
 const FORMAT: u32 = 2;
 
 #[derive(Serialize)]
@@ -168,7 +167,7 @@ struct VerdictRow {
     reason: String,
 }
 
-/// The smallest changes that the study could have seen.
+/// The smallest changes that the study could have detected.
 #[derive(Serialize)]
 struct SensitivityRow {
     measure: String,

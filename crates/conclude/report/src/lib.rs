@@ -1,7 +1,7 @@
-//! Findings to Markdown, HTML, charts, CSV and JSON.
+//! Writes findings as Markdown, HTML, charts, CSV and JSON.
 //!
 //! A report is a pure function of an input and its analysis: [`render`] gives documents as bytes,
-//! the same ones for the same input, and touches neither disk nor clock. Markdown and HTML are two
+//! the same ones for the same input, and uses neither disk nor clock. Markdown and HTML are two
 //! templates over one [`page::Page`]; every chart is drawn once and written as SVG and PNG.
 
 mod chart;

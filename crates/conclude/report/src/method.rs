@@ -1,4 +1,4 @@
-//! How sure a study is: its noise floor, what it could have seen, and the rules by which it decided.
+//! The certainty of a study: its noise floor, its sensitivity, and the rules of its decisions.
 
 use crate::page::facts::{Fact, fact};
 use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, notation};
@@ -11,14 +11,14 @@ use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Direction;
 use plimsoll_model::study::FloorRule;
 
-/// The noise floor and what the study could have seen, a line each.
+/// The noise floor and the sensitivity, a line each.
 pub(crate) fn in_short(input: &Input, analysis: &Analysis) -> Vec<String> {
     let lines = [("noise floor", noise_floor(input, analysis)), ("could have seen", could_have_seen(analysis))];
     let said = lines.into_iter().filter(|(_, value)| !value.is_empty());
     said.map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
-/// Everything that says how sure the verdicts are.
+/// All facts about the certainty of the verdicts.
 pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     if input.plan.block_size() < 2 {
         return Vec::new();
@@ -162,10 +162,11 @@ fn looks(input: &Input, analysis: &Analysis) -> String {
     )
 }
 
-/// Comparisons that are named one by one where the gate is not passed.
+/// The most comparisons that are named one by one where the gate is not passed.
 const NAMED: usize = 3;
 
-/// Whether a demand for proof that nothing is worse would be met, and what stands in its way.
+/// Whether the study passes the gate, which demands proof that nothing is worse; if not, the
+/// comparisons that fail it.
 #[must_use]
 pub fn gate(input: &Input, analysis: &Analysis) -> String {
     let fails = |one: &&Comparison| one.verdict.as_ref().is_some_and(|verdict| !verdict.not_inferior);
@@ -196,7 +197,7 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
     format!("not passed: {}", lines.join("; "))
 }
 
-/// The end of the interval on the side that is worse.
+/// The end of the interval on the worse side.
 fn worse_end(comparison: &Comparison) -> Option<String> {
     let interval = *comparison.contrast.as_ref().ok()?.interval.as_ref().ok()?;
     let [low, high] = comparison.ends(interval, comparison.notation());

@@ -1,4 +1,4 @@
-//! What a report says, as texts: the one source of the Markdown and the HTML template.
+//! The content of a report as texts: the one source of the Markdown and the HTML template.
 
 mod cells;
 mod database;
@@ -36,7 +36,7 @@ pub(crate) struct Page {
     pub(crate) confidence: String,
     pub(crate) how_sure: Vec<Fact>,
     pub(crate) storage: Option<StorageView>,
-    /// What there is to show of databases, from top to bottom; empty where there are none.
+    /// The blocks about databases, from top to bottom; empty where there are none.
     pub(crate) database: Vec<Block>,
     pub(crate) comparisons: Vec<ComparisonView>,
     pub(crate) floors: Vec<FloorRow>,
@@ -60,7 +60,7 @@ pub(crate) struct SentenceView {
     pub(crate) verdict: String,
     pub(crate) claim: String,
     pub(crate) evidence: String,
-    /// All of it.
+    /// The whole sentence.
     pub(crate) whole: String,
 }
 
@@ -71,17 +71,18 @@ pub(crate) struct FindingView {
     pub(crate) evidence: Vec<String>,
 }
 
-/// One measure, each variant against the baseline under each condition.
+/// The comparisons of one measure: each variant with the baseline under each condition.
 pub(crate) struct ComparisonView {
     pub(crate) title: String,
     /// Name of its chart's files.
     pub(crate) name: String,
     pub(crate) note: String,
     pub(crate) rows: Vec<ComparisonRow>,
-    /// Labels above the strips: how far from their left end, in percent of their width, and what.
+    /// Labels above the strips: the distance from their left end, in percent of their width, and
+    /// the text.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// How far the margin lies from the left and the right end of the strips, in percent of their
-    /// width; for measures that decide.
+    /// The distances of the margin from the left and the right end of the strips, in percent of
+    /// their width; for measures that decide.
     pub(crate) margin: Option<(f64, f64)>,
 }
 
@@ -92,7 +93,8 @@ pub(crate) struct ComparisonRow {
     pub(crate) value: String,
     pub(crate) change: String,
     pub(crate) interval: String,
-    /// Why there is no interval, where no verdict says it; or that the change stands out.
+    /// The reason why there is no interval, unless a verdict gives it; or a note that the change
+    /// stands out.
     pub(crate) missing: String,
     pub(crate) n: usize,
     pub(crate) verdict: String,
@@ -167,12 +169,12 @@ fn sentence_view(sentence: &Sentence) -> SentenceView {
     }
 }
 
-/// Evidence as it stands on a line of its own.
+/// Evidence without its brackets, for a line of its own.
 fn without_brackets(evidence: &str) -> String {
     evidence.strip_prefix('(').map_or_else(|| evidence.to_owned(), |rest| rest.replacen(')', "", 1))
 }
 
-/// Lines of evidence that a finding shows; the JSON has all.
+/// The most lines of evidence per finding; the JSON has all.
 const SHOWN: usize = 8;
 
 fn finding_view(finding: &Finding) -> FindingView {
@@ -303,7 +305,8 @@ fn trials(input: &Input) -> Vec<TrialView> {
     input.trials().map(view).collect()
 }
 
-/// Why a trial does not count; for one that does, its warnings and why it has no value. Each once.
+/// The reasons why a trial does not count; for one that does, its warnings and the reason for a
+/// missing value. Each once.
 fn remarks(trial: TrialResult<'_>, missing: Option<&String>) -> String {
     let validity = trial.validity();
     let missing = missing.filter(|_| validity.counts());

@@ -1,4 +1,4 @@
-//! The numbers as CSV, for other programs: tidy, in base units, nothing rounded.
+//! The numbers as CSV, for other programs: tidy, in base units, unrounded.
 
 use plimsoll_analysis::database::{Cell as DatabaseCell, DatabaseReport};
 use plimsoll_analysis::estimate::CONFIDENCE;
@@ -147,7 +147,7 @@ const STORAGE: [&str; 34] = [
     "missing",
 ];
 
-/// What follows step, condition, size and variant: twenty-eight cells.
+/// The twenty-eight cells that follow step, condition, size and variant.
 fn storage_cell(cell: &OrReason<Cell>) -> Vec<String> {
     let Ok(cell) = cell else {
         let empty = STORAGE.len() - 7;
@@ -209,7 +209,7 @@ pub(crate) fn database(input: &Input, report: &DatabaseReport) -> String {
     table.text()
 }
 
-/// What follows condition and variant.
+/// The columns that follow condition and variant.
 type QuantityColumns = [String; 8];
 
 fn quantity_columns(
@@ -328,7 +328,7 @@ fn level(assignment: &Assignment, factor: &str) -> String {
     assignment.get(factor).map(ToString::to_string).unwrap_or_default()
 }
 
-/// As in the JSON: `seconds`, `per_second`.
+/// The unit as in the JSON: `seconds`, `per_second`.
 fn unit(unit: Unit) -> String {
     let name = serde_json::to_value(unit).expect("a unit is a plain name");
     name.as_str().expect("a unit is a plain name").to_owned()
@@ -338,7 +338,7 @@ fn number(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// CSV that is written to memory.
+/// CSV in memory.
 struct Table(csv::Writer<Vec<u8>>);
 
 impl Default for Table {

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 const WIDTH: usize = 100;
 
-/// The answer, each measure that decides under each condition, and what a reader must know.
+/// The answer, each measure that decides under each condition, and the important findings.
 #[must_use]
 pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     let mut text = format!("{}\n\n", wrapped(&input.facts.question, ""));
@@ -80,7 +80,7 @@ fn verdict(comparison: &Comparison) -> String {
     comparison.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default()
 }
 
-/// Columns as wide as their widest cell, two blanks apart, or one where the table would be too wide;
+/// Aligns columns to their widest cell, two spaces apart, or one where the table would be too wide;
 /// text to the left, numbers to the right.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows[0].len();
@@ -108,7 +108,7 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// `text` in lines of at most [`WIDTH`] characters; all but the first begin with `indent`.
+/// Wraps `text` at [`WIDTH`] characters; all lines but the first begin with `indent`.
 pub(crate) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in crate::text::unbroken(text).split(' ') {

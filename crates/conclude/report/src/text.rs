@@ -1,4 +1,4 @@
-//! Texts that several documents share.
+//! Texts that several documents use.
 
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::quantity::Notation;
@@ -25,7 +25,7 @@ pub(crate) fn comparison(comparison: &Comparison, notation: Notation) -> String 
     format!("{change} ({}), n = {}{verdict}", interval(comparison, notation), comparison.pairs.len())
 }
 
-/// The interval of a comparison, or what there is instead of one.
+/// The interval of a comparison, or the reason why there is none.
 pub(crate) fn interval(comparison: &Comparison, notation: Notation) -> String {
     match &comparison.contrast {
         Err(_) => "–".to_owned(),
@@ -37,17 +37,17 @@ pub(crate) fn interval(comparison: &Comparison, notation: Notation) -> String {
     }
 }
 
-/// Whether a trial is part of the results, in a word or two.
+/// The validity of a trial in a word or two.
 pub(crate) fn validity(input: &Input, trial: TrialResult<'_>) -> &'static str {
     if trial.counts() && !input.counts(trial) { RUN_AGAIN } else { words::validity(&trial.validity()) }
 }
 
-/// `text` with blanks that no line may be broken at: before percent signs, and in `n = 5`.
+/// `text` with non-breaking spaces: before percent signs, and in `n = 5`.
 pub(crate) fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%").replace("n = ", "n\u{a0}=\u{a0}")
 }
 
-/// A time in milliseconds since 1970 as `2026-11-21 02:30:05`, UTC.
+/// Formats a time in milliseconds since 1970 as `2026-11-21 02:30:05`, UTC.
 pub(crate) fn utc(milliseconds: i64) -> String {
     jiff::Timestamp::from_millisecond(milliseconds)
         .map_or_else(|_| "unknown".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())

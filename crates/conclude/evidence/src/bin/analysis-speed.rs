@@ -1,6 +1,6 @@
-//! How long the analysis of a large study takes, in memory: 10 variants under 6 conditions, 10
-//! repeats, 30 measures or more. Prints the times of several runs and their median; bench/RESULTS.md
-//! has the last ones.
+//! Measures how long the analysis of a large study takes, in memory: 10 variants under 6
+//! conditions, 10 repeats, 30 measures or more. Prints the times of several runs and their median;
+//! bench/RESULTS.md has the last ones.
 #![expect(clippy::print_stdout, reason = "the figures go to the standard output")]
 
 use plimsoll_analysis::analyse;

@@ -1,4 +1,4 @@
-//! The smallest change that a study could have seen.
+//! The smallest change that a study could have detected.
 
 use crate::noise_models::NoiseModel;
 use crate::replicates::{Effort, shares, values};
@@ -20,7 +20,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         let change = smallest_detectable(SD, n, ALPHA, POWER).expect("three repeats or more");
         let [interval, rule] = shares(&format!("detectable {n}"), effort, |random| {
             let differences = NoiseModel::Normal.trials(n, random).scaled(SD / 2.0_f64.sqrt(), change).differences();
-            // So small a margin that the claim is about the difference alone.
+            // The margin is so small that the claim is about the difference alone.
             let to_decide =
                 ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: change / 100.0, floor: None };
             let decision = decided(to_decide, ALPHA);

@@ -1,4 +1,4 @@
-//! What is not decided but stands out.
+//! Comparisons that do not decide and stand out.
 
 use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, values};
@@ -43,7 +43,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-/// How many stand out rightly, and how many wrongly.
+/// The number of true and of false discoveries.
 fn study(different: usize, random: &mut RandomStream) -> (usize, usize) {
     let p: Vec<f64> = (0..FAMILY)
         .map(|index| {

@@ -1,4 +1,4 @@
-//! The noise floor: what it costs on a fair machine, and what it saves from on another.
+//! The noise floor: its cost on a fair machine, and its benefit on an unfair one.
 
 use crate::noise_models::{NoiseModel, Trials};
 use crate::orders;
@@ -14,7 +14,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     vec![fair(effort), large(effort), unfair(effort)]
 }
 
-/// What is decided without a floor, by the product, and by its milder rule, `noise_floor = "beyond"`.
+/// The decisions without a floor, by the product, and by its milder rule, `noise_floor = "beyond"`.
 fn rules(trials: &Trials) -> [Decision; 3] {
     [
         without_floor(&trials.differences(), MARGIN, ALPHA),
@@ -24,7 +24,7 @@ fn rules(trials: &Trials) -> [Decision; 3] {
     .map(|to_decide| decided(to_decide, ALPHA))
 }
 
-/// The doubt about the floor, as the product tells it.
+/// The doubt about the floor, as the product reports it.
 fn doubt(product: &Decision) -> Option<Doubt> {
     match product.basis {
         Basis::NoiseFloor { doubt, .. } => Some(doubt),
@@ -98,15 +98,15 @@ fn large(effort: Effort) -> Section {
         .check(Check { what: "found by the milder rule, whatever the floor", demand: Demand::AtLeast(0.99), cells: kept })
 }
 
-/// What is wrong with a machine or a study.
+/// A fault of a machine or a study.
 #[derive(Clone, Copy)]
 enum Fault {
     /// The first trial of each block is slower by 5 %, and the order is always the same: baseline,
     /// variant, duplicate.
     FirstIsSlowFixed,
-    /// The same, in the order that the product plans.
+    /// The first trial of each block is slower by 5 %, in the order that the product plans.
     FirstIsSlowRandom,
-    /// The duplicate differs from the baseline by 5 %: something besides the system is different.
+    /// The duplicate differs from the baseline by 5 %: a confounder besides the system.
     Duplicate,
     /// The baseline's own trials are slower by 5 %, the duplicate's and the variant's are not.
     Baseline,

@@ -1,5 +1,5 @@
-//! Whether intervals hold the truth, what equal systems are called, and what a difference as large
-//! as the margin is called: in five worlds, for three to ten repeats.
+//! Coverage of intervals, verdicts on equal systems, and verdicts on a difference as large as the
+//! margin: under five noise models, for three to ten repeats.
 
 use crate::noise_models::{NoiseModel, Trials};
 use crate::replicates::{Effort, Share, shares};
@@ -10,10 +10,10 @@ use plimsoll_analysis::decide::Outcome;
 /// The repeats that are looked at.
 pub(crate) const REPEATS: [usize; 6] = [3, 4, 5, 6, 8, 10];
 
-/// Noise so wide that nothing but chance decides about equal systems.
+/// Noise so wide that only chance decides about equal systems.
 const WIDE_NOISE: f64 = 0.05;
 
-/// Noise so small that only what is claimed about the margin decides.
+/// Noise so small that only claims about the margin decide.
 const NARROW_NOISE: f64 = 0.005;
 
 struct Cell {
@@ -59,7 +59,7 @@ fn study(trials: &Trials) -> [bool; 7] {
     ]
 }
 
-/// One row for each number of repeats, one column for each world.
+/// One row for each number of repeats, one column for each noise model.
 fn table(section: Section, cells: &[Cell], show: impl Fn(&Cell) -> String) -> Section {
     let head: Vec<&str> = ["n"].into_iter().chain(NoiseModel::ALL.map(NoiseModel::name)).collect();
     let row = |n: usize| {
@@ -94,8 +94,8 @@ fn coverage(cells: &[Cell]) -> Section {
         .check(check("the 95 % interval holds the true ratio", Demand::Within(0.94, 0.99), cells, |cell| cell.covered))
 }
 
-/// Noise of one shape in the variant and of another in the baseline: what the interval is not made
-/// for.
+/// Noise of one shape in the variant and of another in the baseline, for which the interval is not
+/// designed.
 fn one_sided(effort: Effort) -> Table {
     let effort = effort.divided_by(4);
     let rows = REPEATS.map(|n| {

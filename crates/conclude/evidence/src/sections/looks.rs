@@ -1,4 +1,4 @@
-//! Runs that may end early, as `--until-decided` does.
+//! Runs that may end early, as with `--until-decided`.
 
 use crate::noise_models::{NoiseModel, Trials};
 use crate::orders;

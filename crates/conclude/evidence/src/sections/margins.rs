@@ -1,4 +1,4 @@
-//! What verdicts come out for known differences, and how many repeats that takes.
+//! Verdicts for known differences, and the repeats that they take.
 
 use crate::noise_models::NoiseModel;
 use crate::random::RandomStream;
@@ -12,7 +12,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     vec![verdicts(effort), planning(effort), unpaired(effort)]
 }
 
-/// A true difference, and how well the machine can tell.
+/// A true difference, and the precision of the machine.
 #[derive(Clone, Copy)]
 struct Truth {
     cv: f64,
@@ -20,7 +20,7 @@ struct Truth {
     ratio: f64,
 }
 
-/// What the verdicts on studies of a truth were.
+/// The verdicts on the studies of a truth.
 struct Verdicts {
     worse: Share,
     better: Share,
@@ -105,7 +105,7 @@ fn verdicts(effort: Effort) -> Section {
         .check(Check { what: "better though slower by 5 %, any cv", demand: Demand::AtMost(0.025), cells: wrong_but_loud })
 }
 
-/// Beyond this, a number of repeats is only computed.
+/// Larger numbers of repeats are only computed, not simulated.
 const MOST_SIMULATED: usize = 30;
 
 fn planning(effort: Effort) -> Section {
@@ -154,7 +154,7 @@ fn repeats(n: Option<usize>) -> String {
     n.map_or("> 200".to_owned(), |n| n.to_string())
 }
 
-/// How often a variant that is slower by 5 % is found to differ, paired and not.
+/// The power for a variant that is slower by 5 %, paired and unpaired.
 fn unpaired(effort: Effort) -> Section {
     let mut rows = Vec::new();
     for (cv, n) in [(0.01, 3), (0.02, 3), (0.02, 5), (0.03, 5), (0.03, 10), (0.05, 10)] {

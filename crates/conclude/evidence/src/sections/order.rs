@@ -1,5 +1,5 @@
-//! What the order of trials does on a machine that changes, and whether the analysis sees when the
-//! order cannot be trusted.
+//! The effect of the order of trials on a machine that changes, and whether the analysis detects an
+//! order that cannot be trusted.
 
 use crate::noise_models::Lasting;
 use crate::orders;
@@ -18,13 +18,13 @@ const N: usize = 5;
 /// Standard deviation of a trial.
 const CV: f64 = 0.02;
 
-/// What the machine does.
+/// The behaviour of the machine.
 #[derive(Clone, Copy)]
 struct Machine {
     name: &'static str,
-    /// By how much it slows down from the first trial to the last.
+    /// The slowdown from the first trial to the last.
     drift: f64,
-    /// How much of a trial's noise stays for the next.
+    /// The autocorrelation of the noise of consecutive trials.
     autocorrelation: f64,
 }
 
@@ -35,10 +35,10 @@ const MACHINES: [Machine; 4] = [
     Machine { name: "both", drift: 0.06, autocorrelation: 0.6 },
 ];
 
-/// In which order trials run, and how they are then compared.
+/// The order of trials, and how they are compared.
 #[derive(Clone, Copy)]
 enum Design {
-    /// All of the one, then all of the other; Welch's test.
+    /// All of one, then all of the other; Welch's test.
     Sequential,
     /// In turns, always in the same order; pairs.
     FixedTurns,
@@ -112,7 +112,7 @@ fn leaves_out_equality(design: Design, machine: Machine, random: &mut RandomStre
     evidence.is_some_and(|evidence| !evidence.test.interval(1.0 - ALPHA).contains(0.0))
 }
 
-/// Which variant runs when.
+/// The variant of each trial in the order of the run.
 fn sequence(design: Design, random: &mut RandomStream) -> Vec<usize> {
     match design {
         Design::Sequential => [[0; N], [1; N]].concat(),
@@ -136,8 +136,7 @@ fn run(sequence: &[usize], machine: Machine, random: &mut RandomStream) -> [Vec<
     values
 }
 
-/// True if the analysis of a whole study says that its variants did not take turns, and gives no
-/// verdict.
+/// True if the analysis of a whole study reports sequential variants, and gives no verdict.
 fn is_flagged(sequential: bool, random: &mut RandomStream) -> bool {
     let shape = Shape { variants: 2, conditions: 1, repeats: 4, seconds: 2 };
     let mut input = study(shape, random.seed(), |_| (CV * random.normal()).exp());

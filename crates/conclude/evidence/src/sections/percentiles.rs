@@ -1,4 +1,4 @@
-//! Percentiles: why one that rests on too few requests is refused.
+//! Percentiles: why those from too few requests are withheld.
 
 use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, values};
@@ -10,17 +10,17 @@ use plimsoll_statistics::{mean, standard_deviation};
 /// Repeats of a study.
 const N: usize = 5;
 
-/// The logarithm of a request's duration: normal, so that durations have the long tail that they
-/// mostly have.
+/// The standard deviation of the logarithm of a request's duration. Durations are lognormal, with
+/// the long tail that is typical of them.
 const SIGMA: f64 = 0.8;
 
-/// What a trial of so many requests shows of its p99, and a study of such trials.
+/// The p99 of a trial, and the result of a study of such trials.
 struct P99OfTrial {
-    /// ln(found / true) of a trial.
+    /// ln(estimated / true) of a trial.
     error: f64,
-    /// Whether order statistics give an interval, and if so whether it holds the true p99.
+    /// True if the interval by order statistics contains the true p99; none without an interval.
     covered: Option<bool>,
-    /// True if the study's interval of the ratio of two equal systems holds 1.
+    /// True if the study's interval of the ratio of two equal systems contains 1.
     study_covered: bool,
     /// Half the width of that interval.
     half_width: f64,
@@ -95,7 +95,7 @@ fn trial(requests: usize, random: &mut RandomStream) -> Vec<f64> {
     logs
 }
 
-/// As histograms have it: the smallest value that at least 99 % are not above.
+/// The p99 as in histograms: the smallest value that at least 99 % do not exceed.
 fn p99(sorted: &[f64]) -> f64 {
     sorted[((sorted.len() as f64 * 0.99).ceil() as usize).max(1) - 1]
 }

@@ -1,4 +1,4 @@
-//! The second opinion by ranks: what it takes back from seven repeats on.
+//! The second opinion by ranks: the decisions that it withdraws from seven repeats on.
 
 use crate::noise_models::NoiseModel;
 use crate::replicates::{Effort, Share, shares_where};
@@ -37,7 +37,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-/// The shares of right verdicts and of false differences, before and after ranks have their say.
+/// The shares of right verdicts and of false differences, without and with the ranks.
 fn cell(noise_model: NoiseModel, n: usize, ratio: f64, effort: Effort) -> [Share; 4] {
     shares_where(&format!("ranks {} {n} {ratio}", noise_model.name()), effort, |random| {
         let differences = noise_model.trials(n, random).scaled(0.02, ratio.ln()).differences();

@@ -1,4 +1,4 @@
-//! Rules that other tools have and this one has not, held against the same truth.
+//! Rules of other tools that Plimsoll rejects, tested against the same truth.
 
 use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};

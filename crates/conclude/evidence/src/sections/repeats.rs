@@ -1,4 +1,4 @@
-//! Whether the number of repeats that an open verdict asks for decides it.
+//! Tests whether the number of repeats that an open verdict requests decides the study.
 
 use crate::noise_models::{NoiseModel, Trials};
 use crate::page::of_all;
@@ -7,19 +7,19 @@ use crate::replicates::{Effort, Share, values};
 use crate::rules::{ALPHA, MARGIN, decided, is_open, needed, with_floor};
 use crate::section::{Check, Demand, Section, percent};
 
-/// Forecasts beyond this are not followed up.
+/// Larger forecasts are not followed up.
 const MAX_FOLLOWED_UP: usize = 150;
 
 /// Fewest open studies of a cell for its share to mean something.
 const MIN_OPEN_STUDIES: u64 = 100;
 
-/// What became of a study.
+/// The continuation of an open study.
 #[derive(Clone, Copy)]
 struct FollowUp {
     open: bool,
-    /// The repeats that it asked for.
+    /// The repeats that it requests.
     repeats_requested: Option<usize>,
-    /// Whether those decided, where they were followed up.
+    /// True if those repeats decide the study; none where it is not followed up.
     decided: Option<bool>,
 }
 

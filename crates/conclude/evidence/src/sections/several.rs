@@ -1,4 +1,4 @@
-//! Many comparisons that decide at once.
+//! Several comparisons that decide at once.
 
 use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
@@ -12,12 +12,12 @@ const FAMILY: usize = 10;
 
 const CV: f64 = 0.05;
 
-/// How the comparisons hang together.
+/// The dependence between the comparisons.
 #[derive(Clone, Copy)]
 enum Dependence {
     /// Each has trials of its own: ten conditions.
     Independent,
-    /// Ten variants are held against the same trials of one baseline.
+    /// Ten variants are compared with the same trials of one baseline.
     SameBaseline,
 }
 
@@ -62,7 +62,7 @@ fn study(dependence: Dependence, n: usize, random: &mut RandomStream) -> [bool; 
     [together, to_decide.iter().any(differs_by_itself)]
 }
 
-/// True if the 95 % interval excludes equality, and does not lie inside the margin either.
+/// True if the 95 % interval excludes equality and does not lie inside the margin.
 fn differs_by_itself(to_decide: &ComparisonToDecide) -> bool {
     let interval = to_decide.evidence.as_ref().map(|evidence| evidence.test.interval(1.0 - ALPHA));
     let inside = |interval: Interval| interval.low.min(-interval.high) >= -to_decide.margin;

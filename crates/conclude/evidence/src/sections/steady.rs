@@ -1,4 +1,4 @@
-//! The rule by which a trial is steady, from some second on or never.
+//! The rule for the second from which on a trial is steady, or that it never is.
 
 use crate::noise_models::Lasting;
 use crate::page::grouped;
@@ -20,7 +20,8 @@ const TRIALS: usize = 20;
 const USERS: f64 = 50.0;
 const DURATION: f64 = 10e6;
 
-/// What a trial does beside its noise, by time: 0 at the start of the measure phase, 1 at its end.
+/// The trend of a trial over time, besides its noise: 0 at the start of the measure phase, 1 at its
+/// end.
 #[derive(Clone, Copy)]
 enum Course {
     Steady,
@@ -39,14 +40,14 @@ impl Course {
         }
     }
 
-    /// By how much the mean from a time on is off what the course settles at.
+    /// The difference between the mean from a time on and the settled level.
     fn off_from(self, time: f64) -> f64 {
         let points = (0..1000).map(|step| time + (1.0 - time) * (f64::from(step) + 0.5) / 1000.0);
         points.map(|time| self.at(time).exp_m1()).sum::<f64>() / 1000.0
     }
 }
 
-/// How loud trials are: standard deviation of half a second, and how much of it stays for the next.
+/// The noise of a trial: standard deviation of half a second, and the autocorrelation.
 #[derive(Clone, Copy)]
 struct Noise {
     sd: f64,
@@ -165,7 +166,7 @@ impl Noise {
     }
 }
 
-/// What the product says of one trial.
+/// The product's judgement of one trial.
 fn judge(course: Course, seconds: usize, noise: Noise, random: &mut RandomStream) -> Steadiness {
     let batches = WARMUP + 2 * seconds;
     let mut lasting = Lasting::new(noise.stays, random);

@@ -1,4 +1,4 @@
-//! The whole way, from trials with histograms to verdicts.
+//! The whole analysis, from trials with histograms to verdicts.
 
 use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};

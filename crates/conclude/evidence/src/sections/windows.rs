@@ -1,4 +1,4 @@
-//! What is a repeat: the trial, and not the windows, seconds or requests inside it.
+//! The unit of replication: the trial, and not the windows, seconds or requests inside it.
 
 use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};

@@ -1,4 +1,4 @@
-//! Axes: where a value lies between two ends, and which values are labelled.
+//! Axes: the positions of values and the labelled ticks.
 
 use plimsoll_drawing::width_of;
 use plimsoll_model::factor::Level;
@@ -20,7 +20,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis for measured values: from zero, or logarithmic where they span too much for that.
+    /// An axis for measured values: linear from zero, or logarithmic where they span too much.
     pub(crate) fn of_values(unit: Unit, values: impl Iterator<Item = f64>) -> Axis {
         let (low, high, smallest) = values.filter(|value| value.is_finite()).fold(
             (f64::INFINITY, 0.0_f64, f64::INFINITY),
@@ -93,7 +93,7 @@ impl Axis {
         Axis { label, logarithmic, low, high, ticks }
     }
 
-    /// Where `value` lies: 0 at the low end, 1 at the high one.
+    /// The position of `value`: 0 at the low end, 1 at the high one.
     pub(crate) fn share(&self, value: f64) -> f64 {
         let share = if self.logarithmic {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -122,15 +122,15 @@ impl Axis {
     }
 }
 
-/// True if ticks are so unevenly spaced, as those of levels that double, that the small ones would
-/// crowd on a linear axis.
+/// True if ticks are so unevenly spaced, like levels that double, that the small ones would crowd
+/// on a linear axis.
 fn are_uneven(ticks: &[(f64, String)]) -> bool {
     let gaps = ticks.windows(2).map(|pair| pair[1].0 - pair[0].0);
     let (least, most) = gaps.fold((f64::INFINITY, 0.0_f64), |(least, most), gap| (least.min(gap), most.max(gap)));
     least > 0.0 && least.is_finite() && most >= LOGARITHMIC_FROM_GAPS * least
 }
 
-/// Where the level of this index lies on an [`Axis::of_levels`].
+/// The position of the level with this index on an [`Axis::of_levels`].
 pub(crate) fn position(levels: &[Level], index: usize) -> f64 {
     match levels[index] {
         Level::Integer(number) if are_numbers(levels) => number as f64,

@@ -12,7 +12,7 @@ pub(crate) struct Figure {
     /// Name of its files, without extension.
     pub(crate) name: String,
     pub(crate) title: String,
-    /// What the marks mean.
+    /// The meaning of the marks.
     pub(crate) caption: String,
     pub(crate) variants: Vec<String>,
     pub(crate) panels: Vec<Panel>,

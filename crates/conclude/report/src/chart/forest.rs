@@ -1,4 +1,5 @@
-//! A forest: contrasts with their intervals under one another, around the line of no difference.
+//! A forest plot: contrasts with their intervals below one another, around the line of no
+//! difference.
 
 use super::figure::legend;
 use plimsoll_analysis::effect::{additive_margin, no_change};
@@ -13,10 +14,10 @@ const GAP: f64 = 14.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
     pub(crate) title: String,
-    /// What its numbers are: ratios, or differences in this unit.
+    /// The kind of its numbers: ratios, or differences in this unit.
     pub(crate) effect: Effect,
     pub(crate) unit: Unit,
-    /// The smallest difference that matters, where one was declared.
+    /// The smallest difference that matters, where it is declared.
     pub(crate) margin: Option<f64>,
     /// The variants, the baseline first.
     pub(crate) variants: Vec<String>,
@@ -30,24 +31,24 @@ pub(crate) struct ForestRow {
     /// Ratio or difference, and the ends of its interval, if there are any.
     pub(crate) value: Option<f64>,
     pub(crate) interval: Option<(f64, f64)>,
-    /// That of each pair.
+    /// The contrast of each pair.
     pub(crate) pairs: Vec<f64>,
     /// The ends of the noise floor under the same condition.
     pub(crate) floor: Option<(f64, f64)>,
-    /// The numbers, or why there are none.
+    /// The numbers, or the reason why there are none.
     pub(crate) text: String,
 }
 
-/// Ratios that axes label, from the smallest difference to the largest.
+/// Ratios for axis labels, from the smallest difference to the largest.
 const ROUND: [f64; 23] = [
     0.99, 1.01, 0.98, 1.02, 0.95, 1.05, 0.9, 1.1, 0.8, 1.2, 0.7, 1.3, 0.5, 1.5, 0.2, 2.0, 0.1, 5.0, 10.0, 0.01, 100.0,
     0.001, 1000.0,
 ];
 
-/// How far a label may reach beyond the end of its axis, in pixels.
+/// How far a label may extend beyond the end of its axis, in pixels.
 const OVER_THE_END: f64 = 14.0;
 
-/// How far a forest reaches on both sides of no difference, on the scale on which that is 0:
+/// The range of a forest plot on both sides of no difference, on the scale on which that is 0:
 /// logarithms of ratios, or differences.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
@@ -58,13 +59,13 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Where a ratio or difference lies between the ends: 0 to 1.
+    /// The position of a ratio or difference between the ends: 0 to 1.
     pub(crate) fn share(self, value: f64) -> f64 {
         (0.5 + additive(self.effect, value) / self.far / 2.0).clamp(0.0, 1.0)
     }
 
-    /// Round values and their labels, as many as fit on `length` pixels: no difference first, then
-    /// from the ends inwards.
+    /// Round values with labels, as many as fit on `length` pixels: no difference first, then from
+    /// the ends inwards.
     pub(crate) fn ticks(self, length: f64) -> Vec<(f64, String)> {
         let fits = |one: &(f64, String), other: &(f64, String)| {
             let apart = (self.share(one.0) - self.share(other.0)).abs() * length;
@@ -88,7 +89,7 @@ impl Reach {
         additive(self.effect, value).abs() <= self.far * 1.001
     }
 
-    /// What can be labelled, the largest first.
+    /// The values that can be labelled, the largest first.
     fn round(self) -> Vec<(f64, String)> {
         match self.effect {
             Effect::Ratio => ROUND.into_iter().rev().map(|ratio| (ratio, round_ratio(ratio, self.notation))).collect(),
@@ -125,7 +126,7 @@ fn round_below(most: f64) -> impl Iterator<Item = f64> {
 }
 
 impl Forest {
-    /// The values between which a difference does not matter.
+    /// The ends of the range in which a difference does not matter.
     pub(crate) fn within_margin(&self) -> Option<(f64, f64)> {
         self.margin.map(|margin| match self.effect {
             Effect::Ratio => (1.0 / (1.0 + margin), 1.0 + margin),
@@ -133,7 +134,7 @@ impl Forest {
         })
     }
 
-    /// A round reach that takes in every interval, the noise floors and the margin.
+    /// A round range that includes every interval, the noise floors and the margin.
     pub(crate) fn reach(&self) -> Reach {
         let ends = self.rows.iter().flat_map(|row| {
             let both = [row.interval, row.floor].into_iter().flatten().flat_map(|(low, high)| [low, high]);
@@ -174,7 +175,8 @@ impl Forest {
         drawing
     }
 
-    /// Two variants are named in the title, more of them in a legend below it.
+    /// The height above the rows. Two variants are named in the title, more of them in a legend
+    /// below it.
     fn head(&self) -> f64 {
         if self.variants.len() > 2 { 60.0 } else { 38.0 }
     }

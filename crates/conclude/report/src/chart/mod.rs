@@ -1,10 +1,10 @@
 //! Charts, from one definition to SVG for the page, SVG and PNG files.
 //!
-//! A [`Figure`] is a row of small [`Panel`]s that share a legend, so that two variants are
-//! compared by their lines and not by their place in a crowd of lines. Panels and figures become
-//! [`Drawing`](plimsoll_drawing::Drawing)s, a handful of marks, which are written as SVG and PNG.
-//! Libraries of plots are not used: they have no room for whiskers and raw points side by side, and
-//! no colours that follow the page's.
+//! A [`Figure`] is a row of small [`Panel`]s with a common legend, so that variants are compared by
+//! their lines and not by their place in a crowd of lines. Panels and figures become
+//! [`Drawing`](plimsoll_drawing::Drawing)s, which are written as SVG and PNG. Plotting libraries
+//! are not used: they have no room for whiskers and raw points side by side, and no colours that
+//! follow the page's.
 
 mod axis;
 mod figure;

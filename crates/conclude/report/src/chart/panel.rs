@@ -12,7 +12,7 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 42.0;
 const RIGHT: f64 = 14.0;
 
-/// How far the whiskers of neighbouring variants stand apart.
+/// Horizontal distance between the whiskers of neighbouring variants.
 const DODGE: f64 = 7.0;
 
 /// Width of a box.
@@ -23,10 +23,10 @@ pub(crate) struct Panel {
     pub(crate) title: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    /// What its values are counted in.
+    /// The unit of its values.
     pub(crate) unit: Unit,
     pub(crate) lines: Vec<Line>,
-    /// Up to where on the horizontal axis values are left out of the results.
+    /// The end of the cut on the horizontal axis: values before it are not part of the results.
     pub(crate) cut: Option<f64>,
 }
 
@@ -38,20 +38,20 @@ pub(crate) struct Line {
     pub(crate) points: Vec<Point>,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Over time: a line in a band from the least to the largest value.
+    /// Over time: a line in a band from the smallest to the largest value.
     Band,
     /// Over time: a dashed line alone.
     Dashed,
     /// Over numbers: every value a dot, with whiskers, and a line through the centres.
     Joined,
-    /// Over words, between which there is nothing: the same without the line.
+    /// Over words, between which there are no values: the same without the line.
     Apart,
-    /// Over numbers: an interval around each centre, where its two ends are the values.
+    /// Over numbers: an interval around each centre; the values are its two ends.
     Intervals,
-    /// Over numbers: how values are distributed around their median. The values come in pairs: the
+    /// Over numbers: the distribution of values around their median. The values come in pairs: the
     /// ends, and where they are known the quartiles, then the 5th and 95th percentile.
     Boxes,
 }
@@ -60,7 +60,7 @@ pub(crate) enum Style {
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) centre: f64,
-    /// What it is the centre of.
+    /// The values that it is the centre of.
     pub(crate) values: Vec<f64>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn share_axes(panels: &mut [Panel]) {
     }
 }
 
-/// The same on a logarithmic axis, whatever the values span.
+/// Gives them the same logarithmic axis, whatever the values span.
 pub(crate) fn share_logarithmic_axis(panels: &mut [Panel], unit: Unit) {
     let values: Vec<f64> = panels.iter().flat_map(Panel::drawn_values).collect();
     panels.iter_mut().for_each(|panel| panel.y = Axis::logarithmic(unit, values.iter().copied()));
@@ -94,7 +94,7 @@ impl Panel {
         (!values.is_empty()).then_some(panel)
     }
 
-    /// The values that its marks lie at.
+    /// The values of its marks.
     fn drawn_values(&self) -> Vec<f64> {
         let of_line = |line: &Line| match line.style {
             Style::Dashed => line.points.iter().map(|point| point.centre).collect::<Vec<_>>(),

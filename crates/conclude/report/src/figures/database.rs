@@ -1,5 +1,5 @@
-//! The charts of databases: throughput by load, a panel for each setting; and what one trial's
-//! server did, second by second.
+//! The charts of databases: throughput by load, a panel for each setting; and the counters of one
+//! trial's server, second by second.
 
 use super::{axis_of, variants};
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style, position, share_axes};
@@ -9,7 +9,7 @@ use plimsoll_analysis::{Analysis, Input, samples, words};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::result::TrialResult;
 
-/// Throughput; none where the load is not SQL, or nothing was measured.
+/// The throughput chart; none where the load is not SQL, or nothing was measured.
 pub(crate) fn of_database(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
     let throughput = words::measure(&report.throughput);
     let panel = |row: &Row| {
@@ -47,8 +47,8 @@ fn points(analysis: &Analysis, report: &DatabaseReport, row: &Row, variant: usiz
     row.places.iter().filter_map(point).collect()
 }
 
-/// What the server of one trial of each variant counted: of the trial with the median throughput
-/// under the condition that is shown.
+/// The counters of one trial of each variant: the trial with the median throughput under the
+/// condition that comes first.
 pub(crate) fn over_one_trial(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
     let trials: Vec<(usize, TrialResult<'_>)> = (0..input.plan.variants.len())
         .filter_map(|variant| Some((variant, median_trial(input, analysis, report, variant)?)))
@@ -89,7 +89,7 @@ fn median_trial<'a>(
     input.trials().find(|trial| (trial.number(), trial.variant()) == (median.trial, variant))
 }
 
-/// None where there is nothing but zeros.
+/// A panel; none where all values are zero.
 fn panel<'a>(
     title: &str,
     unit: Unit,
@@ -109,7 +109,7 @@ fn panel<'a>(
     if something { Panel::new(title.to_owned(), Axis::of_seconds(0.0, last), unit, lines) } else { None }
 }
 
-/// All databases together, where there are several.
+/// The sum over all databases, where there are several.
 fn counted(trial: TrialResult<'_>, counter: &str) -> Vec<(f64, f64)> {
     let mut seconds: Vec<(f64, f64)> = Vec::new();
     for (at, sample) in samples::databases(trial).filter(|(_, sample)| sample.counter == counter) {

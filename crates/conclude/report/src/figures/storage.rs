@@ -1,4 +1,4 @@
-//! The charts of storage: what an operation takes by size, on two logarithmic axes.
+//! The charts of storage: the duration of an operation by size, on two logarithmic axes.
 
 use super::variants;
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style, share_logarithmic_axis};
@@ -48,7 +48,7 @@ fn point(row: &Row, cell: &Cell, style: Style) -> Point {
     }
 }
 
-/// As [`Style::Boxes`] takes them; the 5th and the 95th percentile take more operations than
+/// The values for [`Style::Boxes`]; the 5th and the 95th percentile need more operations than
 /// quartiles.
 fn pairs(quantiles: &Quantiles) -> Vec<f64> {
     let known = [quantiles.p25.zip(quantiles.p75), quantiles.p5.zip(quantiles.p95)];

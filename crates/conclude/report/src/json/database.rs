@@ -1,4 +1,4 @@
-//! Databases for other programs: seconds, bytes, shares.
+//! The JSON of databases: seconds, bytes, shares.
 
 use super::{ends, levels};
 use plimsoll_analysis::database::{Best, BestRatio, BestRow, Cell, DatabaseReport, Ratio};

@@ -1,4 +1,4 @@
-//! Storage for other programs: bytes, seconds, bytes per second.
+//! The JSON of storage: bytes, seconds, bytes per second.
 
 use super::{ends, levels};
 use plimsoll_analysis::storage::{Cell, Outliers, Quantiles, Row, StorageReport, Subrequests, Table};

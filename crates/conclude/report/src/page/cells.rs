@@ -6,7 +6,7 @@ use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was measured under a condition.
+/// The results under a condition.
 pub(crate) struct ConditionView {
     pub(crate) title: String,
     /// Trials that count, for each variant.
@@ -15,7 +15,7 @@ pub(crate) struct ConditionView {
     pub(crate) amounts: Vec<AmountRow>,
 }
 
-/// A duration: for each variant its statistics.
+/// A duration with its statistics for each variant.
 pub(crate) struct DurationRow {
     pub(crate) name: String,
     pub(crate) variants: Vec<Vec<Statistics>>,
@@ -31,7 +31,7 @@ pub(crate) struct Statistics {
     pub(crate) known: bool,
 }
 
-/// A number or two for each variant.
+/// One or two numbers for each variant.
 pub(crate) struct AmountRow {
     pub(crate) name: String,
     pub(crate) variants: Vec<String>,
@@ -53,11 +53,11 @@ pub(crate) fn conditions(input: &Input, analysis: &Analysis) -> Vec<ConditionVie
     (0..input.plan.conditions.len()).map(|condition| Table { input, analysis, condition, rare: &rare }.view()).collect()
 }
 
-/// How many requests tables have by name.
+/// The most requests that tables list by name.
 const MAX_REQUESTS: usize = 50;
 
-/// The requests that tables leave out, because so many others were made more often: what scripts name
-/// their requests is without bounds.
+/// The requests that tables leave out because many others are more frequent: scripts may name any
+/// number of requests.
 pub(crate) fn rare_requests(input: &Input) -> BTreeSet<String> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for (subject, tally) in input.trials().flat_map(|trial| &trial.load.tallies) {
@@ -68,7 +68,7 @@ pub(crate) fn rare_requests(input: &Input) -> BTreeSet<String> {
     rarest(counts)
 }
 
-/// The names beyond those that were counted most often; among equals the alphabet decides.
+/// The names beyond the most frequent ones; ties are broken by the alphabet.
 fn rarest(counts: BTreeMap<&str, u64>) -> BTreeSet<String> {
     let mut names: Vec<(&str, u64)> = counts.into_iter().collect();
     names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -169,7 +169,7 @@ impl Table<'_> {
         rows
     }
 
-    /// What a script checks and counts.
+    /// The checks and counters of scripts.
     fn of_scripts(&self) -> Vec<AmountRow> {
         let mut rows: Vec<AmountRow> = Vec::new();
         for measure in &self.analysis.measures {
@@ -200,14 +200,14 @@ impl Table<'_> {
         let cell = |variant| {
             let (first, of_first) = self.value(variant, series, one);
             let (second, of_second) = self.value(variant, series, other);
-            // A count over windows of one length spreads as its rate does; a peak has no spread.
+            // A count over windows of equal length spreads like its rate; a peak has no spread.
             let of_first = if of_second.is_empty() { of_first.as_str() } else { "" };
             format!("{}, {}", with(first, of_first), with(second, &of_second))
         };
         AmountRow { name: name.to_owned(), variants: self.variants().map(cell).collect() }
     }
 
-    /// The centre of the repeats, and their spread; of extremes the extreme of all repeats.
+    /// The centre of the repeats and their spread; for extremes the extreme of all repeats.
     fn value(&self, variant: usize, series: &Series, statistic: Statistic) -> (String, String) {
         let measure = self.analysis.measure(series, statistic);
         let estimate = self.analysis.estimate(self.condition, variant, &measure);

@@ -1,4 +1,4 @@
-//! Databases as they are shown: blocks from top to bottom, of which most are tables.
+//! Databases on the page: blocks from top to bottom, mostly tables.
 
 mod best;
 mod sheets;
@@ -20,21 +20,21 @@ pub(crate) enum Block {
 /// A table.
 pub(crate) struct Sheet {
     pub(crate) title: String,
-    /// What it shows.
+    /// The explanation of its content.
     pub(crate) note: String,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// What stands below it.
+    /// The lines below it.
     pub(crate) below: Vec<String>,
-    /// True if the page shows it without being asked.
+    /// True if it is unfolded at first.
     pub(crate) open: bool,
-    /// True if the page alone has it, because elsewhere it would be too wide or too long.
+    /// True if only the HTML page has it, because elsewhere it would be too wide or too long.
     pub(crate) page_only: bool,
 }
 
 pub(crate) struct Column {
     pub(crate) title: String,
-    /// True if it holds words.
+    /// True if it contains words.
     pub(crate) words: bool,
 }
 
@@ -44,7 +44,7 @@ impl Sheet {
         Sheet { title, note, columns, rows, below: Vec::new(), open: true, page_only: false }
     }
 
-    /// Without the columns in which no row says anything; the first stays.
+    /// Removes the columns that are empty in all rows; the first one stays.
     fn without_empty(mut self) -> Sheet {
         let says = |cell: &String| !["", "0", "–"].contains(&cell.as_str());
         let kept: Vec<bool> = (0..self.columns.len())
@@ -71,7 +71,7 @@ fn numbers_in(title: impl Into<String>) -> Column {
     Column { title: title.into(), words: false }
 }
 
-/// Everything that there is to show; empty where there are no databases.
+/// All blocks; empty where there are no databases.
 pub(crate) fn blocks(input: &Input, analysis: &Analysis) -> Vec<Block> {
     let Some(report) = &analysis.database else { return Vec::new() };
     let tables = DatabaseTables { input, analysis, report };
@@ -93,7 +93,7 @@ pub(crate) fn blocks(input: &Input, analysis: &Analysis) -> Vec<Block> {
     blocks
 }
 
-/// What every table is made from.
+/// Builds the tables.
 struct DatabaseTables<'a> {
     input: &'a Input,
     analysis: &'a Analysis,
@@ -109,7 +109,7 @@ impl DatabaseTables<'_> {
         words::condition(&self.input.plan.conditions[index])
     }
 
-    /// The condition whose tables stand first.
+    /// The condition whose tables come first.
     fn shown(&self) -> String {
         self.condition(self.report.shown)
     }

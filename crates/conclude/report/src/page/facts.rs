@@ -1,4 +1,4 @@
-//! What a report says of the study, the run and the machine.
+//! Facts about the study, the run and the machine.
 
 use super::cells;
 use crate::text::utc;
@@ -11,7 +11,7 @@ use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::study::{FloorRule, Origin};
 use plimsoll_model::workload::Protocol;
 
-/// A name and what there is to say of it.
+/// A named fact.
 #[derive(Clone)]
 pub(crate) struct Fact {
     pub(crate) name: String,
@@ -49,12 +49,12 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     facts
 }
 
-/// How many loads the plan has on the starts that `is_meant` names.
+/// The plan's number of loads on the starts that satisfy `is_meant`.
 fn loads(plan: &Plan, is_meant: impl Fn(&Start) -> bool) -> usize {
     plan.starts.iter().filter(|start| is_meant(start)).map(|start| plan.loads(start).len()).sum()
 }
 
-/// Where results come from that Plimsoll did not measure itself.
+/// The origin of results that Plimsoll did not measure itself.
 fn origin(origin: &Origin) -> Option<String> {
     match origin {
         Origin::Measured => None,
@@ -90,7 +90,7 @@ fn not_counted(input: &Input, analysis: &Analysis) -> String {
         _ => ran.iter().map(|one| format!("trial {} ({})", one.trial, one.what)).collect(),
     };
     let again = loads(&input.plan, |start| input.plan.is_superseded(start));
-    // Where trials are listed one by one, each says so itself.
+    // Where trials are listed one by one, each has its own remark.
     if again > 0 && ran.len() > 8 {
         parts.push(format!("{again} of them in blocks that ran again, where what was in order does not count either"));
     }
@@ -156,7 +156,7 @@ pub(crate) fn host(host: &Host) -> Vec<Fact> {
     ]
 }
 
-/// What started the systems of each variant.
+/// The commands that started the systems of each variant.
 pub(crate) fn commands(input: &Input) -> Vec<Fact> {
     let of = input.facts.commands.iter().enumerate().filter(|(_, commands)| !commands.is_empty());
     of.map(|(variant, commands)| fact(format!("Started for {}", input.plan.label(variant)), commands.join("; ")))
@@ -178,14 +178,14 @@ pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
         .collect()
 }
 
-/// How to run the study again; only the plan's seed has to be the same.
+/// The commands to run the study again; only the plan's seed has to be the same.
 pub(crate) fn redo(input: &Input) -> Vec<String> {
     let quick = if input.facts.quick { " --quick" } else { "" };
     let profile = input.facts.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"));
     vec![format!("plimsoll run{quick}{profile} study.toml"), "plimsoll report BUNDLE".to_owned()]
 }
 
-/// What the numbers mean.
+/// Notes on the meaning of the numbers.
 pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let mut notes = vec![
         fact(

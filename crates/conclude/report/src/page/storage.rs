@@ -1,4 +1,4 @@
-//! Storage as it is shown: a table for each operation, sizes down and back ends across.
+//! Storage on the page: a table for each operation, sizes down and back ends across.
 
 use super::facts::{Fact, fact};
 use super::{ChartView, chart_view};
@@ -9,7 +9,7 @@ use plimsoll_analysis::words::counted;
 use plimsoll_analysis::{Input, OrReason};
 use plimsoll_model::measure::Unit;
 
-/// What a storage study found.
+/// The results of a storage study.
 pub(crate) struct StorageView {
     pub(crate) back_ends: Vec<Fact>,
     pub(crate) tables: Vec<TableView>,
@@ -35,7 +35,7 @@ pub(crate) struct CellView {
     pub(crate) mean: String,
     /// Standard deviation and median, in parentheses.
     pub(crate) around: String,
-    /// What else there is to it.
+    /// Further lines of the cell.
     pub(crate) lines: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ fn around(cell: &Cell) -> String {
     format!("({sd}p50 {})", seconds(cell.quantiles.p50))
 }
 
-/// What every cell has: interval, n, rate, and what the numbers are about.
+/// The line that every cell has: interval, n, rate, and the mode.
 fn first_line(cell: &Cell) -> String {
     let interval = match &cell.interval {
         Ok(interval) => whole(format!("[{} … {}]", seconds(interval.low), seconds(interval.high))),
@@ -94,7 +94,7 @@ fn first_line(cell: &Cell) -> String {
     [interval].into_iter().chain(about).collect::<Vec<_>>().join(" · ")
 }
 
-/// What some cells have: percentiles, what is timed apart, requests, errors.
+/// The line that some cells have: percentiles, parts, requests, errors.
 fn second_line(cell: &Cell) -> String {
     let named = |name: &str, value: Option<f64>| value.map(|value| format!("{name} {}", seconds(value)));
     let quantiles = [("p95", cell.quantiles.p95), ("p99", cell.quantiles.p99), ("first byte", cell.first_byte)];
@@ -115,7 +115,7 @@ fn second_line(cell: &Cell) -> String {
     durations.chain(requests).chain(errors).chain(cached).map(whole).collect::<Vec<_>>().join(" · ")
 }
 
-/// A text that no line is broken in.
+/// Makes a text unbreakable.
 fn whole(text: impl AsRef<str>) -> String {
     text.as_ref().replace(' ', "\u{a0}")
 }

@@ -63,25 +63,25 @@ pub enum Steadiness {
     Never(Drift),
 }
 
-/// From where on a trial under constant load is steady. `ticks` are equal spans of time, warm-up and
-/// measure phase in one series: the iterations that ended in each, and their durations together, in
-/// any unit. The measure phase begins with tick `measured`.
+/// Finds the tick from which on a trial under constant load is steady. `ticks` are equal spans of
+/// time, warm-up and measure phase in one series: the iterations that ended in each, and the sum of
+/// their durations, in any unit. The measure phase begins with tick `measured`.
 ///
-/// Ticks are taken in batches of five. [`super::mser`], over cuts up to the middle of the measure
-/// phase, is asked of the logarithm of the mean duration and of the throughput; a batch that stands
-/// out from its neighbours is winsorized to five robust standard deviations, so that a stall counts as
-/// one. A cut counts if the part of the measure phase that it removes differs from the rest with
-/// p ≤ 0.0002, autocorrelation included, and by 0.5 %, and the rest does not go on in the same way,
-/// as it does in a drift; otherwise a cut of at most half the length is tried. The larger cut of
-/// both series counts.
+/// Ticks are grouped in batches of five. [`super::mser`], over cuts up to the middle of the measure
+/// phase, is applied to the logarithm of the mean duration and to the throughput; a batch that
+/// stands out from its neighbours is winsorized to five robust standard deviations, so that a stall
+/// counts as one. A cut counts if the part of the measure phase that it removes differs from the
+/// rest with p ≤ 0.0002, autocorrelation included, and by 0.5 %, and the rest does not continue in
+/// the same way, as it does in a drift; otherwise a cut of at most half the length is tried. The
+/// larger cut of both series counts.
 ///
 /// The trial is never steady if either series moves by more than 5 % over a measure phase: if the
-/// halves of what remains differ by that pace with p ≤ 0.0002, or the means of its eighths all rise,
-/// or all fall. Where the part that was cut away went the same way before, p ≤ 0.01 is enough, and so
-/// are fifths.
+/// halves of the remainder differ at that pace with p ≤ 0.0002, or the means of its eighths all
+/// rise, or all fall. Where the removed part moved in the same direction, p ≤ 0.01 is enough, and
+/// so are fifths.
 ///
-/// Not judged: fewer than 20 batches in the measure phase, or more than a tenth of them
-/// without iterations.
+/// Not judged: fewer than 20 batches in the measure phase, or more than a tenth of them without
+/// iterations.
 #[must_use]
 pub fn steadiness(ticks: &[(u64, u64)], measured: usize) -> Steadiness {
     let measured = measured.min(ticks.len());

@@ -1,4 +1,4 @@
-//! Each variant at its best setting, beside all at the same one.
+//! Each variant at its best setting, and all variants at the same setting.
 
 use super::{DatabaseTables, Sheet, dash, numbers_in, words_in};
 use plimsoll_analysis::OrReason;
@@ -51,7 +51,7 @@ impl DatabaseTables<'_> {
     }
 }
 
-/// The ratio, and its interval on a line of its own.
+/// The ratio, with its interval on a line of its own.
 fn shown(ratio: &OrReason<Ratio>, notation: Notation) -> String {
     let Ok(Ratio { value, interval }) = ratio else { return dash() };
     let value = notation.show(*value);

@@ -1,5 +1,5 @@
-//! The tables: what limits cells, DBT-2's summary, latencies, statements, statistics, settings,
-//! checks.
+//! The tables: possible limits of cells, DBT-2's summary, latencies, statements, statistics,
+//! settings, checks.
 
 use super::{Column, DatabaseTables, Sheet, dash, numbers_in, words_in};
 use plimsoll_analysis::database::{
@@ -11,10 +11,10 @@ use plimsoll_model::measure::{self, Measure, Series, Unit};
 use plimsoll_model::record::ErrorKind;
 use std::collections::BTreeMap;
 
-/// Rows from which on a table is closed until it is asked for.
+/// A table with at least this many rows is folded at first.
 const LONG: usize = 12;
 
-/// Statements of a variant that are shown first.
+/// The most statements of a variant in the first table.
 const MOST: usize = 6;
 
 /// Quantiles of a latency.
@@ -30,7 +30,7 @@ const LATENCY: &str = "Geometric means of the trials' percentiles, failed transa
                        for it. max: the longest of all trials.";
 
 impl DatabaseTables<'_> {
-    /// What the cells are consistent with as their limit.
+    /// The possible limits of the cells.
     pub(super) fn limits(&self) -> Option<Sheet> {
         let row = |cell: &Cell, suspect: &PossibleLimit| {
             let place = [self.condition(cell.condition), self.variant(cell.variant)];
@@ -62,7 +62,7 @@ impl DatabaseTables<'_> {
         self.report.cells.iter().filter(|cell| !cell.trials.is_empty())
     }
 
-    /// The cells with trials under the condition that is shown.
+    /// The cells with trials under the condition that comes first.
     fn first_cells(&self) -> impl Iterator<Item = &Cell> {
         self.report.at(self.report.shown).filter(|cell| !cell.trials.is_empty())
     }
@@ -133,8 +133,8 @@ impl DatabaseTables<'_> {
             .collect()
     }
 
-    /// Quantiles of all transactions under the condition that is shown; then, where there are others, a
-    /// table for each transaction over all cells.
+    /// Quantiles of all transactions under the condition that comes first; then, where there are
+    /// others, a table for each transaction over all cells.
     pub(super) fn latencies(&self) -> Vec<Sheet> {
         let mut names: Vec<(&str, &str)> = Vec::new();
         for one in self.report.cells.iter().flat_map(|cell| &cell.transactions) {
@@ -178,8 +178,8 @@ impl DatabaseTables<'_> {
         })
     }
 
-    /// The statements of all variants under the condition that is shown: first those that take most of
-    /// the time, then, where that are not all, those of each transaction.
+    /// The statements of all variants under the condition that comes first: those that take most of
+    /// the time, then, where there are more, those of each transaction.
     pub(super) fn statements(&self) -> Vec<Sheet> {
         let most = self.first_cells().flat_map(|cell| {
             let mut statements: Vec<&Statement> = cell.statements.iter().collect();
@@ -223,7 +223,7 @@ impl DatabaseTables<'_> {
         Sheet { open: false, ..of_statements(title, String::new(), &["statement", "variant"], rows) }
     }
 
-    /// What was counted: under the condition that is shown a row for each number, then all cells.
+    /// The counters: under the condition that comes first a row for each number, then all cells.
     pub(super) fn statistics(&self) -> Vec<Sheet> {
         let mut kinds: Vec<(&str, &str)> = Vec::new();
         for one in self.report.cells.iter().flat_map(|cell| &cell.statistics).filter(|one| !one.own_name) {
@@ -255,7 +255,7 @@ impl DatabaseTables<'_> {
         [words_in(""), words_in("condition")].into_iter().chain(variants).collect()
     }
 
-    /// A row for each number under each condition; none for what was zero everywhere.
+    /// A row for each number under each condition; none for numbers that are zero everywhere.
     fn of_kinds(&self, kinds: &[(&str, &str)]) -> Vec<Vec<String>> {
         let row = |kind: (&str, &str), condition: usize| {
             let values =
@@ -372,12 +372,12 @@ fn check(check: &Check) -> Vec<String> {
     [check.name.clone(), loaded].into_iter().chain(counts).chain([why]).collect()
 }
 
-/// What a statement took in all.
+/// The total time of a statement.
 fn time(one: &Statement) -> f64 {
     one.mean * one.runs as f64
 }
 
-/// A table of statements, whose rows begin with these columns.
+/// A table of statements, whose rows start with these columns.
 fn of_statements(title: String, note: String, start: &[&str], rows: Vec<Vec<String>>) -> Sheet {
     let start = start.iter().copied().map(words_in);
     let numbers = ["runs each", "mean", "p50", "p95", "p99", "longest", "share of its time", "failed"];
@@ -436,7 +436,7 @@ fn kinds(counts: &BTreeMap<ErrorKind, u64>) -> String {
     if kinds.is_empty() { "0".to_owned() } else { format!("{} ({})", grouped(all as f64), kinds.join(", ")) }
 }
 
-/// How often the server was asked to end what nobody waited for any more.
+/// The number of statements that the server was asked to cancel.
 fn ended(CancelledStatements { requested: asked, failed }: CancelledStatements) -> Option<String> {
     let unheard = if failed > 0 {
         format!("; {} not heard, whose statements may have gone on", grouped(failed as f64))
