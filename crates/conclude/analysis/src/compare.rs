@@ -178,7 +178,7 @@ struct UnderCondition<'a> {
 impl UnderCondition<'_> {
     fn all(&self, variant: usize, wanted: impl Fn(&Self, usize) -> bool) -> Vec<DraftComparison> {
         let measures = (0..self.values.measures().len()).filter(|measure| wanted(self, *measure));
-        measures.map(|measure| self.one(variant, measure)).collect()
+        measures.map(|measure| self.draft(variant, measure)).collect()
     }
 
     /// The margin of the measure at this index, if it decides.
@@ -186,7 +186,7 @@ impl UnderCondition<'_> {
         crate::catalogue::margin(&self.input.facts, &self.values.measures()[measure])
     }
 
-    fn one(&self, variant: usize, index: usize) -> DraftComparison {
+    fn draft(&self, variant: usize, index: usize) -> DraftComparison {
         let measure = &self.values.measures()[index];
         let mut pairs = Vec::new();
         let mut dropped = Vec::new();

@@ -138,8 +138,8 @@ mod tests {
         input.starts = input.plan.starts[..2].iter().map(of_both).collect();
         input.starts[1].loads[1].summary.validity = Validity::Void(vec!["a stall".to_owned()]);
         let analysis = analyse(&input);
-        let told: Vec<(u32, &str)> = analysis.excluded.iter().map(|one| (one.trial, one.what)).collect();
-        assert_eq!(told, [(2, "void"), (3, "did not run"), (3, "did not run")]);
+        let statuses: Vec<(u32, &str)> = analysis.excluded.iter().map(|one| (one.trial, one.what)).collect();
+        assert_eq!(statuses, [(2, "void"), (3, "did not run"), (3, "did not run")]);
         let values = |variant| {
             let estimate = analysis.estimate(0, variant, &headline(&input.facts).measure).expect("an estimate");
             estimate.values.len()
@@ -156,8 +156,8 @@ mod tests {
         input.starts[3].summary.validity = Validity::Failed(vec!["it was never ready".to_owned()]);
         input.starts[3].loads.clear();
         let excluded = analyse(&input).excluded;
-        let told: Vec<(u32, &str)> = excluded.iter().map(|one| (one.trial, one.what)).collect();
-        assert_eq!(told, [(3, "failed"), (4, "failed")]);
+        let statuses: Vec<(u32, &str)> = excluded.iter().map(|one| (one.trial, one.what)).collect();
+        assert_eq!(statuses, [(3, "failed"), (4, "failed")]);
         assert_eq!(excluded[1].reasons, ["it was never ready"]);
     }
 

@@ -144,7 +144,7 @@ mod tests {
         [pixel[0], pixel[1], pixel[2]]
     }
 
-    /// How many pixels are not white.
+    /// The number of pixels that are not white.
     fn inked(canvas: &Canvas) -> usize {
         canvas.pixels.chunks_exact(PIXEL).filter(|pixel| **pixel != [255; PIXEL]).count()
     }

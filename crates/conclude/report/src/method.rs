@@ -131,11 +131,15 @@ fn could_have_seen(analysis: &Analysis) -> String {
             format!("{} to {} (median {}) in {measure}", value(one.least), value(one.most), value(one.median))
         }
     };
-    let seen: Vec<String> = analysis.sensitivities.iter().map(of).collect();
-    if seen.is_empty() {
+    let detectable_changes: Vec<String> = analysis.sensitivities.iter().map(of).collect();
+    if detectable_changes.is_empty() {
         return String::new();
     }
-    format!("changes from {}, with a chance of {} by the interval alone", seen.join(", and from "), percent(POWER))
+    format!(
+        "changes from {}, with a chance of {} by the interval alone",
+        detectable_changes.join(", and from "),
+        percent(POWER)
+    )
 }
 
 fn several(analysis: &Analysis) -> String {

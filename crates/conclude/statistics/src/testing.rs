@@ -1,4 +1,4 @@
-//! What the tests of several modules use: comparisons with a tolerance, samples of any finite
+//! Shared by the tests of several modules: comparisons with a tolerance, samples of any finite
 //! numbers, and seeded noise.
 
 use proptest::collection::vec;

@@ -48,8 +48,9 @@ impl RunPair<'_> {
         let measures = self.first.analysis.measures.iter().filter(in_both);
         let (deciding, others): (Vec<&Measure>, Vec<&Measure>) = measures.partition(|one| self.margin(one).is_some());
         let all = |measures: Vec<&Measure>| -> Vec<DraftRow> {
-            let cells =
-                |measure| shared.iter().filter_map(move |(variant, condition)| self.one(measure, variant, condition));
+            let cells = |measure| {
+                shared.iter().filter_map(move |(variant, condition)| self.draft_row(measure, variant, condition))
+            };
             measures.into_iter().flat_map(cells).collect()
         };
         let (mut deciding, mut others) = (all(deciding), all(others));
@@ -67,7 +68,8 @@ impl RunPair<'_> {
         [self.first, self.second]
     }
 
-    fn one(&self, measure: &Measure, variant: &Assignment, condition: &Assignment) -> Option<DraftRow> {
+    /// The row of a cell before its verdict; none if one of the bundles lacks the cell.
+    fn draft_row(&self, measure: &Measure, variant: &Assignment, condition: &Assignment) -> Option<DraftRow> {
         let mut cells = [Cell { condition: 0, variant: 0 }; 2];
         for (cell, run) in cells.iter_mut().zip(self.runs()) {
             let plan = &run.input.plan;

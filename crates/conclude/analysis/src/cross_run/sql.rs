@@ -180,16 +180,16 @@ mod tests {
         );
         let oltp =
             Oltp { test: OltpTest::ReadWrite, tables: 4, rows: 100_000, distribution: Distribution::Pareto(0.2) };
-        let told = lines(work(&sql(SqlWork::Oltp(oltp))));
+        let described = lines(work(&sql(SqlWork::Oltp(oltp))));
         assert_eq!(
-            told[4..],
+            described[4..],
             ["test of sysbench: read_write", "tables: 4 of 100,000 rows", "choice of rows: Pareto 0.2"]
         );
         let number = Parameter::Number { low: 1, high: 9, distribution: Distribution::Uniform };
         let select = OwnStatement { sql: "SELECT ?".to_owned(), parameters: vec![number], rows: None };
         let own = Transaction { name: "look".to_owned(), weight: 2, atomic: false, statements: vec![select] };
-        let told = lines(work(&sql(SqlWork::Own(vec![own]))));
-        assert_eq!(told[4], "transaction `look`: weight 2, each by itself: SELECT ? (1 to 9, uniform)");
+        let described = lines(work(&sql(SqlWork::Own(vec![own]))));
+        assert_eq!(described[4], "transaction `look`: weight 2, each by itself: SELECT ? (1 to 9, uniform)");
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(super) fn checks(readers: &[TrialReader<'_>]) -> Vec<Check> {
     names.sort_by_key(|name| number(name));
     let check = |name: &String| {
         let these: Vec<(u32, &Condition)> = after_trials().filter(|(_, one)| &one.name == name).collect();
-        let told = |holds: Option<bool>| {
+        let trials_with = |holds: Option<bool>| {
             let those = these.iter().filter(move |(_, condition)| condition.holds == holds);
             those.map(|(trial, condition)| (*trial, condition.detail.clone())).collect::<Vec<_>>()
         };
@@ -78,9 +78,9 @@ pub(super) fn checks(readers: &[TrialReader<'_>]) -> Vec<Check> {
         Check {
             name: name.clone(),
             loaded,
-            passed: told(Some(true)).len(),
-            violated: told(Some(false)),
-            not_checked: told(None),
+            passed: trials_with(Some(true)).len(),
+            violated: trials_with(Some(false)),
+            not_checked: trials_with(None),
         }
     };
     names.into_iter().map(check).collect()

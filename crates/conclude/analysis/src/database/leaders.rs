@@ -18,8 +18,8 @@ pub(super) fn sentences(context: &ReportContext<'_>) -> Vec<String> {
     }
     let of_row = |row| {
         let ahead = AlongAxis { context, row };
-        let told = ahead.leader_by_range().into_iter().chain(ahead.crossovers());
-        told.map(|sentence| with_setting(&ahead.row.label, &sentence)).collect::<Vec<_>>()
+        let sentences_of_setting = ahead.leader_by_range().into_iter().chain(ahead.crossovers());
+        sentences_of_setting.map(|sentence| with_setting(&ahead.row.label, &sentence)).collect::<Vec<_>>()
     };
     context.grid.rows.iter().flat_map(of_row).collect()
 }

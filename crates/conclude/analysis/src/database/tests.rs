@@ -1,4 +1,4 @@
-//! What a report says of studies whose truth is known.
+//! Reports on studies whose truth is known.
 
 use super::testing::{change_facts, grid, record, study};
 use super::*;

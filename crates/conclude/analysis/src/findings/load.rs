@@ -393,8 +393,9 @@ fn failed_without_exchange(context: &Context<'_>) -> Option<Finding> {
     }
     of_cells.retain(|_, cell| cell.failed > 0);
     let failed: u64 = of_cells.values().map(|cell| cell.failed).sum();
-    let told = context.counted().filter_map(|reader| reader.load().summary.replies.error_examples.get("iteration"));
-    let example = told.flat_map(BTreeMap::values).next().map(|text| format!("for example, {text}"));
+    let examples_of_trials =
+        context.counted().filter_map(|reader| reader.load().summary.replies.error_examples.get("iteration"));
+    let example = examples_of_trials.flat_map(BTreeMap::values).next().map(|text| format!("for example, {text}"));
     (failed > 0).then(|| Finding {
         severity: Severity::Caution,
         topic: "iterations",
@@ -431,7 +432,7 @@ mod tests {
     /// Begin and end of an iteration, in milliseconds from the start of the measure phase.
     type Span = (i64, i64);
 
-    /// What stays of users that each did these iterations, in a measure phase of so many seconds.
+    /// The records of users with these iterations each, in a measure phase of this many seconds.
     fn closed_loop(users: &[Vec<Span>], seconds: i64) -> StartResult {
         let window = seconds * 1000;
         let mut result = start(1.0);

@@ -22,14 +22,14 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let names: Vec<String> = missing.iter().map(|(measure, _)| format!("`{measure}`")).collect();
-    let told = missing.iter().map(|(measure, reason)| format!("{measure}: {reason}"));
+    let lines = missing.iter().map(|(measure, reason)| format!("{measure}: {reason}"));
     let (sentence, evidence) = match missing.as_slice() {
         [] => return Vec::new(),
         [(_, reason)] => {
             (format!("The study names {}, and no trial has a value for it: {reason}.", names[0]), Vec::new())
         }
         _ => {
-            (format!("The study names measures for which no trial has a value: {}.", and_list(&names)), told.collect())
+            (format!("The study names measures for which no trial has a value: {}.", and_list(&names)), lines.collect())
         }
     };
     vec![Finding { severity: Severity::Problem, topic: "measures without a value", sentence, evidence }]
@@ -55,11 +55,11 @@ fn instead(context: &Context<'_>, series: &Series) -> Option<String> {
     let alike = recorded.map(|(subject, _)| subject).filter(|subject| subject.is_like(&wanted));
     let names: BTreeSet<String> =
         alike.filter_map(|subject| Some(subject.to_string().split_once(':')?.1.to_owned())).collect();
-    let told: Vec<String> = names.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
+    let lines: Vec<String> = names.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
     Some(match names.len() {
         0 => "; there was none at all".to_owned(),
-        count if count > MOST_NAMES => format!("; there are {}, and {} others", told.join(", "), count - MOST_NAMES),
-        1 => format!("; there is {}", told[0]),
-        _ => format!("; there are {}", and_list(&told)),
+        count if count > MOST_NAMES => format!("; there are {}, and {} others", lines.join(", "), count - MOST_NAMES),
+        1 => format!("; there is {}", lines[0]),
+        _ => format!("; there are {}", and_list(&lines)),
     })
 }

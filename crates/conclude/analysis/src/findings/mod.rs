@@ -89,9 +89,10 @@ fn merge_equal_lines(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<Stri
     for (trial, text) in lines {
         by_text.entry(text).or_default().push(trial);
     }
-    let mut told: Vec<(Vec<u32>, String)> = by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
-    told.sort();
-    told.into_iter().map(|(trials, text)| format!("{}: {text}", list_of_trials(&trials))).collect()
+    let mut lines_with_trials: Vec<(Vec<u32>, String)> =
+        by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
+    lines_with_trials.sort();
+    lines_with_trials.into_iter().map(|(trials, text)| format!("{}: {text}", list_of_trials(&trials))).collect()
 }
 
 /// Trials by number if they are few, otherwise their count.
@@ -201,16 +202,16 @@ mod tests {
         input.starts[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
         let measure = |text: &str| text.parse().expect("a measure");
         input.facts.report.measures = vec![measure("request_duration:cal.med"), measure("cpu.avg")];
-        let told = |input: &Input| analyse(input).findings[0].clone();
-        let first = told(&input);
+        let lines_with_trials = |input: &Input| analyse(input).findings[0].clone();
+        let first = lines_with_trials(&input);
         assert_eq!(first.topic, "measures without a value");
         assert!(first.sentence.ends_with("has a value: `request_duration:cal.med` and `cpu.avg`."), "{first:?}");
         assert_eq!(first.evidence[0], "request_duration:cal.med: no request:cal was recorded; there is `call`");
         input.facts.report.measures = vec![measure("checks:fine.ratio")];
-        let sentence = told(&input).sentence;
+        let sentence = lines_with_trials(&input).sentence;
         assert!(sentence.ends_with("no check `fine` was made; there was none at all."), "{sentence}");
         input.facts.report.measures = vec![measure("request_duration:call.p99.9")];
-        assert_ne!(told(&input).topic, "measures without a value", "too few requests are another matter");
+        assert_ne!(lines_with_trials(&input).topic, "measures without a value", "too few requests are another matter");
     }
 
     #[test]

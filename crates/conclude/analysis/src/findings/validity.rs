@@ -67,11 +67,11 @@ fn trials_that_stand(plan: &Plan) -> String {
 /// include.
 fn why(context: &Context<'_>, one: &ExcludedLoad) -> String {
     let reasons = one.reasons.join("; ");
-    let untold = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));
+    let is_missing = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));
     let reader = context.readers.iter().filter(|reader| reader.trial().number() == one.trial);
-    let examples = examples(reader).into_iter().filter(untold).map(|example| format!("for example, {example}"));
-    let told: Vec<String> = one.reasons.iter().cloned().chain(examples).collect();
-    format!("{}: {}", one.what, told.join("; "))
+    let examples = examples(reader).into_iter().filter(is_missing).map(|example| format!("for example, {example}"));
+    let reasons_with_examples: Vec<String> = one.reasons.iter().cloned().chain(examples).collect();
+    format!("{}: {}", one.what, reasons_with_examples.join("; "))
 }
 
 fn wrong_replies(context: &Context<'_>) -> Option<Finding> {

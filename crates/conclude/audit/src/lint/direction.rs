@@ -60,7 +60,8 @@ fn wrong_direction(comparison: &Comparison<'_>) -> Option<Evidence> {
     })
 }
 
-/// What the table calls it; beside a change whose sign is not that of the numbers, what they do.
+/// The claim of the table; beside a change whose sign is not that of the numbers, the actual
+/// direction of the numbers.
 fn called(comparison: &Comparison<'_>, rises: Option<bool>, claim: Claim) -> String {
     let against = |rises: bool| {
         let change = comparison.change.as_ref()?;

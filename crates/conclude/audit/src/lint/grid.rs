@@ -46,7 +46,8 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 struct SettingComparison {
     evidence: Evidence,
     change: Option<Change>,
-    /// Whether it is for the better; `None` for no difference or not known.
+    /// True for an improvement, false for a regression; `None` for no difference or an unknown
+    /// direction.
     better: Option<bool>,
 }
 

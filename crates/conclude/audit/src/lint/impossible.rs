@@ -30,7 +30,7 @@ use plimsoll_analysis::quantity::{grouped, percent, show};
 /// Values of one row beyond which nobody has measured, where their number is not told.
 const MOST_VALUES: f64 = 1e7;
 
-/// What interpolated percentiles are allowed on top of Cantelli's limit, as a share of it.
+/// The tolerance for interpolated percentiles on top of Cantelli's limit, as a share of it.
 const INTERPOLATION: f64 = 0.1;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
@@ -164,7 +164,7 @@ fn spread(row: &Row) -> Vec<String> {
     broken
 }
 
-/// How much larger than the sd that divides by n the one that divides by n − 1 is.
+/// The ratio of the sd that divides by n − 1 to the one that divides by n.
 fn correction(row: &Row) -> f64 {
     let values = row.requests.or(row.runs.map(|runs| runs as f64)).filter(|values| *values >= 2.0).unwrap_or(2.0);
     (values / (values - 1.0)).sqrt()

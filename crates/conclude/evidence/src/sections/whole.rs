@@ -13,7 +13,8 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let effort = effort.divided_by(40);
     let (mut rows, mut cells) = (Vec::new(), Vec::new());
     for cv in [0.01, 0.03, 0.05] {
-        let [wrong, worse, better, all_equivalent] = shares(&format!("whole {cv}"), effort, |random| one(cv, random));
+        let [wrong, worse, better, all_equivalent] =
+            shares(&format!("whole {cv}"), effort, |random| verdicts_of_study(cv, random));
         rows.push(vec![format!("{:.0} %", cv * 100.0), percent(worse), percent(better), percent(all_equivalent)]);
         cells.push((format!("cv {:.0} %", cv * 100.0), wrong));
     }
@@ -30,7 +31,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-fn one(cv: f64, random: &mut RandomStream) -> [bool; 4] {
+fn verdicts_of_study(cv: f64, random: &mut RandomStream) -> [bool; 4] {
     let input = study(SHAPE, random.seed(), |_| (cv * random.normal()).exp());
     let analysis = analyse(&input);
     let any = |outcome| analysis.verdicts().any(|verdict| verdict.outcome == outcome);

@@ -5,8 +5,8 @@ use plimsoll_evidence::replicates::Effort;
 use plimsoll_evidence::section::Section;
 use plimsoll_evidence::sections::ALL;
 
-/// What falls short, as docs/method-evidence.md says and docs/method.md explains: the check, and
-/// where.
+/// The requirements that are known to fail, as docs/method-evidence.md says and docs/method.md
+/// explains: the check, and the cell.
 const KNOWN: [(&str, &str); 6] = [
     ("found by the whole rule", "n = 7"),
     ("found by the whole rule", "n = 8"),

@@ -30,7 +30,7 @@ fn rerun(factor: f64, of_inputq: f64) -> Input {
     input
 }
 
-/// What ran: inputQ was started with this argument.
+/// The cells of a run in which inputQ was started with this argument.
 fn cells(input: &Input, argument: &str) -> Vec<ResolvedCell> {
     let second = Duration::from_secs(1);
     let mut cells = Vec::new();

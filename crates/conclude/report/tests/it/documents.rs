@@ -1,4 +1,4 @@
-//! What stands in the files of a report.
+//! The contents of the files of a report.
 
 use crate::sample;
 use plimsoll_analysis::quantity::show;

@@ -35,7 +35,7 @@ impl Noise {
     }
 }
 
-/// What a trial is made from.
+/// The true values behind a trial.
 struct Truth {
     users: f64,
     rate: f64,

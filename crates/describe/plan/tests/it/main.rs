@@ -1,4 +1,4 @@
-//! What every plan must hold to, whatever the factors, the repeats and the seed.
+//! Properties of every plan, whatever the factors, the repeats and the seed.
 
 use plimsoll_model::factor::{Factor, Level, Role};
 use plimsoll_model::start::{PhaseLengths, Plan, Start};

@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::Noise;
 use proptest::prelude::*;
 
-/// What a series of trials came to.
+/// The results of a series of trials.
 #[derive(Debug, Default)]
 struct Rates {
     /// The share that is never steady.
