@@ -244,17 +244,17 @@ impl FamilyMember<'_> {
 
     /// The decision by Student's interval, unless the ranks object.
     fn without_floor(&self) -> (Outcome, Basis) {
-        let (outcome, basis) = self.from_interval(self.interval(), self.adjusted_p <= self.alpha);
+        let (outcome, basis) = self.by_interval(self.interval(), self.adjusted_p <= self.alpha);
         let may_object = outcome != Outcome::Open && self.evidence.n >= MIN_REPEATS_FOR_SECOND_OPINION;
         let ranked = self.evidence.shift.as_ref().filter(|_| may_object).and_then(|shift| shift.interval);
-        match ranked.filter(|ranked| self.from_interval(*ranked, true).0 != outcome) {
+        match ranked.filter(|ranked| self.by_interval(*ranked, true).0 != outcome) {
             Some(ranked) => (Outcome::Open, Basis::OutlierSensitive { ranked }),
             None => (outcome, basis),
         }
     }
 
     /// The decision by an interval; a difference needs to be `significant` in its family.
-    fn from_interval(&self, Interval { low, high }: Interval, significant: bool) -> (Outcome, Basis) {
+    fn by_interval(&self, Interval { low, high }: Interval, significant: bool) -> (Outcome, Basis) {
         let margin = self.margin;
         let leaves_out_zero = low > 0.0 || high < 0.0;
         if -margin <= low && high <= margin {
