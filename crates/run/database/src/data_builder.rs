@@ -2,19 +2,17 @@
 
 use crate::engine::{self, Installation, LOADED, Place, USER, first_database};
 use crate::error::DatabaseError;
-use crate::ready::{ReadyWait, connect, with_interruption};
+use crate::ready::{ReadyWait, connect, limits};
 use crate::{data_folder, disk};
 use plimsoll_model::database::{Address, Condition, Database, Dataset, Endpoint, Server};
 use plimsoll_model::event::Event;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
-use plimsoll_sql::{CallLimits, Connection, SqlError};
-use plimsoll_system::{Exit, Launcher, Running};
+use plimsoll_sql::{Connection, SqlError};
+use plimsoll_system::{Exit, Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to end after a load: it then writes all that it has kept in memory.
@@ -22,7 +20,7 @@ const STOP_GRACE: Duration = Duration::from_secs(1800);
 /// How long it may take to begin.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long one statement may take that brings loaded data to rest.
-const SETTLE_WITHIN: Duration = Duration::from_secs(3600);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Progress is told this often at most.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 /// With less than this, a disk is full: servers keep files of this size.
@@ -35,7 +33,7 @@ pub(crate) struct DataBuilder<'a> {
     pub(crate) database: &'a Database,
     pub(crate) server: &'a Server,
     pub(crate) installation: &'a Installation,
-    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
 impl DataBuilder<'_> {
@@ -63,7 +61,7 @@ impl DataBuilder<'_> {
 
     fn initialise(&self, place: &Place, first: &Path) -> Result<(), DatabaseError> {
         let spec = self.spec(place, self.installation.initialise(place, first));
-        let ended = self.launcher.run(&spec, "initialising", &spec.start, &self.log(), &|| self.is_interrupted());
+        let ended = self.launcher.run(&spec, "initialising", &spec.start, &self.log(), self.interrupt);
         ended.map(drop).map_err(|error| match self.first_error_in_log() {
             // What comes last is advice on how to start servers by hand.
             Some(line) => DatabaseError::from(error).after(&line),
@@ -87,16 +85,20 @@ impl DataBuilder<'_> {
         let spec = self.spec(place, self.installation.serve_to_load(place, &first.0));
         let running = self.launcher.start(&spec, &self.log())?;
         let endpoint = |database: &str| endpoint(self.database, place, password, database);
-        let waiting = ReadyWait { running: Some(&running), within: READY_WITHIN, interrupted: self.interrupted };
-        let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting, Arc::default())?;
+        let waiting = ReadyWait { running: Some(&running), within: READY_WITHIN, interrupt: self.interrupt };
+        let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting)?;
         drop(first); // it was read before anybody was let in
         let failed = |action| DatabaseError::sql(&self.database.name, action);
-        engine::make_database(&mut connection).map_err(failed("ready the server"))?;
+        let made = engine::make_database(&mut connection);
+        if self.interrupt.is_set() {
+            return Err(DatabaseError::Interrupted);
+        }
+        made.map_err(failed("ready the server"))?;
         drop(connection);
         let held = self.fill(&endpoint(LOADED), &running, on_data)?;
         self.tell("bringing to rest", 1.0, on_data);
         self.settle(&endpoint(LOADED)).map_err(|error| self.with_server(&error, "bring the data to rest", &running))?;
-        if self.is_interrupted() {
+        if self.interrupt.is_set() {
             return Err(DatabaseError::Interrupted);
         }
         self.stop(running)?;
@@ -120,15 +122,13 @@ impl DataBuilder<'_> {
                 self.tell(&format!("{doing}{of}"), done, on_data);
             }
         };
-        let loaded = plimsoll_oltp::load(&self.database.dataset, endpoint, self.interrupted, &mut progress);
+        let loaded = plimsoll_oltp::load(&self.database.dataset, endpoint, self.interrupt.flag(), &mut progress);
         loaded.map_err(|error| self.with_server(&error, "load the data", running))
     }
 
     fn settle(&self, endpoint: &Endpoint) -> Result<(), SqlError> {
-        with_interruption(self.interrupted, |over| {
-            let limits = CallLimits { cancelled: over, ..CallLimits::timeout(SETTLE_WITHIN) };
-            engine::settle(&mut Connection::open(endpoint, limits)?)
-        })
+        let limits = limits(SETTLE_TIMEOUT, self.interrupt);
+        engine::settle(&mut Connection::open(endpoint, limits)?)
     }
 
     fn stop(&self, running: Running) -> Result<(), DatabaseError> {
@@ -145,7 +145,7 @@ impl DataBuilder<'_> {
 
     /// What the server's client said, and how the server ended if it did.
     fn with_server(&self, error: &SqlError, action: &str, running: &Running) -> DatabaseError {
-        if self.is_interrupted() {
+        if self.interrupt.is_set() {
             return DatabaseError::Interrupted;
         }
         let ended = running.check().err().map(|ended| format!("; {ended}")).unwrap_or_default();
@@ -198,10 +198,6 @@ impl DataBuilder<'_> {
 
     fn tell(&self, doing: &str, done: f64, on_data: &mut dyn FnMut(&Event)) {
         on_data(&Event::DataProgress { database: self.database.name.clone(), doing: doing.to_owned(), done });
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::data_builder::{DataBuilder, endpoint};
 use crate::data_folder::{Claim, Copy, DataFolder, check as check_folder, claim, made_from, release};
 use crate::engine::{self, Installation, LOADED, RUN, first_database};
 use crate::error::DatabaseError;
-use crate::ready::{ReadyWait, connect, with_interruption};
+use crate::ready::{ReadyWait, connect};
 use crate::rejected_settings::rejected_settings;
 use crate::scratch::Scratch;
 use crate::{external, settings, shared_memory, tables};
@@ -13,10 +13,9 @@ use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
-use plimsoll_system::{Launcher, Running};
+use plimsoll_system::{Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -76,12 +75,12 @@ impl Databases {
     pub fn prepare(
         &mut self,
         database: &Database,
-        interrupted: &AtomicBool,
+        interrupt: &Interrupt,
         on_data: &mut OnDataEvent<'_>,
     ) -> Result<PreparedDatabase, DatabaseError> {
         match &database.origin {
-            Origin::Started(server) => self.prepare_started(database, server, interrupted, on_data),
-            Origin::External(external) => self.prepare_external(database, external, interrupted),
+            Origin::Started(server) => self.prepare_started(database, server, interrupt, on_data),
+            Origin::External(external) => self.prepare_external(database, external, interrupt),
         }
     }
 
@@ -89,7 +88,7 @@ impl Databases {
         &mut self,
         database: &Database,
         server: &Server,
-        interrupted: &AtomicBool,
+        interrupt: &Interrupt,
         on_data: &mut OnDataEvent<'_>,
     ) -> Result<PreparedDatabase, DatabaseError> {
         let first = |faults: Vec<String>| DatabaseError::failed(faults.join("; "));
@@ -104,10 +103,10 @@ impl Databases {
             database,
             server,
             installation: &installation,
-            interrupted,
+            interrupt,
         };
         let home = data_folder_of(&mut self.homes, &mut self.scratch, &making, on_data)?;
-        if interrupted.load(Ordering::Relaxed) {
+        if interrupt.is_set() {
             return Err(DatabaseError::Interrupted);
         }
         let begin = Instant::now();
@@ -149,14 +148,14 @@ impl Databases {
         &mut self,
         database: &Database,
         external: &External,
-        interrupted: &AtomicBool,
+        interrupt: &Interrupt,
     ) -> Result<PreparedDatabase, DatabaseError> {
         let password = external::password(database, external).map_err(DatabaseError::Failed)?;
         if let Some(password) = password.as_ref().filter(|password| !self.passwords.contains(password)) {
             self.passwords.push(password.clone());
         }
         let log = self.logs.join(format!("data-{}.log", database.name));
-        let restored = external::restore(&self.launcher, database, external, &log, interrupted)?;
+        let restored = external::restore(&self.launcher, database, external, &log, interrupt)?;
         Ok(PreparedDatabase {
             system: None,
             restored,
@@ -321,23 +320,22 @@ impl PreparedDatabase {
     ///
     /// # Errors
     /// The server ends, is not ready in time, or has another value of a setting in force.
-    pub fn wait_ready(&self, running: Option<&Running>, interrupted: &AtomicBool) -> Result<(), DatabaseError> {
+    pub fn wait_ready(&self, running: Option<&Running>, interrupt: &Interrupt) -> Result<(), DatabaseError> {
         let within = self.started.as_ref().map_or(EXTERNAL_WITHIN, |started| started.within);
-        let waiting = ReadyWait { running, within, interrupted };
-        let ready = with_interruption(interrupted, |over| self.ready(&waiting, &over));
-        let ready = ready.map_err(|error| settings::explained(error, &self.database, running));
-        if interrupted.load(Ordering::Relaxed) { Err(DatabaseError::Interrupted) } else { ready }
+        let waiting = ReadyWait { running, within, interrupt };
+        let ready = self.ready(&waiting).map_err(|error| settings::explained(error, &self.database, running));
+        if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { ready }
     }
 
-    fn ready(&self, waiting: &ReadyWait<'_>, over: &Arc<AtomicBool>) -> Result<(), DatabaseError> {
+    fn ready(&self, waiting: &ReadyWait<'_>) -> Result<(), DatabaseError> {
         let failed = |action| DatabaseError::sql(&self.database.name, action);
         if let Some(started) = self.started.as_ref().filter(|_| self.endpoint.database == RUN) {
-            let mut connection = connect(&self.service_endpoint(), waiting, Arc::clone(over))?;
+            let mut connection = connect(&self.service_endpoint(), waiting)?;
             let begin = Instant::now();
             engine::copy_template(&mut connection, started.version).map_err(failed("copy the template"))?;
             let _ = started.template_took.set(begin.elapsed().as_secs_f64());
         }
-        let mut connection = connect(&self.endpoint, waiting, Arc::clone(over))?;
+        let mut connection = connect(&self.endpoint, waiting)?;
         if let (Some(started), Some(running)) = (&self.started, waiting.running) {
             shared_memory::note(&started.data, &running.processes());
         }

@@ -5,10 +5,9 @@ use crate::error::DatabaseError;
 use plimsoll_model::database::{Database, External};
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
-use plimsoll_system::Launcher;
+use plimsoll_system::{Interrupt, Launcher};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The password, from the environment.
@@ -30,11 +29,11 @@ pub(crate) fn restore(
     database: &Database,
     external: &External,
     log: &Path,
-    interrupted: &AtomicBool,
+    interrupt: &Interrupt,
 ) -> Result<Restored, DatabaseError> {
     let Some(command) = &external.restore else { return Ok(Restored { how: "not restored".to_owned(), seconds: 0.0 }) };
     let spec = spec(database, external, command);
-    let took = launcher.run(&spec, "restore", command, log, &|| interrupted.load(Ordering::Relaxed))?;
+    let took = launcher.run(&spec, "restore", command, log, interrupt)?;
     Ok(Restored { how: format!("`{command}`"), seconds: took.as_secs_f64() })
 }
 

@@ -3,6 +3,7 @@
 use crate::command::{AT_ONCE, Supervised, Task};
 use crate::error::SystemError;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::output::{LastOutput, Output};
 use crate::port::check_port_free;
 use crate::program::{check_command, sha256};
@@ -41,14 +42,9 @@ impl Launcher {
 
     /// Runs the build command, if there is one, with its output appended to `log`; gives the time
     /// that it took.
-    pub fn build(
-        &self,
-        spec: &SystemSpec,
-        log: &Path,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Duration, SystemError> {
+    pub fn build(&self, spec: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, SystemError> {
         let Some(command) = &spec.build else { return Ok(Duration::ZERO) };
-        self.run(spec, "build", command, log, interrupted)
+        self.run(spec, "build", command, log, interrupt)
     }
 
     /// Runs a command of a system to its end, with its output appended to `log`; gives the time that
@@ -59,13 +55,13 @@ impl Launcher {
         purpose: &'static str,
         command: &CommandLine,
         log: &Path,
-        interrupted: &dyn Fn() -> bool,
+        interrupt: &Interrupt,
     ) -> Result<Duration, SystemError> {
         check_folder(spec)?;
         let start = Instant::now();
         let (output, file) = open(spec, log)?;
         let mut run = Supervised::start(self, Task { spec, command, cpus: None, output: file })?;
-        let exit = wait_for(&mut run, spec, None, interrupted)?.expect("without a limit, it ends or fails");
+        let exit = wait_for(&mut run, spec, None, interrupt)?.expect("without a limit, it ends or fails");
         run.stop(&AT_ONCE)?; // it may leave daemons
         if exit.is_success() {
             return Ok(start.elapsed());
@@ -105,7 +101,7 @@ impl Launcher {
 
     fn version_line(&self, spec: &SystemSpec) -> Result<Option<String>, SystemError> {
         let Some(command) = &spec.version else { return Ok(None) };
-        let answer = self.run_short(spec, command, VERSION_LIMIT, &|| false)?;
+        let answer = self.run_short(spec, command, VERSION_LIMIT, &Interrupt::new())?;
         let (system, purpose, command) = (spec.name.clone(), "version", command.clone());
         let output = Box::new(LastOutput::of(&answer.output, None));
         match answer.exit {
@@ -121,7 +117,7 @@ impl Launcher {
         spec: &SystemSpec,
         command: &CommandLine,
         limit: Duration,
-        interrupted: &dyn Fn() -> bool,
+        interrupt: &Interrupt,
     ) -> Result<CommandOutput, SystemError> {
         let memory = || -> io::Result<(File, File)> {
             let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
@@ -129,7 +125,7 @@ impl Launcher {
         };
         let (output, mut written) = memory().map_err(SystemError::io(&spec.name, "make a file in memory"))?;
         let mut run = Supervised::start(self, Task { spec, command, cpus: None, output })?;
-        let exit = wait_for(&mut run, spec, Some(limit), interrupted)?;
+        let exit = wait_for(&mut run, spec, Some(limit), interrupt)?;
         run.stop(&AT_ONCE)?;
         let mut bytes = Vec::new();
         let mut read = || written.rewind().and_then(|()| written.read_to_end(&mut bytes));
@@ -151,7 +147,7 @@ fn wait_for(
     command: &mut Supervised,
     spec: &SystemSpec,
     limit: Option<Duration>,
-    interrupted: &dyn Fn() -> bool,
+    interrupt: &Interrupt,
 ) -> Result<Option<Exit>, SystemError> {
     let deadline = limit.map(|limit| Instant::now() + limit);
     loop {
@@ -162,7 +158,7 @@ fn wait_for(
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(None);
         }
-        if interrupted() {
+        if interrupt.is_set() {
             return Err(SystemError::Interrupted { system: spec.name.clone() });
         }
     }

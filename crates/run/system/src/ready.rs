@@ -1,6 +1,7 @@
 //! Probes whether a system is ready.
 
 use crate::error::SystemError;
+use crate::interrupt::Interrupt;
 use crate::launcher::Launcher;
 use crate::output::{LastOutput, LineSearch, Output};
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
@@ -61,11 +62,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Looks once: `None` when the system is ready, or else what was found instead.
-    pub(crate) fn probe(
-        &mut self,
-        within: Duration,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Option<String>, SystemError> {
+    pub(crate) fn probe(&mut self, within: Duration, interrupt: &Interrupt) -> Result<Option<String>, SystemError> {
         let socket_limit = within.clamp(Duration::from_millis(1), LOOK_LIMIT);
         let outcome = match &mut self.probe {
             PreparedProbe::Tcp(address) => connect(address, socket_limit).map(|_| None),
@@ -74,7 +71,7 @@ impl<'a> Prober<'a> {
                 search.found(text).map(|found| (!found).then(|| "no such line".to_owned()))
             }
             PreparedProbe::Command(command) => {
-                return self.launcher.run_short(self.spec, command, within, interrupted).map(|answer| {
+                return self.launcher.run_short(self.spec, command, within, interrupt).map(|answer| {
                     match answer.exit {
                         Some(exit) if exit.is_success() => None,
                         Some(exit) => Some(format!("{exit} ({})", LastOutput::of(&answer.output, None))),

@@ -3,6 +3,7 @@
 use crate::command::Supervised;
 use crate::error::SystemError;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::launcher::Launcher;
 use crate::output::{LastOutput, Output};
 use crate::ready::Prober;
@@ -79,23 +80,23 @@ impl Running {
         self.output.last()
     }
 
-    /// Waits until its probe succeeds; gives the time from its start to then. `interrupted` is
-    /// asked at least once a second.
-    pub fn wait_ready(&self, interrupted: &dyn Fn() -> bool) -> Result<Duration, SystemError> {
+    /// Waits until its probe succeeds, and returns the time from its start to then. Checks
+    /// `interrupt` at least once a second.
+    pub fn wait_ready(&self, interrupt: &Interrupt) -> Result<Duration, SystemError> {
         let within = self.spec.ready.within;
         let deadline = self.started + within;
         let mut prober = Prober::new(&self.launcher, &self.spec, &self.output)?;
         let mut found = None;
         loop {
             self.check()?;
-            if interrupted() {
+            if interrupt.is_set() {
                 return Err(SystemError::Interrupted { system: self.spec.name.clone() });
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if let (true, Some(found)) = (left.is_zero(), found.take()) {
                 return Err(self.not_ready(found));
             }
-            let Some(instead) = prober.probe(left, interrupted)? else {
+            let Some(instead) = prober.probe(left, interrupt)? else {
                 let ready_after = self.started.elapsed();
                 self.check()?; // not if the answer came from someone else, or with its last breath
                 return Ok(ready_after);
