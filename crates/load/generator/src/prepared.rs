@@ -13,8 +13,8 @@ use plimsoll_protocols::flow::{CompiledFlow, Flows, StepsNotMade};
 use plimsoll_protocols::grpc::Grpc;
 use plimsoll_protocols::http::Http;
 use plimsoll_scripts::study::CompiledScript;
+use plimsoll_sql_users::CompiledSql;
 use plimsoll_storage::CompiledStorage;
-use plimsoll_terminals::CompiledSql;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
@@ -154,7 +154,7 @@ impl Prepared {
         reports: &mut dyn FnMut(Report),
     ) -> Result<JobRecord, JobError> {
         let job = local.job;
-        let users = sql.users(job.seed, job.load.most_users()).map_err(JobError::Users)?;
+        let users = sql.users(job.seed).map_err(JobError::Users)?;
         let (findings, clock) = BlockingUsers::new(&users, &self.workload, job).run(local, reports)?;
         let facts = WorkFacts::Sql(Box::new(users.facts(&self.workload.steps.names())));
         Ok(JobRecord { facts, ..local.record(findings, &self.workload.steps, clock) })

@@ -8,12 +8,12 @@ use super::request::{Basic, Request};
 use super::template::{Draft, Encoding, Piece, Place, Template};
 use super::value::Value;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
+use plimsoll_feed::IntegerSampler;
 use plimsoll_model::flow::{
     self, Block, Flow, Instruction, JsonPiece, JsonText, Lifetime, MOST_LOOPS, Reference, Text, ValueId, WorkloadPart,
 };
 use plimsoll_model::sql::Parameter;
 use plimsoll_model::workload::Target;
-use plimsoll_oltp::Numbers;
 use plimsoll_web::{Url, form};
 
 /// A flow, compiled once and read by all threads.
@@ -38,7 +38,7 @@ pub struct CompiledFlow {
 
 /// What is drawn for each iteration.
 pub(super) enum Chance {
-    Number(Numbers),
+    Number(IntegerSampler),
     Text(u32),
     Constant(Value),
 }
@@ -306,7 +306,9 @@ impl<'a> Compiler<'a> {
 
 fn chance(parameter: &Parameter) -> Result<Chance, String> {
     Ok(match parameter {
-        Parameter::Number { low, high, distribution } => Chance::Number(Numbers::of_study(*low, *high, *distribution)?),
+        Parameter::Number { low, high, distribution } => {
+            Chance::Number(IntegerSampler::checked(*low, *high, *distribution)?)
+        }
         Parameter::Text(length) => Chance::Text(*length),
         Parameter::Constant(text) => Chance::Constant(Value::Text(text.as_str().into())),
         Parameter::Same(_) | Parameter::Feed { .. } => {

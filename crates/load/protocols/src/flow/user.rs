@@ -10,12 +10,11 @@ use super::template::{Known, Place};
 use super::value::Value;
 use plimsoll_engine::protocol::{Failure, Next};
 use plimsoll_engine::schedule::{Random, think_time};
-use plimsoll_feed::Turn;
+use plimsoll_feed::{RandomSource, Turn, push_alphanumeric};
 use plimsoll_model::flow::{Lifetime, MOST_LOOPS};
 use plimsoll_model::load::Think;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Nanos;
-use plimsoll_oltp::{Draw, letters};
 use plimsoll_web::Jar;
 
 /// The random numbers of users are their own, apart from those of schedule and threads.
@@ -298,10 +297,10 @@ fn pause(think: Think, user: &mut User) -> Next {
 
 fn drawn(chance: &Chance, random: &mut Random) -> Value {
     match chance {
-        Chance::Number(numbers) => Value::Integer(numbers.draw(&mut Drawn(random))),
+        Chance::Number(sampler) => Value::Integer(sampler.sample(&mut UserRandom(random))),
         Chance::Text(length) => {
             let mut text = String::new();
-            letters(&mut text, *length, &mut Drawn(random));
+            push_alphanumeric(&mut text, *length, &mut UserRandom(random));
             Value::Text(text.into())
         }
         Chance::Constant(value) => value.clone(),
@@ -309,9 +308,9 @@ fn drawn(chance: &Chance, random: &mut Random) -> Value {
 }
 
 /// The numbers of a user, from 0 on instead of up to 1.
-struct Drawn<'a>(&'a mut Random);
+struct UserRandom<'a>(&'a mut Random);
 
-impl Draw for Drawn<'_> {
+impl RandomSource for UserRandom<'_> {
     fn unit(&mut self) -> f64 {
         1.0 - self.0.unit()
     }
