@@ -9,7 +9,7 @@ use plimsoll_engine::tls;
 use plimsoll_engine::transport::Dialer;
 use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
 use plimsoll_model::workload::{GrpcSchema, Steps, Target, Workload};
-use plimsoll_protocols::flow::{CompiledFlow, Flows, StepsNotMade};
+use plimsoll_protocols::flow::{CompiledFlow, Flows, UnreachedSteps};
 use plimsoll_protocols::grpc::Grpc;
 use plimsoll_protocols::http::Http;
 use plimsoll_scripts::study::CompiledScript;
@@ -169,16 +169,16 @@ fn run_flow(
 ) -> Result<JobRecord, JobError> {
     let seed = users.local.job.seed;
     let flows = |share, clock| Flows::new(flow, share, clock, seed);
-    let mut not_made = StepsNotMade::of(&users.workload.steps);
+    let mut unreached = UnreachedSteps::of(&users.workload.steps);
     let mut reports = |report: Report| {
         if let Report::Second { interval, .. } = &report {
-            not_made.see(interval);
+            unreached.observe(interval);
         }
         reports(report);
     };
     let mut record = users.run::<Flows<'_>, _>(flows, dialer, &mut reports)?;
     record.stopped = flow.stopped();
-    record.warnings.extend(not_made.warning());
+    record.warnings.extend(unreached.warning());
     Ok(record)
 }
 
