@@ -289,7 +289,7 @@ fn connections_come_from_reserved_ports_where_those_are_permitted() {
         .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("a bound socket");
-    let _connection = wire::Dial::new(&call()).reach(address).expect("somebody listens");
+    let _connection = stream::Dialer::new(&call()).connect_to(address).expect("somebody listens");
     let (_, client) = listener.accept().expect("a client");
     assert_eq!(client.port() < 1024, permitted, "{client}");
 }
@@ -346,10 +346,10 @@ fn committed(run: u8) -> Vec<u8> {
 /// What becomes of an object of 1000 bytes that is written to a server with these answers.
 fn write_to(answers: Vec<Vec<u8>>) -> Result<(), Failure> {
     let (address, server) = scripted(answers);
-    let manner = store_at(address, |_, _| {}).expect("a mode that there is").manner;
+    let options = store_at(address, |_, _| {}).expect("a mode that there is").options;
     let client = Client::of(address, &call());
     let limits = Limits { read: 1000, write: 1000, page: 1000 };
-    let mut session = NfsSession { client, folder: nfs_fh3::default(), manner, limits };
+    let mut session = NfsSession { client, folder: nfs_fh3::default(), options, limits };
     let outcome = session.write(&object(1, 1000), &mut call());
     drop(session);
     server.join().expect("the script was followed to its end");
