@@ -1,7 +1,7 @@
 //! The socket fed with a server's bytes: whole, in pieces, and broken.
 
 use super::*;
-use plimsoll_testkit::websocket::{Server, What};
+use plimsoll_testkit::websocket::{Server, SocketEvent};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a client sent, with its masks taken off: the first byte of each frame, and its payload.
+/// Unmasks the frames of a client: the first byte of each frame, and its payload.
 fn sent(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut frames = Vec::new();
     while let [first, second, rest @ ..] = bytes {
@@ -45,7 +45,7 @@ fn header<'a>(request: &'a str, name: &str) -> Option<&'a str> {
     request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// What a server answers that takes the request.
+/// The response of a server that accepts the handshake.
 fn response(request: &[u8], more: &str) -> Vec<u8> {
     let request = std::str::from_utf8(request).expect("a text");
     let accept = handshake::accept(header(request, "Sec-WebSocket-Key").expect("a key"));
@@ -69,7 +69,7 @@ fn opened() -> Socket {
     socket
 }
 
-/// What comes of a server's bytes, and what is sent in return.
+/// Receives the bytes of a server, and returns the events and the bytes sent in return.
 fn receive(socket: &mut Socket, bytes: &[u8], piece: usize) -> (Vec<Event>, Vec<(u8, Vec<u8>)>) {
     let (mut out, mut events) = (Vec::new(), Vec::new());
     bytes.chunks(piece.max(1)).for_each(|bytes| socket.receive(bytes, &mut out, &mut events));
@@ -421,7 +421,7 @@ fn another_library_understands_us_and_is_understood() {
     assert_eq!(wired.next(), Event::Pong(b"7".to_vec()));
     wired.send(|socket, out| socket.close(4001, "enough", out));
     assert_eq!(wired.next(), closed(4001, "enough"));
-    assert_eq!(server.received().last().map(|message| message.what.clone()), Some(What::Close(Some(4001))));
+    assert_eq!(server.received().last().map(|message| message.event.clone()), Some(SocketEvent::Close(Some(4001))));
 }
 
 #[test]
