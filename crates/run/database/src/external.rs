@@ -1,4 +1,4 @@
-//! Servers that run already: nothing is made, dropped or loaded there but by the study's command.
+//! External servers, which run already. Only the study's own command changes their data.
 
 use crate::databases::Restored;
 use crate::error::DatabaseError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// The password, from the environment.
+/// The password of an external server, from the URL or the environment.
 pub(crate) fn password(database: &Database, external: &External) -> Result<Option<Secret>, String> {
     let Some(variable) = &external.password_variable else { return Ok(external.endpoint.password.clone()) };
     match std::env::var(variable) {

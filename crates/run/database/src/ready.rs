@@ -1,4 +1,4 @@
-//! Waits until a server answers.
+//! Waits until a server accepts connections.
 
 use crate::error::DatabaseError;
 use plimsoll_model::database::Endpoint;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long one attempt may take.
+/// The timeout of one attempt to connect.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long one statement may take.
+/// The timeout of one statement.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What a wait for a server depends on.
+/// The parameters of a wait for a server.
 pub(crate) struct ReadyWait<'a> {
     /// The server, if the run has started it.
     pub(crate) running: Option<&'a Running>,
