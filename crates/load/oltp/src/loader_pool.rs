@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long one statement may take. An index stopped all rows is one statement.
+/// How long one statement may take. Building an index over all rows is one statement.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
 
 /// How often progress is reported, and an interruption noticed.

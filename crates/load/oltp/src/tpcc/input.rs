@@ -143,7 +143,7 @@ pub(super) struct StockLevel {
 }
 
 impl InputParameters {
-    /// Draws the next input of a terminal. InputParameters are independent of one another.
+    /// Draws the next input of a terminal. Inputs are independent of one another.
     pub(super) fn draw(&self, home: Home, random: &mut dyn RandomSource) -> Input {
         match self.transaction(random) {
             0 => Input::NewOrder(self.new_order(home, random)),

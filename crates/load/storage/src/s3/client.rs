@@ -83,7 +83,7 @@ impl Client {
         Connection::dial(self.bucket.address, self.bucket.tls.as_ref(), call)
     }
 
-    /// Sends the request and reads the response; says whether the connection can be used retry.
+    /// Sends the request and reads the response; returns true with it if the connection can be used again.
     fn exchange(
         &mut self,
         connection: &mut Connection,
