@@ -9,12 +9,12 @@ use plimsoll_engine::tls;
 use plimsoll_engine::transport::Dialer;
 use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
 use plimsoll_model::workload::{GrpcSchema, Steps, Target, Workload};
-use plimsoll_protocols::flow::{CompiledFlow, Flows, StepsNotMade};
+use plimsoll_protocols::flow::{CompiledFlow, Flows, UnreachedSteps};
 use plimsoll_protocols::grpc::Grpc;
 use plimsoll_protocols::http::Http;
 use plimsoll_scripts::study::CompiledScript;
+use plimsoll_sql_users::CompiledSql;
 use plimsoll_storage::CompiledStorage;
-use plimsoll_terminals::CompiledSql;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
@@ -154,7 +154,7 @@ impl Prepared {
         reports: &mut dyn FnMut(Report),
     ) -> Result<JobRecord, JobError> {
         let job = local.job;
-        let users = sql.users(job.seed, job.load.most_users()).map_err(JobError::Users)?;
+        let users = sql.users(job.seed).map_err(JobError::Users)?;
         let (findings, clock) = BlockingUsers::new(&users, &self.workload, job).run(local, reports)?;
         let facts = WorkFacts::Sql(Box::new(users.facts(&self.workload.steps.names())));
         Ok(JobRecord { facts, ..local.record(findings, &self.workload.steps, clock) })
@@ -169,16 +169,16 @@ fn run_flow(
 ) -> Result<JobRecord, JobError> {
     let seed = users.local.job.seed;
     let flows = |share, clock| Flows::new(flow, share, clock, seed);
-    let mut not_made = StepsNotMade::of(&users.workload.steps);
+    let mut unreached = UnreachedSteps::of(&users.workload.steps);
     let mut reports = |report: Report| {
         if let Report::Second { interval, .. } = &report {
-            not_made.see(interval);
+            unreached.observe(interval);
         }
         reports(report);
     };
     let mut record = users.run::<Flows<'_>, _>(flows, dialer, &mut reports)?;
     record.stopped = flow.stopped();
-    record.warnings.extend(not_made.warning());
+    record.warnings.extend(unreached.warning());
     Ok(record)
 }
 

@@ -1,4 +1,4 @@
-//! What lies in a database before a trial, and what must hold of it afterwards.
+//! The data that a database holds before a trial, and the conditions that it must meet afterwards.
 
 use crate::{own, sbtest, tpcc};
 use plimsoll_model::database::{Condition, Dataset, Endpoint};
@@ -6,8 +6,8 @@ use plimsoll_sql::{Connection, SqlError};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Fills an empty database, with as many connections side by side as there are processors, and looks at
-/// what must hold of the data then. `progress` hears what is done and which share of the whole is done.
+/// Fills an empty database over as many connections as there are processors, then evaluates the
+/// conditions of the data. Calls `progress` with the step under way and the share that is done.
 ///
 /// # Errors
 /// The server refuses, is gone, or its disk is full; or `interrupted` was set.
@@ -28,7 +28,7 @@ pub fn load(
     done.map(|()| Vec::new())
 }
 
-/// The tables of a dataset, where they are known.
+/// The names of the tables of a dataset; empty if only the study knows them.
 #[must_use]
 pub fn tables(dataset: &Dataset) -> Vec<String> {
     match dataset {
@@ -38,8 +38,8 @@ pub fn tables(dataset: &Dataset) -> Vec<String> {
     }
 }
 
-/// Looks at what must hold of the data, for at most `within`. `after_load` also at what holds only
-/// then.
+/// Evaluates the conditions that the data must meet, for at most `within`. `after_load` adds the
+/// condition that holds only right after the load.
 ///
 /// # Errors
 /// The server refuses or is gone.

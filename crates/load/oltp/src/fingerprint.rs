@@ -1,6 +1,8 @@
-//! A number for what a load makes. Data that was kept is told from what would be loaded now by a number alone
-//! (`SCHEMA` in `plimsoll-database`), which has to be raised when a load makes something else: tests hold
-//! the fingerprint of each dataset to what it was.
+//! A fingerprint of the data that a load makes.
+//!
+//! Kept data and data of the current version differ by a number alone (`SCHEMA` in `plimsoll-database`),
+//! which must be raised whenever a load makes other data. Tests compare the fingerprint of each dataset
+//! with the known one, so that nobody forgets.
 
 /// FNV-1a, of 64 bits.
 pub(crate) struct Fingerprint(u64);

@@ -1,20 +1,20 @@
-//! What users do with a database: TPC-C, sysbench's OLTP tests, and a study's own SQL. And what must
-//! lie in it before, and hold of it afterwards.
+//! SQL workloads: TPC-C, sysbench's OLTP tests, and a study's own SQL. For each, the transactions of
+//! users, the data that they need, and the conditions that the data must meet afterwards.
 //!
-//! A [`Workload`] is made once for a trial; each user has a [`Terminal`] of it, with a connection of
-//! its own. [`load`] fills an empty database; [`conditions`] looks at one that was used.
+//! [`compile`] makes a [`SqlWorkload`], once for a load. Each user is a [`SqlUser`] of it, with a
+//! connection of its own. [`load`] fills an empty database; [`conditions`] checks one that was used.
 
+mod compile;
 mod dataset;
-mod distribution;
 #[cfg(test)]
 mod fingerprint;
 mod loader_pool;
 mod own;
 mod rollback;
 mod sbtest;
-mod terminal;
 mod tpcc;
+mod workload;
 
+pub use compile::compile;
 pub use dataset::{conditions, load, tables};
-pub use distribution::{Numbers, letters};
-pub use terminal::{Draw, Ended, StatementName, Terminal, Watch, Workload, workload};
+pub use workload::{SqlUser, SqlWorkload, StatementName, StatementObserver, TransactionEnd};

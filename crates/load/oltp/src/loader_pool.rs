@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The longest that one statement may take: an index over all rows is one.
-const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
+/// How long one statement may take. Building an index over all rows is one statement.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
 
-/// How often progress is told, and an interruption noticed.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often progress is reported, and an interruption noticed.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Loads data over as many connections as there are processors.
 pub(crate) struct LoaderPool<'a> {
@@ -21,47 +21,50 @@ pub(crate) struct LoaderPool<'a> {
 }
 
 impl LoaderPool<'_> {
-    /// Does `work` with all `things`, each taken by whichever connection is free. Meanwhile `look` is
-    /// called. The first failure ends all, and is given.
-    pub(crate) fn each<T: Sync>(
+    /// Calls `work` once for each of `items`, on whichever connection is free, and `report` every 100 ms
+    /// meanwhile. The first failure stops all connections, and is returned.
+    pub(crate) fn run_all<T: Sync>(
         &self,
-        things: &[T],
+        items: &[T],
         work: &(dyn Fn(&mut Connection, &T) -> Result<(), SqlError> + Sync),
-        look: &mut dyn FnMut(),
+        report: &mut dyn FnMut(),
     ) -> Result<(), SqlError> {
-        let (next, over) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
-        let loaders = std::thread::available_parallelism().map_or(1, usize::from).min(things.len());
-        let one_after_the_other = || {
-            let mut connection = self.connect(&over)?;
-            while let Some(thing) = things.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if over.load(Ordering::Relaxed) {
+        let (next, stopped) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
+        let loaders = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+        let take_items = || {
+            let mut connection = self.connect(&stopped)?;
+            while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if stopped.load(Ordering::Relaxed) {
                     return Err(SqlError::new(ErrorKind::Timeout, "loading was interrupted"));
                 }
-                work(&mut connection, thing)?;
+                work(&mut connection, item)?;
             }
             Ok(())
         };
         std::thread::scope(|scope| {
             let (sender, results) = channel();
             for _ in 0..loaders {
-                let (sender, work) = (sender.clone(), &one_after_the_other);
+                let (sender, work) = (sender.clone(), &take_items);
                 // Nobody listens any more once one has failed.
                 scope.spawn(move || sender.send(work()));
             }
             drop(sender);
             let mut first = Ok(());
             loop {
-                match results.recv_timeout(LOOK_EVERY) {
+                match results.recv_timeout(POLL_INTERVAL) {
                     Ok(result) => first = first.and(result),
-                    Err(RecvTimeoutError::Timeout) => look(),
+                    Err(RecvTimeoutError::Timeout) => report(),
                     Err(RecvTimeoutError::Disconnected) => return first,
                 }
-                over.fetch_or(first.is_err() || self.interrupted.load(Ordering::Relaxed), Ordering::Relaxed);
+                stopped.fetch_or(first.is_err() || self.interrupted.load(Ordering::Relaxed), Ordering::Relaxed);
             }
         })
     }
 
-    fn connect(&self, over: &Arc<AtomicBool>) -> Result<Connection, SqlError> {
-        Connection::open(self.endpoint, CallLimits { timeout: PATIENCE, cancelled: Arc::clone(over), deadline: None })
+    fn connect(&self, stopped: &Arc<AtomicBool>) -> Result<Connection, SqlError> {
+        Connection::open(
+            self.endpoint,
+            CallLimits { timeout: STATEMENT_TIMEOUT, cancelled: Arc::clone(stopped), deadline: None },
+        )
     }
 }

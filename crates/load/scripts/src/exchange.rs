@@ -9,7 +9,7 @@ use plimsoll_k6::operations::{
 };
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
-use plimsoll_protocols::flow::sample;
+use plimsoll_protocols::flow::excerpt;
 use plimsoll_protocols::http::response::{LARGEST_REMEMBERED, Progress, ResponseReader, Sink};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -176,7 +176,7 @@ impl PendingRequest {
         let text = format!("expected a status that the script takes for a success, found {}", self.status());
         let readable = |reply: &&HttpReply| !reply.body.is_empty() && reply.header("Content-Encoding").is_none();
         match self.reply.as_ref().filter(readable) {
-            Some(reply) => format!("{text} with `{}`", sample(&reply.body)),
+            Some(reply) => format!("{text} with `{}`", excerpt(&reply.body)),
             None => text,
         }
     }

@@ -9,7 +9,7 @@ use plimsoll_k6::operations::{Event, GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, 
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
 use plimsoll_protocols::grpc::Field;
-use plimsoll_protocols::grpc::session::{Dropped, Event as What, Response, Session};
+use plimsoll_protocols::grpc::session::{Event as What, Response, Session, StreamError};
 use plimsoll_protocols::grpc::status::{of_http, of_reset};
 use plimsoll_protocols::grpc::{MESSAGE_PREFIX, grpc_timeout, prefixed};
 use std::collections::VecDeque;
@@ -67,7 +67,8 @@ impl Channel {
 
     /// Sends a call, or what belongs to one; or lets it wait.
     fn send(&mut self, id: OpId, op: Op, asked: Instant, io: &mut Io<'_>) {
-        let (capacity, takes_more) = self.session.as_ref().map_or((0, true), |it| (it.capacity(), it.takes_more()));
+        let (capacity, takes_more) =
+            self.session.as_ref().map_or((0, true), |it| (it.capacity(), it.accepts_requests()));
         let must_wait = match &op {
             Op::GrpcSend(call, _) | Op::GrpcEnd(call) => self.waits(*call),
             _ => self.calls.len() >= capacity,
@@ -119,23 +120,23 @@ impl Channel {
     }
 
     fn take(&mut self, event: What, io: &mut Io<'_>) {
-        let (What::Begun(id) | What::More(id) | What::Ended(id, _) | What::Dropped(id, _)) = &event;
+        let (What::FirstByte(id) | What::Progress(id) | What::Complete(id, _) | What::Failed(id, _)) = &event;
         let Some(place) = self.calls.iter().position(|call| call.id == *id) else { return };
         match event {
-            What::Begun(_) => self.calls[place].first_byte = Some(io.now),
-            What::More(id) => {
-                let Some(response) = self.session.as_mut().and_then(|session| session.answer(id)) else { return };
+            What::FirstByte(_) => self.calls[place].first_byte = Some(io.now),
+            What::Progress(id) => {
+                let Some(response) = self.session.as_mut().and_then(|session| session.response(id)) else { return };
                 if let Err(end) = self.calls[place].tell(response, self.connect.largest_message, io) {
                     self.session.as_mut().expect("it has answered").cancel(id, io.out);
                     self.end_call(place, end, io);
                 }
             }
-            What::Ended(_, mut response) => {
+            What::Complete(_, mut response) => {
                 let told = self.calls[place].tell(&mut response, self.connect.largest_message, io);
                 let end = told.err().unwrap_or_else(|| end_of(response));
                 self.end_call(place, end, io);
             }
-            What::Dropped(_, why) => {
+            What::Failed(_, why) => {
                 let end = self.calls[place].given_up(why, io.now);
                 self.end_call(place, end, io);
             }
@@ -261,11 +262,11 @@ impl Call {
     }
 
     /// How it ends that the server gave it up.
-    fn given_up(&self, why: Dropped, now: Instant) -> GrpcEnd {
+    fn given_up(&self, why: StreamError, now: Instant) -> GrpcEnd {
         match why {
             // Another connection may take it.
-            Dropped::NotTaken(_) => GrpcEnd::unsent(&why.to_string()),
-            Dropped::Reset(code) => match of_reset(code) {
+            StreamError::NotProcessed(_) => GrpcEnd::unsent(&why.to_string()),
+            StreamError::Reset(code) => match of_reset(code) {
                 // The server has seen it before we did.
                 status::CANCELLED if self.is_late(now) => late(),
                 status => end(status, why.to_string()),

@@ -9,7 +9,7 @@ use plimsoll_k6::operations::{
 };
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
-use plimsoll_protocols::websocket::{Answer, Event as What, Opening, Socket};
+use plimsoll_protocols::websocket::{Event as What, Handshake, HandshakeResponse, Socket};
 
 /// What a socket says when it is given up: that its user goes away.
 const GOING_AWAY: u16 = 1001;
@@ -53,7 +53,7 @@ impl WebSocket {
         io.answer(self.id, Event::Socket(Box::new(event)));
     }
 
-    fn opened(&mut self, answer: Answer, io: &mut Io<'_>) -> SocketEvent {
+    fn opened(&mut self, answer: HandshakeResponse, io: &mut Io<'_>) -> SocketEvent {
         self.is_open = true;
         self.record(Outcome::Ok, String::new(), io);
         let connected = self.connected.as_ref().expect("it was opened on a connection");
@@ -61,7 +61,7 @@ impl WebSocket {
         SocketEvent::Opened(SocketOpened { reply: reply(answer), remote, tls, took: io.now.since(self.asked) })
     }
 
-    fn refused(&mut self, answer: Option<Answer>, fault: &Fault, io: &mut Io<'_>) -> SocketEvent {
+    fn refused(&mut self, answer: Option<HandshakeResponse>, fault: &Fault, io: &mut Io<'_>) -> SocketEvent {
         self.is_over = true;
         self.record(Outcome::Failed(fault.kind), fault.http.detail.clone(), io);
         let remote = self.connected.as_ref().map(|connected| connected.remote);
@@ -94,7 +94,7 @@ impl ClientSession for WebSocket {
     fn open(&mut self, connected: &ConnectionFacts, io: &mut Io<'_>) {
         let target = self.request.url.target();
         let (headers, subprotocols) = (&self.request.headers, &self.request.subprotocols);
-        let opening = Opening { target: &target, headers, subprotocols, deflate: self.request.deflate };
+        let opening = Handshake { target: &target, headers, subprotocols, deflate: self.request.deflate };
         // Different for each socket of a user, and most likely for each user.
         let seed = (io.now.0 as u64) ^ (u64::from(self.id) << 40);
         self.socket = Some(Socket::open(&opening, seed, io.out));
@@ -154,7 +154,7 @@ impl ClientSession for WebSocket {
     }
 }
 
-fn reply(answer: Answer) -> HttpReply {
-    let Answer { status, reason, headers, body } = answer;
+fn reply(answer: HandshakeResponse) -> HttpReply {
+    let HandshakeResponse { status, reason, headers, body } = answer;
     HttpReply::new(status, &reason, &headers, body)
 }

@@ -4,7 +4,7 @@ use crate::connection::Server;
 use crate::value::wrong_parameter_count;
 use crate::{Connection, SqlError, Value};
 
-/// A load of rows under way; it ends with [`BulkLoad::finish`].
+/// A bulk load under way. It ends with [`BulkLoad::finish`].
 ///
 /// PostgreSQL keeps all rows or none. MariaDB and MySQL commit about a megabyte at a time, unless the
 /// load runs in a transaction. Dropping the value without [`BulkLoad::finish`] cancels the load.
@@ -42,7 +42,7 @@ impl<'a> BulkLoad<'a> {
     /// Adds a row.
     ///
     /// # Errors
-    /// As for [`Connection::execute`]. What is wrong with a row may come out with a later one, or at
+    /// As for [`Connection::execute`]. The server may report the error of a row at a later one, or at
     /// the end.
     pub fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
         let columns = self.columns;

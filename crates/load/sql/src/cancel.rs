@@ -1,5 +1,5 @@
-//! Cancels the statement of a session whose client has given up. Without that, the server goes on
-//! with it, and notices that the client is gone only when it sends the result.
+//! Cancels the statement of a session whose client has stopped waiting. Otherwise the server goes on with
+//! it, and notices only when it sends the result that the client is gone.
 
 use crate::socket::Socket;
 use crate::{CallLimits, Connection, SessionId, SqlError};
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 const NO_SUCH_THREAD: &str = "1094";
 
 impl SessionId {
-    /// Asks the server, by a connection of its own, to end the statement that this session is running;
-    /// nothing happens where it runs none. The session itself ends when its connection does.
+    /// Asks the server over a separate connection to end the statement that this session runs, if any. The
+    /// session itself ends when its connection does.
     ///
     /// # Errors
-    /// The server cannot be asked within that time; it may go on.
+    /// The request fails or takes longer than `within`; the statement may go on.
     pub fn cancel(self, endpoint: &Endpoint, within: Duration) -> Result<(), SqlError> {
         let limits = CallLimits { deadline: Some(Instant::now() + within), ..CallLimits::timeout(within) };
         let cancelled = match self {
@@ -28,7 +28,7 @@ impl SessionId {
     }
 }
 
-/// The server reads the request, passes it on, and closes the connection without a word.
+/// Sends a cancel request. The server closes the connection without a reply.
 fn send_cancel_request(endpoint: &Endpoint, limits: CallLimits, process: i32, key: i32) -> Result<(), SqlError> {
     let mut socket = Socket::open(&endpoint.address, limits)?;
     let mut request = BytesMut::new();

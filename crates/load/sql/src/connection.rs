@@ -172,12 +172,12 @@ impl fmt::Debug for Connection {
 }
 
 impl Drop for Connection {
-    /// Servers log an error for a client that closes the socket without the protocol's goodbye.
+    /// Ends the session in order: servers log an error for a client that just closes the socket.
     fn drop(&mut self) {
         if !self.is_broken {
             match &mut self.server {
-                Server::Postgresql(server) => server.say_goodbye(),
-                Server::Mariadb(server) => server.say_goodbye(),
+                Server::Postgresql(server) => server.terminate(),
+                Server::Mariadb(server) => server.terminate(),
             }
         }
     }

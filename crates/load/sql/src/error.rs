@@ -7,11 +7,11 @@ use std::fmt::Display;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct SqlError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// The SQLSTATE, or the error number of MySQL; empty for failures that the server did not report.
     pub code: String,
-    /// What was attempted, what the server said, and what to do about it. Never with a password.
+    /// The attempt, the message of the server, and advice. It never has a password.
     pub detail: String,
 }
 
@@ -85,8 +85,8 @@ fn sqlstate_kind(code: &str) -> ErrorKind {
     }
 }
 
-/// The kind of one of MariaDB's or MySQL's numbers. Where a disk is full, only the text has the
-/// operating system's number.
+/// The kind of an error number of MariaDB or MySQL. For a full disk, only the text has the number of the
+/// operating system.
 fn number_kind(number: u16, message: &str) -> ErrorKind {
     match number {
         1213 => ErrorKind::Deadlock,

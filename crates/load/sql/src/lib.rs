@@ -1,8 +1,8 @@
 //! Blocking clients of PostgreSQL, MariaDB and MySQL.
 //!
-//! A connection belongs to one thread, which makes the call and times it: there is no runtime and
-//! no pool between. Statements are prepared once; their parameters and rows travel in the binary or
-//! text format of the protocol, and a statement takes one write and mostly one read. Rare statements
+//! A connection belongs to one thread, which makes the call and times it, without a runtime or a pool
+//! in between. Statements are prepared once. Their parameters and rows use the binary or text format of
+//! the protocol, and a statement takes one write and usually one read. Rare statements
 //! (schemas, settings, statistics, checks) go as text, by [`Connection::query`] and
 //! [`Connection::batch`]; rows are loaded by [`Connection::bulk`].
 //!

@@ -11,12 +11,12 @@ pub struct CallLimits {
     pub timeout: Duration,
     /// Ends calls under way, and those that follow, once another thread sets it.
     pub cancelled: Arc<AtomicBool>,
-    /// The instant by which a call must end, if that is before its time-out.
+    /// The instant by which a call must end, if that is before its timeout.
     pub deadline: Option<Instant>,
 }
 
 impl CallLimits {
-    /// A time-out for each call, and no other limit.
+    /// A timeout for each call, and no other limit.
     #[must_use]
     pub fn timeout(timeout: Duration) -> CallLimits {
         CallLimits { timeout, cancelled: Arc::default(), deadline: None }

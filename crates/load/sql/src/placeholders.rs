@@ -2,7 +2,7 @@
 
 use plimsoll_model::database::Engine;
 
-/// How many parameters a statement takes: as many as it has `?`, or the largest `$n` of PostgreSQL.
+/// The number of parameters of a statement: the number of its `?`, or the largest `$n` of PostgreSQL.
 #[must_use]
 pub fn placeholders(sql: &str, engine: Engine) -> usize {
     let (mut count, mut largest) = (0, 0);
@@ -16,9 +16,9 @@ pub fn placeholders(sql: &str, engine: Engine) -> usize {
     count.max(largest)
 }
 
-/// The same statement with PostgreSQL's `$1`, `$2`, … for its `?`s.
+/// Rewrites the placeholders `?` of a statement as PostgreSQL's `$1`, `$2`, ….
 ///
-/// Those in strings, names and comments stay, and so do the operators `?|` and `?&`; `??` is the
+/// A `?` in a string, name or comment stays, and so do the operators `?|` and `?&`. `??` becomes the
 /// operator `?`.
 pub(crate) fn numbered(sql: &str) -> String {
     let (mut numbered, mut count) = (String::with_capacity(sql.len() + 8), 0);
@@ -86,7 +86,7 @@ fn mariadb_length(rest: &str, first: char) -> usize {
         '\'' | '"' => escaped_length(rest, first),
         '`' => quoted_length(rest, '`'),
         '#' => rest.find('\n').unwrap_or(rest.len()),
-        // `--1` is twice a minus.
+        // `--1` is two minus signs, not a comment.
         '-' if rest.starts_with("--") && !rest[2..].starts_with(|c: char| !c.is_whitespace()) => {
             rest.find('\n').unwrap_or(rest.len())
         }
@@ -99,18 +99,18 @@ fn text(rest: &str, length: usize) -> (usize, Piece<'_>) {
     (length, Piece::Text(&rest[..length]))
 }
 
-/// Whether a `?` is a placeholder, from what follows: `?||` is one that something is appended to.
+/// True if a `?` is a placeholder, by the text after it. In `?||` it is one: a concatenation follows.
 fn is_placeholder(after: &str) -> bool {
     !after.starts_with('&') && (!after.starts_with('|') || after.starts_with("||"))
 }
 
-/// Whether the string that follows is one like `E'it\'s'`.
+/// True if the next string has escapes, like `E'it\'s'`.
 fn ends_in_e(before: &str) -> bool {
     let mut before = before.chars().rev();
     matches!(before.next(), Some('e' | 'E')) && before.next().is_none_or(|c| !c.is_alphanumeric() && c != '_')
 }
 
-/// A string with its quotes, in which a backslash hides what follows it.
+/// The length of a string with its quotes, in which a backslash escapes the next character.
 fn escaped_length(rest: &str, quote: char) -> usize {
     let mut is_hidden = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -124,13 +124,13 @@ fn escaped_length(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// What is quoted, with its quotes. A doubled quote looks like the end of one and the begin of
-/// another, which comes to the same.
+/// The length of a quoted text with its quotes. A doubled quote ends one text and begins another, which gives
+/// the same result.
 fn quoted_length(rest: &str, quote: char) -> usize {
     rest[1..].find(quote).map_or(rest.len(), |end| end + 2)
 }
 
-/// A comment in slashes and stars, which may contain others.
+/// The length of a comment in `/* */`, which may contain others.
 fn comment_length(rest: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     while at < rest.len() {
@@ -153,7 +153,7 @@ fn comment_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// A string between two `$tag$`, or the `$` alone.
+/// The length of a string between two `$tag$`, or of the `$` alone.
 fn dollar_length(rest: &str) -> usize {
     let Some(end) = rest[1..].find('$') else { return 1 };
     let tag = &rest[..end + 2];

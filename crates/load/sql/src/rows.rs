@@ -24,11 +24,11 @@ pub struct Rows<'a> {
 /// How the cells of a column are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// A whole number, the highest byte first, as wide as the cell.
+    /// A big-endian integer of the length of the cell.
     BigEndian,
-    /// The same, the lowest byte first.
+    /// A little-endian integer.
     LittleEndian,
-    /// The same without a sign.
+    /// An unsigned little-endian integer.
     Unsigned,
     /// A decimal number as text, with sign and point.
     DecimalText,
@@ -36,7 +36,7 @@ pub(crate) enum Encoding {
     BlankPadded,
     /// Text.
     Text,
-    /// Text converted from a binary value: it stands in [`ResultSet::converted`].
+    /// Text converted from a binary value, kept in [`ResultSet::converted`].
     Converted,
 }
 
@@ -56,8 +56,8 @@ impl Cell {
     }
 }
 
-/// The result of the last prepared statement. Its buffers are reused, so that running a statement
-/// allocates nothing.
+/// The result of the last prepared statement. Its buffers are reused, so that running a statement does not
+/// allocate.
 #[derive(Debug, Default)]
 pub(crate) struct ResultSet {
     /// Row by row.
@@ -90,16 +90,16 @@ impl<'a> Rows<'a> {
         self.len() == 0
     }
 
-    /// How many rows were inserted, deleted, or found for an update, as the server says.
+    /// The number of rows that were inserted, deleted, or found for an update, as the server reports it.
     #[must_use]
     pub fn affected(&self) -> u64 {
         self.result.affected
     }
 
-    /// A whole number; none for NULL.
+    /// An integer; none for NULL.
     ///
     /// # Errors
-    /// The column is no whole number.
+    /// The column is no integer.
     pub fn int(&self, row: usize, column: usize) -> Result<Option<i64>, SqlError> {
         self.decimal(row, column, 0)
     }
@@ -107,7 +107,7 @@ impl<'a> Rows<'a> {
     /// A number with a fixed point, in units of `10^-scale`; none for NULL.
     ///
     /// # Errors
-    /// The column is no such number, or has more digits behind the point.
+    /// The column is no such number, or has more digits after the point.
     pub fn decimal(&self, row: usize, column: usize, scale: u8) -> Result<Option<i64>, SqlError> {
         let Some((encoding, bytes)) = self.cell(row, column)? else { return Ok(None) };
         let whole = match encoding {

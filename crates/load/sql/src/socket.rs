@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The longest wait for the socket before the limits of the call are checked again.
-const TICK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The most bytes of one response: offsets into it are kept in 32 bits.
 const MAX_RESPONSE: usize = u32::MAX as usize;
@@ -30,12 +30,12 @@ pub(crate) struct Socket {
     limits: CallLimits,
     /// The start of the call under way; none until a limit was checked.
     began: Option<Instant>,
-    /// How many reads the call under way has made.
+    /// The number of reads of the call under way.
     reads: u32,
     input: Vec<u8>,
-    /// End of the bytes of `input` that were taken.
+    /// The end of the taken bytes of `input`.
     at: usize,
-    /// End of the bytes of `input` that were received.
+    /// The end of the received bytes of `input`.
     end: usize,
     sent: u64,
     received: u64,
@@ -58,7 +58,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// True if the connection stays on this machine, where nobody can read it or pose as the server.
+    /// True if the connection stays on this machine, where nobody can read it or impersonate the server.
     pub(crate) fn is_local(&self) -> bool {
         match &self.stream {
             Stream::Unix(_) => true,
@@ -75,7 +75,7 @@ impl Socket {
         (self.sent, self.received)
     }
 
-    /// Begins a call: drops the response of the one before.
+    /// Begins a call, and drops the response of the last one.
     pub(crate) fn begin(&mut self) {
         self.input.copy_within(self.at..self.end, 0);
         (self.at, self.end) = (0, self.end - self.at);
@@ -137,8 +137,8 @@ impl Socket {
         }
     }
 
-    /// Makes room for the next read. The buffer grows with the bytes received, not with the announced
-    /// length, which a server of another kind may have sent as something else.
+    /// Reserves space for the next read. The buffer grows with the received bytes, not with the announced length:
+    /// from a server of another protocol, that is no length at all.
     fn reserve(&mut self, length: usize) -> Result<(), SqlError> {
         if self.at.saturating_add(length) > MAX_RESPONSE {
             let detail = format!("the answer has more than {MAX_RESPONSE} bytes; ask for less at once");
@@ -170,16 +170,16 @@ impl Socket {
         Ok(())
     }
 
-    /// Ignores errors that only say that nothing has happened yet, as long as the limits allow.
+    /// Ignores errors of a socket that is not ready yet, as long as the limits allow.
     fn wait_on(&mut self, error: &io::Error) -> Result<(), SqlError> {
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.check_limits(TICK),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.check_limits(POLL_INTERVAL),
             io::ErrorKind::Interrupted => Ok(()),
             _ => Err(closed(&format!("the connection broke: {error}"))),
         }
     }
 
-    /// Fails if a limit of the call is reached, which began at least `waited` ago.
+    /// Fails if a limit of the call is reached. The call began at least `waited` ago.
     fn check_limits(&mut self, waited: Duration) -> Result<(), SqlError> {
         let now = Instant::now();
         let began = *self.began.get_or_insert_with(|| now.checked_sub(waited).unwrap_or(now));
@@ -196,10 +196,10 @@ impl Socket {
     }
 }
 
-/// Waits until something can be read, at most a tick. A read that blocks on a UNIX socket wakes up
-/// for nothing when the server receives what was sent, which costs both sides more than this call.
+/// Waits until bytes can be read, for one interval at most. A blocking read of a UNIX socket wakes up without
+/// bytes when the server receives what was sent, which costs both sides more than this call.
 fn wait_until_readable(stream: &UnixStream) -> io::Result<()> {
-    let tick = Timespec::try_from(TICK).expect("a tick is short");
+    let tick = Timespec::try_from(POLL_INTERVAL).expect("a tick is short");
     match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick))? {
         0 => Err(io::ErrorKind::WouldBlock.into()),
         _ => Ok(()),
@@ -211,7 +211,7 @@ fn closed(how: &str) -> SqlError {
 }
 
 fn connect(address: &Address, limits: &CallLimits) -> io::Result<Stream> {
-    let tick = limits.timeout.clamp(Duration::from_millis(1), TICK);
+    let tick = limits.timeout.clamp(Duration::from_millis(1), POLL_INTERVAL);
     match address {
         Address::Unix(path) => {
             let stream = UnixStream::connect(path)?;

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Value<'a> {
     /// NULL.
     Null,
-    /// A whole number, of whatever size the column has.
+    /// An integer, for columns of any size.
     Int(i64),
     /// A number with a fixed point.
     Decimal(Decimal),
@@ -18,7 +18,7 @@ pub enum Value<'a> {
 }
 
 impl fmt::Display for Value<'_> {
-    /// As text, NULL in SQL's word.
+    /// Writes its text; NULL as `NULL`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Null => f.write_str("NULL"),
@@ -34,7 +34,7 @@ impl fmt::Display for Value<'_> {
 pub struct Decimal {
     /// The digits.
     pub unscaled: i64,
-    /// How many of them stand behind the point.
+    /// The number of digits after the point.
     pub scale: u8,
 }
 

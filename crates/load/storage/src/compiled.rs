@@ -1,4 +1,4 @@
-//! From the study's words for a back end to the back end.
+//! Creates the back end that a study describes.
 
 use super::{Content, DirectoryStore, NfsStore, S3Store, StorageUsers, Store};
 use plimsoll_engine::blocking::Failure;
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A storage workload whose back end can be made.
+/// A storage workload whose settings were checked.
 pub struct CompiledStorage {
     storage: Storage,
     address: Option<SocketAddr>,
@@ -17,28 +17,28 @@ pub struct CompiledStorage {
 }
 
 impl CompiledStorage {
-    /// Finds what is wrong without any IO.
+    /// Checks the workload without any IO.
     pub fn new(
         storage: &Storage,
         address: Option<SocketAddr>,
         timeout: Duration,
     ) -> Result<CompiledStorage, Vec<String>> {
-        let plan = CompiledStorage { storage: storage.clone(), address, timeout };
-        plan.store(Content::new(Payload::Zeros, storage.block, 0)).map(|_| plan)
+        let compiled = CompiledStorage { storage: storage.clone(), address, timeout };
+        compiled.store(Content::new(Payload::Zeros, storage.block, 0)).map(|_| compiled)
     }
 
-    /// The users of a trial, with the place for their objects made.
+    /// Prepares the back end, and returns the workload for the users of a load.
     pub fn users(&self, seed: u64, users: u64) -> Result<Arc<StorageUsers>, Failure> {
         let storage = &self.storage;
         let content = Content::of(storage, seed);
         let store = self.store(content).map_err(|faults| Failure::new(ErrorKind::Io, faults.join("\n")))?;
         let made = StorageUsers::new(storage.clone(), Arc::clone(&store), self.timeout);
         made.prepare()?;
-        match store.room().filter(|room| *room < self.needed(users)) {
+        match store.free_space().filter(|free| *free < self.needed(users)) {
             None => Ok(Arc::new(made)),
-            Some(room) => {
+            Some(free) => {
                 made.finish();
-                Err(self.too_small(room, users))
+                Err(self.too_small(free, users))
             }
         }
     }
@@ -60,17 +60,17 @@ impl CompiledStorage {
         })
     }
 
-    /// Bytes that all users together can have at once.
+    /// The most bytes that all users together have at once.
     fn needed(&self, users: u64) -> u64 {
         self.storage.size.saturating_mul(self.storage.objects.into()).saturating_mul(users)
     }
 
-    fn too_small(&self, room: u64, users: u64) -> Failure {
+    fn too_small(&self, free: u64, users: u64) -> Failure {
         let Storage { name, size, objects, .. } = &self.storage;
         let needed = self.needed(users);
         let detail = format!(
             "expected room for {needed} bytes in `{name}` ({users} users, each with {objects} objects of {size} bytes), \
-             found {room}; use fewer users, fewer objects or smaller ones"
+             found {free}; use fewer users, fewer objects or smaller ones"
         );
         Failure::new(ErrorKind::Space, detail)
     }

@@ -1,35 +1,35 @@
-//! What objects hold: made once, and asked of again without a copy.
+//! The content of objects, made once and used without copies.
 //!
-//! A pool of bytes follows from the seed. Each block of each object is a slice of it that starts
-//! at a place drawn from the object's number and the block's: so blocks differ, nothing is made or
-//! copied while load runs, and whatever is read can be compared with what must stand there.
+//! The seed determines a pool of bytes. Each block of each object is a slice of the pool; the numbers of
+//! object and block determine where it starts. So blocks differ, nothing is made or copied while load runs,
+//! and any bytes that are read can be compared with the expected ones.
 
 use plimsoll_model::storage::{Mode, Payload, Storage};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-/// How much longer the pool is than a block: as little as keeps it in a processor's own cache, as the
-/// one buffer of an application would stay there, and more than the window of the compressors in
-/// file systems, which see several blocks of an object at once.
+/// The bytes of the pool beyond one block. They are few enough to stay in a processor's own cache, like the
+/// one buffer of an application. They are more than the window of the compressors in file systems, which see
+/// several blocks of an object at once.
 const SPREAD: usize = 512 << 10;
 
-/// The same where objects have one block: no compressor sees two of them, and the less there is, the
-/// less of it leaves the cache while the kernel copies.
+/// The same for objects of one block. No compressor sees two of them, and a smaller pool stays in the cache
+/// better while the kernel copies.
 const SPREAD_OF_SINGLE_BLOCKS: usize = 128 << 10;
 
-/// Writing past the page cache demands that slices start at multiples of this.
+/// The alignment of slices for writing past the page cache.
 pub(crate) const ALIGNMENT: usize = 4096;
 
-/// Otherwise they start at multiples of this, so that pages of different blocks are hardly ever alike.
+/// The alignment of slices otherwise. It is so fine that pages of different blocks hardly ever repeat.
 const FINE_ALIGNMENT: usize = 64;
 
-/// Bytes of a group in which random bytes and zeros are mixed.
+/// The size of a group that begins with random bytes and ends with zeros.
 const GROUP: usize = 512;
 
 /// The content of all objects of a trial.
 #[derive(Debug)]
 pub(crate) struct Content {
-    pool: Aligned,
-    /// Bytes that stand together: what is written at once.
+    pool: AlignedBuffer,
+    /// The size of a block: the bytes that are written at once.
     block: usize,
     /// Slices start at multiples of this.
     alignment: usize,
@@ -55,13 +55,13 @@ impl Content {
 
     fn with_spread(payload: Payload, block: u64, spread: usize, seed: u64) -> Content {
         let block = usize::try_from(block).expect("a block fits into memory").max(1);
-        let mut pool = Aligned::new(block.next_multiple_of(ALIGNMENT) + spread);
+        let mut pool = AlignedBuffer::new(block.next_multiple_of(ALIGNMENT) + spread);
         fill(pool.bytes_mut(), payload, seed);
         Content { pool, block, alignment: ALIGNMENT, seed }
     }
 
-    /// What stands in object `number` from `offset` on: at most `longest` bytes, and no further
-    /// than to the end of the block.
+    /// The bytes of object `number` from `offset` on: at most `longest`, and at most up to the end of the
+    /// block.
     pub(crate) fn slice(&self, number: u64, offset: u64, longest: usize) -> &[u8] {
         let block = self.block as u64;
         let (index, into) = (offset / block, (offset % block) as usize);
@@ -69,7 +69,7 @@ impl Content {
         &self.pool.bytes()[start..start + longest.min(self.block - into)]
     }
 
-    /// Where `found`, read from `offset` on in object `number`, is not what was written.
+    /// The offset at which `found`, read from `offset` on in object `number`, differs from what was written.
     pub(crate) fn first_difference(&self, number: u64, offset: u64, found: &[u8]) -> Option<u64> {
         let mut done = 0;
         while done < found.len() {
@@ -117,18 +117,18 @@ fn fill(pool: &mut [u8], payload: Payload, seed: u64) {
 
 /// Bytes that begin at a multiple of [`ALIGNMENT`] in memory.
 #[derive(Debug)]
-pub(crate) struct Aligned {
+pub(crate) struct AlignedBuffer {
     memory: Vec<u8>,
     start: usize,
     length: usize,
 }
 
-impl Aligned {
-    /// So many zeros.
-    pub(crate) fn new(length: usize) -> Aligned {
+impl AlignedBuffer {
+    /// A buffer of `length` zeros.
+    pub(crate) fn new(length: usize) -> AlignedBuffer {
         let memory = vec![0; length + ALIGNMENT];
         let start = memory.as_ptr().align_offset(ALIGNMENT);
-        Aligned { memory, start, length }
+        AlignedBuffer { memory, start, length }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -1,10 +1,9 @@
-//! Objects as files of a directory, on whatever file system it lies.
+//! Objects as files of a directory, on any file system.
 //!
-//! Each user has a folder, which stays open: names are looked up in it, so that no call builds a
-//! path or walks one. Bytes go to the kernel straight from [`Content`], and come from it into one
-//! buffer for each user.
+//! Each user has an open folder, in which names are looked up: no call builds or walks a path. Writes
+//! take bytes straight from [`Content`]; reads go into one buffer per user.
 
-use super::content::{ALIGNMENT, Aligned};
+use super::content::{ALIGNMENT, AlignedBuffer};
 use super::{Content, Object, Session, Store, mount, residency, user_folder};
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::record::{ErrorKind, Part};
@@ -21,7 +20,7 @@ use std::time::SystemTime;
 #[cfg(test)]
 mod tests;
 
-/// What `O_DIRECT` wants lengths to be multiples of, at least: the smallest sector of disks.
+/// The smallest unit of lengths for `O_DIRECT`: the smallest sector of disks.
 const SECTOR: u64 = 512;
 
 /// A directory, of this machine or of a network file system that is mounted here.
@@ -30,64 +29,64 @@ pub(crate) struct DirectoryStore {
     path: PathBuf,
     storage: Arc<Storage>,
     content: Arc<Content>,
-    place: Mutex<Place>,
+    trial_directory: Mutex<TrialDirectory>,
 }
 
-/// What was made for a trial, and what was found where it was made.
+/// The directory of a trial, and the properties of its file system.
 #[derive(Debug, Default)]
-struct Place {
+struct TrialDirectory {
     made_directory: bool,
     trial: Option<PathBuf>,
     file_system: Option<FileSystem>,
-    /// What `O_DIRECT` wants lengths to be multiples of.
+    /// The unit of lengths for `O_DIRECT`.
     direct_unit: Option<u64>,
 }
 
-/// What one user works with.
+/// The open folder and the buffer of one user.
 struct DirectorySession {
     storage: Arc<Storage>,
     content: Arc<Content>,
     path: PathBuf,
     folder: OwnedFd,
-    /// How files are opened, beside for what.
+    /// The flags for opening files, without those for reading or writing.
     flags: OFlags,
-    /// What reads are multiples of: 1, or more with `O_DIRECT`.
+    /// The unit of the length of reads: 1, or more with `O_DIRECT`.
     unit: usize,
-    /// Room for a block and a unit.
-    buffer: Aligned,
+    /// A buffer for a block and a unit.
+    buffer: AlignedBuffer,
 }
 
 impl DirectoryStore {
-    /// Objects below `path`, which is made when it is missing.
+    /// A store below `path`, which is made if it is missing.
     ///
     /// # Errors
-    /// Objects of this size can be written past no page cache.
+    /// The size of objects does not allow `O_DIRECT`.
     pub(crate) fn new(storage: &Storage, path: PathBuf, content: Arc<Content>) -> Result<DirectoryStore, String> {
         if storage.mode == Mode::Direct {
             check_lengths(storage, SECTOR)?;
         }
-        Ok(DirectoryStore { path, storage: Arc::new(storage.clone()), content, place: Mutex::default() })
+        Ok(DirectoryStore { path, storage: Arc::new(storage.clone()), content, trial_directory: Mutex::default() })
     }
 
     fn make(&self) -> Result<(), Failure> {
-        let mut place = self.place();
-        place.made_directory = make_if_missing(&self.path)?;
+        let mut directory_of_trial = self.trial_directory();
+        directory_of_trial.made_directory = make_if_missing(&self.path)?;
         let directory = self.path.canonicalize().map_err(|error| failed("look at", &self.path, error))?;
         let trial = directory.join(trial_folder());
         self.make_folder(&trial)?;
-        place.trial = Some(trial.clone());
+        directory_of_trial.trial = Some(trial.clone());
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        place.file_system = mount::file_system(&mounts, &directory);
+        directory_of_trial.file_system = mount::file_system(&mounts, &directory);
         if self.storage.mode == Mode::Direct {
             let unit = direct_unit(&trial)?;
             check_lengths(&self.storage, unit).map_err(|fault| Failure::new(ErrorKind::Io, fault))?;
-            place.direct_unit = Some(unit);
+            directory_of_trial.direct_unit = Some(unit);
         }
         Ok(())
     }
 
-    /// Makes a folder that was not there before; in mode `durable` one that a loss of power leaves
-    /// in place, unless directories are not synced.
+    /// Makes a folder that did not exist. In mode `durable` it survives a loss of power, unless the study
+    /// leaves out syncing directories.
     fn make_folder(&self, path: &Path) -> Result<(), Failure> {
         fs::create_dir(path).map_err(|error| failed("make", path, error))?;
         if self.storage.syncs_directory() {
@@ -103,7 +102,7 @@ impl DirectoryStore {
         self.make_folder(&path)?;
         let folder = openat(CWD, &path, OFlags::DIRECTORY | OFlags::CLOEXEC, Permissions::empty());
         let folder = folder.map_err(|error| failed("open", &path, error))?;
-        let unit = self.place().direct_unit;
+        let unit = self.trial_directory().direct_unit;
         let direct = unit.map_or(OFlags::empty(), |_| OFlags::DIRECT);
         let unit = unit.unwrap_or(1) as usize;
         Ok(DirectorySession {
@@ -113,16 +112,16 @@ impl DirectoryStore {
             folder,
             flags: OFlags::CLOEXEC | direct,
             unit,
-            buffer: Aligned::new(self.storage.block as usize + unit),
+            buffer: AlignedBuffer::new(self.storage.block as usize + unit),
         })
     }
 
     fn trial(&self) -> PathBuf {
-        self.place().trial.clone().expect("sessions begin after the place was made")
+        self.trial_directory().trial.clone().expect("sessions begin after the place was made")
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn trial_directory(&self) -> MutexGuard<'_, TrialDirectory> {
+        self.trial_directory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,12 +134,12 @@ impl Store for DirectoryStore {
         Ok(Box::new(self.begin(user)?))
     }
 
-    fn room(&self) -> Option<u64> {
+    fn free_space(&self) -> Option<u64> {
         free_space(&self.trial()).ok()
     }
 
     fn describe(&self, facts: &mut StorageFacts) {
-        let Place { file_system, direct_unit, .. } = &*self.place();
+        let TrialDirectory { file_system, direct_unit, .. } = &*self.trial_directory();
         facts.kind = "directory".to_owned();
         facts.place = self.path.display().to_string();
         facts.file_system.clone_from(file_system);
@@ -154,16 +153,16 @@ impl Store for DirectoryStore {
     }
 
     fn clean_up(&self) -> Vec<String> {
-        let mut place = self.place();
+        let mut directory_of_trial = self.trial_directory();
         let mut left = Vec::new();
         let mut note = |path: &Path, removed: io::Result<()>| {
             left.extend(removed.err().map(|error| format!("{}: {error}", path.display())));
         };
-        if let Some(trial) = place.trial.take() {
+        if let Some(trial) = directory_of_trial.trial.take() {
             note(&trial, fs::remove_dir_all(&trial));
         }
-        if std::mem::take(&mut place.made_directory) {
-            // Somebody else may keep something in it by now.
+        if std::mem::take(&mut directory_of_trial.made_directory) {
+            // Others may use it by now.
             note(&self.path, fs::remove_dir(&self.path).or_else(unless_in_use));
         }
         left
@@ -209,7 +208,7 @@ impl Session for DirectorySession {
     fn before_read(&mut self, object: &Object) -> Result<Residency, Failure> {
         let file = self.open(&object.name, OFlags::RDONLY | OFlags::CLOEXEC, "open")?;
         if self.storage.mode != Mode::Cold {
-            // Where the kernel does not tell, nothing is said.
+            // Not every kernel can tell.
             return Ok(residency::residency(file.as_fd(), object.size).unwrap_or_default());
         }
         let left = residency::drop_from_cache(file.as_fd(), object.size);
@@ -219,7 +218,7 @@ impl Session for DirectorySession {
 }
 
 impl DirectorySession {
-    /// The file of an object to be written, and whether it is new.
+    /// Opens the file of an object for writing. Returns also whether it is new.
     fn open_to_write(&self, name: &str) -> Result<(OwnedFd, bool), Failure> {
         let flags = OFlags::WRONLY | self.flags;
         if self.storage.overwrite {
@@ -249,7 +248,7 @@ impl DirectorySession {
         Ok(())
     }
 
-    /// Makes an object durable: its bytes, and its name where that is new and directories are synced.
+    /// Syncs the bytes of an object, and its name if it is new and the study syncs directories.
     fn sync(&self, file: &OwnedFd, name: &str, new: bool) -> Result<(), Failure> {
         fsync(file).map_err(|error| self.failed("sync", name, error))?;
         if new && self.storage.syncs_directory() {
@@ -258,8 +257,8 @@ impl DirectorySession {
         Ok(())
     }
 
-    /// Reads a whole object. The last read asks for a little more than there should be: so an
-    /// object that is too long is found without a further call.
+    /// Reads a whole object. The last read requests a little more than the object should have, so that an
+    /// object that is too long is found without another call.
     fn read_content(&mut self, file: &OwnedFd, object: &Object, call: &mut Call) -> Result<(), Failure> {
         let block = self.storage.block as usize;
         let mut offset = 0;
@@ -279,7 +278,7 @@ impl DirectorySession {
         }
     }
 
-    /// True if the `count` bytes in the buffer may stand in the object at `offset`.
+    /// Checks the `count` bytes in the buffer, which were read at `offset` of the object.
     fn check(&self, object: &Object, offset: u64, count: usize) -> Result<(), Failure> {
         let path = || self.path.join(&object.name).display().to_string();
         let end = offset + count as u64;
@@ -326,12 +325,12 @@ fn free_space(path: &Path) -> io::Result<u64> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Ends a file. A network file system sends here what it has kept back, so that an error may show
-/// only here.
+/// Closes a file. A network file system may send buffered bytes only now, so an error may appear only
+/// here.
 fn close(call: &mut Call, file: OwnedFd) -> Result<(), Failure> {
     call.part(Part::Close, |_| {
         let raw = file.into_raw_fd();
-        #[allow(unsafe_code)] // dropping it would lose the answer of close(2)
+        #[allow(unsafe_code)] // dropping it would lose the result of close(2)
         // SAFETY: the descriptor was owned here and is owned by nobody from now on.
         let closed = unsafe { rustix::io::try_close(raw) };
         closed.map_err(|error| Failure::io("close the file", &error.into()))
@@ -345,7 +344,7 @@ fn make_if_missing(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// A name that no other trial has, nor has had.
+/// A name that no other trial uses or has used.
 fn trial_folder() -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("plimsoll-{:x}-{:x}", std::process::id(), now.as_nanos())
@@ -355,8 +354,7 @@ fn unless_in_use(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::DirectoryNotEmpty { Ok(()) } else { Err(error) }
 }
 
-/// What `O_DIRECT` wants lengths to be multiples of in this folder, by a file that is left to
-/// whoever removes the folder.
+/// The unit of lengths for `O_DIRECT` in this folder. It makes a file, which is removed with the folder.
 fn direct_unit(folder: &Path) -> Result<u64, Failure> {
     let path = folder.join("direct");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
@@ -372,7 +370,7 @@ fn direct_unit(folder: &Path) -> Result<u64, Failure> {
     }
 }
 
-/// True if objects and blocks are multiples of `unit`, as `O_DIRECT` wants it.
+/// Fails unless the lengths of objects and blocks are multiples of `unit`, as `O_DIRECT` requires.
 fn check_lengths(storage: &Storage, unit: u64) -> Result<(), String> {
     let size = ("object", storage.size);
     let block = ("block", if storage.block < storage.size { storage.block } else { 0 });

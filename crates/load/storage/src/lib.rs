@@ -1,8 +1,8 @@
 //! Storage: objects in directories, behind NFS and behind the API of S3.
 //!
-//! A back end is a [`Store`]; each user holds a [`Session`] with it, on a thread of its own, and
-//! makes one [`Call`] at a time. What is written comes from [`Content`], which any part of any
-//! object can be asked of again, so that what is read can be held against it.
+//! A back end is a [`Store`]. Each user has a [`Session`] with it, on a thread of its own, and makes one
+//! [`Call`] at a time. Written bytes come from [`Content`], which can give any part of any object again, so
+//! that reads can be verified.
 
 mod compiled;
 mod content;
@@ -25,39 +25,38 @@ use plimsoll_model::storage::{Residency, StorageFacts};
 
 /// A back end, shared by all users.
 pub(crate) trait Store: Send + Sync {
-    /// Makes the place in which this trial keeps its objects, and looks at what it is.
+    /// Makes the place for the objects of this trial, and determines its properties.
     ///
     /// # Errors
-    /// Objects cannot be kept there.
+    /// The back end cannot store objects.
     fn prepare(&self) -> Result<(), Failure>;
 
-    /// Opens what user `user` works with: folder, connection, buffers. Called on that user's own
-    /// thread.
+    /// Opens the session of a user: folder, connection, buffers. Called on that user's own thread.
     ///
     /// # Errors
     /// The back end cannot be reached, or refuses.
     fn session(&self, user: u32) -> Result<Box<dyn Session>, Failure>;
 
-    /// Bytes that can still be written, after [`Store::prepare`], where that is known.
-    fn room(&self) -> Option<u64> {
+    /// The free space in bytes, after [`Store::prepare`]; none if it is unknown.
+    fn free_space(&self) -> Option<u64> {
         None
     }
 
-    /// What is known of the back end, after [`Store::prepare`]: kind, place, file system, details.
+    /// Fills in the facts of the back end, after [`Store::prepare`]: kind, place, file system, details.
     fn describe(&self, facts: &mut StorageFacts);
 
-    /// Removes the place that [`Store::prepare`] made and whatever of this trial is left in it;
-    /// nothing else. Returns what could not be removed, with the reason.
+    /// Removes the place that [`Store::prepare`] made, with all objects of this trial in it, and nothing
+    /// else. Returns the paths that could not be removed, with reasons.
     fn clean_up(&self) -> Vec<String>;
 }
 
-/// What one user works with. Every call is timed as a whole by the caller; the parts of it and the
-/// bytes that moved are told to `call`.
+/// The session of one user with a back end. The caller times each operation as a whole; the session records
+/// its parts and bytes in `call`.
 pub(crate) trait Session: Send {
     /// Writes the whole object.
     fn write(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure>;
 
-    /// Reads the whole object, and holds it against [`Content`] where the study asks for that.
+    /// Reads the whole object, and compares it with [`Content`] if the study verifies reads.
     fn read(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure>;
 
     /// Lists the names of this user's objects; there must be `expected` of them.
@@ -66,8 +65,8 @@ pub(crate) trait Session: Send {
     /// Deletes the object.
     fn delete(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure>;
 
-    /// Before a read, untimed: drops the object from the page cache in mode `cold` and proves it
-    /// absent; says how much of it lies in the page cache, where this machine has one.
+    /// Prepares a read, untimed. In mode `cold` it drops the object from the page cache and verifies that.
+    /// Returns how much of the object is in the page cache, if this machine has one for it.
     fn before_read(&mut self, _object: &Object) -> Result<Residency, Failure> {
         Ok(Residency::default())
     }
@@ -78,9 +77,9 @@ pub(crate) trait Session: Send {
 pub(crate) struct Object {
     /// Its name below the user's own folder or prefix.
     pub(crate) name: String,
-    /// What its content follows from: unique in a trial.
+    /// The number that determines its content, unique in a trial.
     pub(crate) number: u64,
-    /// Bytes.
+    /// Its size in bytes.
     pub(crate) size: u64,
 }
 

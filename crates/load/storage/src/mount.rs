@@ -1,10 +1,10 @@
-//! What a directory lies on, by what the kernel lists of its mounts.
+//! Finds the file system of a directory in the kernel's list of mounts.
 
 use plimsoll_model::storage::FileSystem;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// File systems that speak to a server, also where their source does not show it.
+/// File systems that use a server, even if their source does not show it.
 const NETWORK: [&str; 14] = [
     "9p",
     "afs",
@@ -29,14 +29,14 @@ pub(super) fn file_system(mountinfo: &str, path: &Path) -> Option<FileSystem> {
     mounts.filter(|mount| path.starts_with(&mount.mount_point)).max_by_key(|mount| mount.mount_point.len())
 }
 
-/// True if what is behind it is on this machine: no network file system, or one whose server is at
-/// a loopback address.
+/// True if its data is on this machine: no network file system, or one with a server at a loopback
+/// address.
 pub(super) fn on_this_machine(file_system: &FileSystem) -> bool {
     let named = [file_system.server.as_deref(), option(&file_system.options, "addr")];
     !file_system.network || named.into_iter().flatten().any(is_loopback)
 }
 
-/// A line: id, parent, device, root, mount point, options, optional fields, `-`, type, source,
+/// Parses a line: id, parent, device, root, mount point, options, optional fields, `-`, type, source,
 /// options of the file system.
 fn parsed(line: &str) -> Option<FileSystem> {
     let (mount, file_system) = line.split_once(" - ")?;
@@ -50,14 +50,14 @@ fn parsed(line: &str) -> Option<FileSystem> {
     Some(FileSystem { kind, source, options, mount_point, network, server })
 }
 
-/// Both lists of options, without naming one twice.
+/// Joins both lists of options without duplicates.
 fn joined(of_mount: &str, of_file_system: &str) -> String {
     let known: Vec<&str> = of_mount.split(',').collect();
     let new = of_file_system.split(',').filter(|option| !option.is_empty() && !known.contains(option));
     known.iter().copied().chain(new).collect::<Vec<&str>>().join(",")
 }
 
-/// By the source, or by the option `addr`; sshfs names directories below its home as `host:x`.
+/// The server in the source, or in the option `addr`. sshfs writes directories below its home as `host:x`.
 fn server(source: &str, options: &str) -> Option<String> {
     let relative = || source.split_once(':').and_then(|(before, _)| bare_host(before));
     host(source).or_else(|| option(options, "addr")).or_else(relative).map(str::to_owned)
@@ -72,7 +72,7 @@ fn host(source: &str) -> Option<&str> {
     named.and_then(bare_host)
 }
 
-/// Without user, and without the brackets of an IPv6 address; a path is no host.
+/// Removes the user, and the brackets of an IPv6 address. A path is no host.
 fn bare_host(named: &str) -> Option<&str> {
     let host = named.rsplit('@').next()?.trim_matches(['[', ']']);
     (!host.is_empty() && !host.contains('/')).then_some(host)
@@ -87,7 +87,7 @@ fn is_loopback(host: &str) -> bool {
         || host.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
 }
 
-/// Without the octal escapes by which the kernel writes blanks and backslashes.
+/// Undoes the octal escapes of blanks and backslashes.
 fn unescaped(field: &str) -> String {
     let mut parts = field.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();

@@ -1,19 +1,18 @@
 //! Objects behind NFSv3, by a client of our own: no mount, so no right to mount is needed, and no
 //! page cache on this side.
 //!
-//! Each user has a connection and one request under way on it. What a kernel would do beside that
-//! (read ahead, write behind, many requests at once) is not done: what is measured is the server and
-//! the way to it.
+//! Each user has a connection with one request under way. There is no read-ahead, no write-behind and no
+//! concurrency of requests, as a kernel would have: the server and the network are what is measured.
 
 mod client;
 mod session;
-mod wire;
+mod stream;
 
 #[cfg(test)]
 mod tests;
 
 use super::{Content, Session, Store, user_folder};
-use client::{Client, Limits, Position};
+use client::{Client, Limits, ListPosition};
 use nfs3_client::nfs3_types::nfs3::nfs_fh3;
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::record::ErrorKind;
@@ -23,11 +22,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The most bytes of one request or answer, whatever the server says: the limit of the client of
-/// Linux. A user needs up to three times this in memory.
+/// The most bytes of one request or reply, whatever the server allows: the limit of the Linux client. A
+/// user needs up to three times this in memory.
 const LONGEST: u32 = 4 << 20;
 
-/// The least that is asked for of a listing at once: a server may always answer less.
+/// The smallest page of a listing to request. A server may always send less.
 const SHORTEST_PAGE: u32 = 64 << 10;
 
 /// An export of an NFSv3 server.
@@ -36,13 +35,13 @@ pub(crate) struct NfsStore {
     nfs: Nfs,
     address: SocketAddr,
     timeout: Duration,
-    manner: Manner,
-    place: OnceLock<Place>,
+    options: TransferOptions,
+    place: OnceLock<TrialFolder>,
 }
 
 /// How objects are written and read.
 #[derive(Clone, Debug)]
-struct Manner {
+struct TransferOptions {
     content: Arc<Content>,
     mode: Mode,
     overwrite: bool,
@@ -50,9 +49,9 @@ struct Manner {
     block: u64,
 }
 
-/// Where this trial keeps its objects.
+/// The folder of a trial on the server.
 #[derive(Clone, Debug)]
-struct Place {
+struct TrialFolder {
     /// The file service.
     server: SocketAddr,
     /// The exported folder.
@@ -60,17 +59,17 @@ struct Place {
     /// The trial's own folder in it.
     folder: nfs_fh3,
     name: String,
-    /// Bytes of one request or answer.
+    /// The limits of one request or reply.
     limits: Limits,
-    /// Bytes that could be written when the folder was made.
-    room: u64,
+    /// The free space in bytes when the folder was made.
+    free_space: u64,
 }
 
 impl NfsStore {
     /// A client of the server at `address`, whose port does not matter. Nothing is sent yet.
     ///
     /// # Errors
-    /// The mode asks for what such a client does not have.
+    /// The mode needs a page cache, which such a client does not have.
     pub(crate) fn new(
         storage: &Storage,
         nfs: &Nfs,
@@ -83,14 +82,14 @@ impl NfsStore {
                  use `app`, `durable` or `cold`, or a directory on a mount of the export"
                 .to_owned());
         }
-        let manner = Manner {
+        let options = TransferOptions {
             content,
             mode: storage.mode,
             overwrite: storage.overwrite,
             verify: storage.verify,
             block: storage.block,
         };
-        Ok(NfsStore { nfs: nfs.clone(), address, timeout, manner, place: OnceLock::new() })
+        Ok(NfsStore { nfs: nfs.clone(), address, timeout, options, place: OnceLock::new() })
     }
 
     /// The URL of something in the export.
@@ -104,10 +103,10 @@ impl Store for NfsStore {
         let call = self.call();
         let (mut client, export) = Client::mount(self.address.ip(), &self.nfs, &call)?;
         let limits = self.limits(client.limits(&export, &call)?);
-        let room = client.room(&export, &call)?;
+        let free_space = client.free_space(&export, &call)?;
         let name = unique_name();
         let folder = client.make_folder(&export, &name, &call)?;
-        let place = Place { server: client.server(), export, folder, name, limits, room };
+        let place = TrialFolder { server: client.server(), export, folder, name, limits, free_space };
         self.place.set(place).map_err(|_| Failure::new(ErrorKind::Io, "a trial is prepared once"))
     }
 
@@ -116,11 +115,11 @@ impl Store for NfsStore {
         let call = self.call();
         let mut client = Client::of(place.server, &call);
         let folder = client.make_folder(&place.folder, &user_folder(user), &call)?;
-        Ok(Box::new(NfsSession { client, folder, manner: self.manner.clone(), limits: place.limits }))
+        Ok(Box::new(NfsSession { client, folder, options: self.options.clone(), limits: place.limits }))
     }
 
-    fn room(&self) -> Option<u64> {
-        self.place.get().map(|place| place.room)
+    fn free_space(&self) -> Option<u64> {
+        self.place.get().map(|place| place.free_space)
     }
 
     fn describe(&self, facts: &mut StorageFacts) {
@@ -129,11 +128,11 @@ impl Store for NfsStore {
         facts.page_cache = false;
         facts.place = self.url("");
         facts.details.push("user-space client: no kernel mount, no page cache on this side".to_owned());
-        if let Some(Place { name, limits: Limits { read, write, .. }, .. }) = self.place.get() {
+        if let Some(TrialFolder { name, limits: Limits { read, write, .. }, .. }) = self.place.get() {
             facts.place = self.url(name);
             facts.details.push(format!("one request at a time; reads of {read}, writes of {write} bytes"));
         }
-        let remark = match self.manner.mode {
+        let remark = match self.options.mode {
             Mode::Durable => "mode durable: as the server says; what it calls FILE_SYNC at once is not committed again",
             Mode::Cold => "mode cold: nothing to drop on this side; the server's cache is as it is",
             Mode::App | Mode::Direct => return,
@@ -149,9 +148,9 @@ impl Store for NfsStore {
 }
 
 impl NfsStore {
-    /// Bytes of one request or answer, with a server of these limits.
+    /// The limits of one request or reply, for a server with these limits.
     fn limits(&self, server: Limits) -> Limits {
-        let longest = u32::try_from(self.manner.block).unwrap_or(LONGEST).clamp(1, LONGEST);
+        let longest = u32::try_from(self.options.block).unwrap_or(LONGEST).clamp(1, LONGEST);
         Limits {
             read: server.read.clamp(1, longest),
             write: server.write.clamp(1, longest),
@@ -160,7 +159,7 @@ impl NfsStore {
     }
 
     /// Removes the folders of all users, then that of the trial.
-    fn remove_trial(&self, place: &Place) -> Result<(), Failure> {
+    fn remove_trial(&self, place: &TrialFolder) -> Result<(), Failure> {
         let client = &mut Client::of(place.server, &self.call());
         self.empty(client, place, &place.folder, |client, user| {
             let folder = client.look_up(&place.folder, user, &self.call())?.handle;
@@ -170,17 +169,17 @@ impl NfsStore {
         client.remove_folder(&place.export, &place.name, &self.call())
     }
 
-    /// Removes all that is in a folder. Only first pages of listings are asked for: a place in a
-    /// listing need not outlive a removal.
+    /// Removes all entries of a folder. It requests only first pages of listings: a position in a listing may
+    /// not survive a removal.
     fn empty(
         &self,
         client: &mut Client,
-        place: &Place,
+        place: &TrialFolder,
         folder: &nfs_fh3,
         mut remove: impl FnMut(&mut Client, &str) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         loop {
-            let (names, _) = client.names(folder, Position::default(), place.limits.page, &self.call())?;
+            let (names, _) = client.names(folder, ListPosition::default(), place.limits.page, &self.call())?;
             if names.is_empty() {
                 return Ok(());
             }
@@ -188,14 +187,14 @@ impl NfsStore {
         }
     }
 
-    /// Whatever is not part of the load may take the whole time-out for each of its requests.
+    /// A call outside the load, which may take the whole timeout.
     fn call(&self) -> Call {
         Call::untimed(self.timeout)
     }
 }
 
-/// Removes each of them, whatever becomes of the others, unless the server is gone. Fails as the
-/// first of them did.
+/// Calls `remove` for each name. Continues after failures, unless the server is gone, and returns the first
+/// failure.
 fn each(names: &[String], mut remove: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut all = Ok(());
     for name in names {

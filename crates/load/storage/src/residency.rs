@@ -1,7 +1,6 @@
-//! How much of a file lies in the page cache, and how to drop it from there.
+//! Measures how much of a file is in the page cache, and drops it from there.
 //!
-//! The system calls that tell are in rustix not at all, or as unsafe functions: so this module has
-//! unsafe code, and no other one has.
+//! The system calls for that are missing in rustix, or are unsafe functions, so this module has unsafe code.
 
 use plimsoll_model::storage::Residency;
 use rustix::fs::{Advice, fadvise, fsync};
@@ -9,21 +8,21 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// How often pages are dropped before those that stay count as staying.
+/// The number of attempts to drop pages before the rest counts as staying.
 const ATTEMPTS: u32 = 5;
 
-/// Between two attempts: pages that are being written or read by another are free again soon.
+/// The pause between two attempts. Pages that others write or read are free again soon.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The number of `cachestat` (Linux 6.5), the same on all architectures that Rust's standard
 /// library knows.
 const CACHESTAT: libc::c_long = 451;
 
-/// Bytes that are mapped at once for `mincore`.
+/// The bytes that are mapped at once for `mincore`.
 const WINDOW: u64 = 1 << 30;
 
-/// How much of the file's first `size` bytes lies in the page cache. That `cachestat` sees nothing
-/// is no proof: on overlayfs it looks at a file that never has pages, beside the one that has them.
+/// Measures how much of the file's first `size` bytes is in the page cache. A zero of `cachestat` is no
+/// proof: on overlayfs it counts a file that never has pages, instead of the one below it.
 pub(super) fn residency(file: BorrowedFd<'_>, size: u64) -> io::Result<Residency> {
     let pages = size.div_ceil(rustix::param::page_size() as u64);
     let cached = match cachestat(file) {
@@ -34,7 +33,7 @@ pub(super) fn residency(file: BorrowedFd<'_>, size: u64) -> io::Result<Residency
     Ok(Residency { pages, cached: cached.min(pages) })
 }
 
-/// Writes the file back, drops it from the page cache, and says how much of it is there then.
+/// Syncs the file, drops it from the page cache, and returns how much of it is still there.
 pub(super) fn drop_from_cache(file: BorrowedFd<'_>, size: u64) -> io::Result<Residency> {
     fsync(file)?;
     let mut attempt = 1;
@@ -77,7 +76,7 @@ fn mincore(file: BorrowedFd<'_>, size: u64) -> io::Result<u64> {
     Ok(cached)
 }
 
-/// The same of `length` bytes, above zero, from `offset` on, which is a multiple of the page size.
+/// Counts cached pages of `length` bytes, more than zero, from `offset` on, a multiple of the page size.
 #[expect(unsafe_code, reason = "mapping a file is unsafe, and `mincore` wants a mapping")]
 fn mincore_of_window(file: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<u64> {
     let mut states = vec![0_u8; length.div_ceil(rustix::param::page_size())];

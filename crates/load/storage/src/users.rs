@@ -1,4 +1,4 @@
-//! What users of a storage workload do, and which objects they have.
+//! The users of a storage workload, and their objects.
 
 use super::{Object, Session, Store};
 use plimsoll_engine::blocking::{BlockingWorkload, Call, Failure};
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// The longest that preparing the back end, or cleaning it up, may take beyond one call.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time that preparing or cleaning up the back end may take beyond the timeout of a call.
+const EXTRA_TIME: Duration = Duration::from_secs(30);
 
-/// Of so many reads one is preceded by a look at the page cache, where nothing has to be dropped from
-/// it: a look costs as much as the read of a small object.
-const LOOK_EVERY: u64 = 8;
+/// One of this many reads measures the page cache first, in modes other than `cold`. That takes as long as
+/// the read of a small object.
+const READS_PER_RESIDENCY: u64 = 8;
 
-/// Object numbers of a user: room for more objects than a trial can write.
-const NUMBERS: u32 = 40;
+/// The bits of an object number that count the objects of one user: more than a trial can write.
+const NUMBER_BITS: u32 = 40;
 
-/// The users of a trial, and the back end that they share.
+/// A storage workload, shared by the users of a load, and its back end.
 pub struct StorageUsers {
     storage: Storage,
     store: Arc<dyn Store>,
@@ -34,18 +34,18 @@ pub struct StorageUsers {
 /// One user.
 pub struct StorageUser {
     session: Box<dyn Session>,
-    over: Arc<AtomicBool>,
-    /// What it has, oldest first.
+    cancelled: Arc<AtomicBool>,
+    /// Its objects, oldest first.
     objects: VecDeque<Object>,
-    /// What the iteration under way has written, and is still there.
+    /// The object that the current iteration has written and not deleted.
     written: Option<Object>,
-    /// What it has written in part.
-    broken: Option<Object>,
-    /// What the next call is about.
+    /// An object whose write failed.
+    partial: Option<Object>,
+    /// The object of the next call.
     next: Option<Object>,
     /// The number of the next new object.
     number: u64,
-    /// Reads that it has made.
+    /// The number of its reads.
     reads: u64,
 }
 
@@ -57,18 +57,18 @@ impl StorageUsers {
     /// Makes the place for the objects of the trial.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         let store = Arc::clone(&self.store);
-        let prepared = within(self.timeout + PATIENCE, move || store.prepare());
+        let prepared = run_with_limit(self.timeout + EXTRA_TIME, move || store.prepare());
         prepared.unwrap_or_else(|| Err(Failure::new(ErrorKind::Timeout, "failed to prepare the back end: it hangs")))
     }
 
-    /// Where the trial keeps its objects, once that is made.
+    /// The place of the objects of the trial, after preparing.
     pub fn place(&self) -> String {
         let mut facts = StorageFacts::default();
         self.store.describe(&mut facts);
         facts.place
     }
 
-    /// Removes what the trial wrote, and says what is known of the back end.
+    /// Removes the objects of the trial, and returns the facts of the back end.
     pub fn finish(&self) -> StorageFacts {
         let storage = &self.storage;
         let residency =
@@ -85,7 +85,7 @@ impl StorageUsers {
         };
         self.store.describe(&mut facts);
         let store = Arc::clone(&self.store);
-        let cleaned = within(self.timeout + PATIENCE, move || store.clean_up());
+        let cleaned = run_with_limit(self.timeout + EXTRA_TIME, move || store.clean_up());
         facts.left_behind =
             cleaned.unwrap_or_else(|| vec![format!("everything in {}: removing it hangs", facts.place)]);
         facts
@@ -95,15 +95,15 @@ impl StorageUsers {
     fn fill_up(&self, user: &mut StorageUser, count: usize) -> Result<(), Failure> {
         while user.objects.len() < count {
             let object = user.new_object(self.storage.size);
-            let mut call = Call::until(Arc::clone(&user.over), self.timeout);
+            let mut call = Call::until(Arc::clone(&user.cancelled), self.timeout);
             user.session.write(&object, &mut call)?;
             user.objects.push_back(object);
         }
         Ok(())
     }
 
-    /// The object that is written next: under a new name, after the oldest was deleted where the
-    /// user has as many as it may; or under that one's name.
+    /// Chooses the object to write next. If the user already has its most objects, it replaces the oldest: by
+    /// overwriting it, or by deleting it first.
     fn object_to_write(&self, user: &mut StorageUser) -> Result<Object, Failure> {
         let object = user.new_object(self.storage.size);
         if user.objects.len() < self.storage.objects as usize {
@@ -113,11 +113,12 @@ impl StorageUsers {
         if self.storage.overwrite {
             return Ok(Object { name: oldest.name, ..object });
         }
-        user.session.delete(&oldest, &mut Call::until(Arc::clone(&user.over), self.timeout))?;
+        user.session.delete(&oldest, &mut Call::until(Arc::clone(&user.cancelled), self.timeout))?;
         Ok(object)
     }
 
-    /// The object that is read next: what the iteration wrote, otherwise those of the user in turn.
+    /// Chooses the object to read next: the one that the iteration wrote, or else the objects of the user in
+    /// turn.
     fn object_to_read(&self, user: &mut StorageUser) -> Result<Object, Failure> {
         if let Some(written) = &user.written {
             return Ok(written.clone());
@@ -136,21 +137,21 @@ impl StorageUsers {
 impl BlockingWorkload for StorageUsers {
     type User = StorageUser;
 
-    fn user(&self, user: u32, over: &Arc<AtomicBool>) -> Result<StorageUser, Failure> {
-        let mut enlisted = StorageUser {
+    fn user(&self, user: u32, cancelled: &Arc<AtomicBool>) -> Result<StorageUser, Failure> {
+        let mut new_user = StorageUser {
             session: self.store.session(user)?,
-            over: Arc::clone(over),
+            cancelled: Arc::clone(cancelled),
             objects: VecDeque::new(),
             written: None,
-            broken: None,
+            partial: None,
             next: None,
-            number: u64::from(user) << NUMBERS,
+            number: u64::from(user) << NUMBER_BITS,
             reads: 0,
         };
         if needs_objects(&self.storage) {
-            self.fill_up(&mut enlisted, self.storage.objects as usize)?;
+            self.fill_up(&mut new_user, self.storage.objects as usize)?;
         }
-        Ok(enlisted)
+        Ok(new_user)
     }
 
     fn begin_iteration(&self, _user: &mut StorageUser, random: &mut Random) -> Range<usize> {
@@ -170,7 +171,7 @@ impl BlockingWorkload for StorageUsers {
             Operation::Write => Some(self.object_to_write(user)?),
             Operation::Read => {
                 let object = self.object_to_read(user)?;
-                if self.storage.mode == Mode::Cold || user.reads.is_multiple_of(LOOK_EVERY) {
+                if self.storage.mode == Mode::Cold || user.reads.is_multiple_of(READS_PER_RESIDENCY) {
                     let residency = user.session.before_read(&object)?;
                     self.pages.fetch_add(residency.pages, Ordering::Relaxed);
                     self.cached.fetch_add(residency.cached, Ordering::Relaxed);
@@ -186,7 +187,7 @@ impl BlockingWorkload for StorageUsers {
 
     fn call(&self, user: &mut StorageUser, step: usize, call: &mut Call) -> Result<(), Failure> {
         let object = user.next.take();
-        let object = || object.as_ref().expect("what is called about was chosen before");
+        let object = || object.as_ref().expect("`before_call` has chosen it");
         match self.storage.steps[step].operation {
             Operation::Write => {
                 let result = user.session.write(object(), call);
@@ -195,7 +196,7 @@ impl BlockingWorkload for StorageUsers {
                         user.objects.push_back(object().clone());
                         user.written = Some(object().clone());
                     }
-                    Err(_) => user.broken = Some(object().clone()),
+                    Err(_) => user.partial = Some(object().clone()),
                 }
                 result
             }
@@ -211,9 +212,9 @@ impl BlockingWorkload for StorageUsers {
 
     fn end_iteration(&self, user: &mut StorageUser) {
         user.written = None;
-        if let Some(broken) = user.broken.take() {
-            // There may be nothing of it; what stays is removed with everything else in the end.
-            let _ = user.session.delete(&broken, &mut Call::until(Arc::clone(&user.over), self.timeout));
+        if let Some(partial) = user.partial.take() {
+            // It may not exist; whatever stays is removed at the end of the trial.
+            let _ = user.session.delete(&partial, &mut Call::until(Arc::clone(&user.cancelled), self.timeout));
         }
     }
 }
@@ -222,7 +223,7 @@ impl StorageUser {
     fn new_object(&mut self, size: u64) -> Object {
         let number = self.number;
         self.number += 1;
-        Object { name: format!("object-{}", number & ((1 << NUMBERS) - 1)), number, size }
+        Object { name: format!("object-{}", number & ((1 << NUMBER_BITS) - 1)), number, size }
     }
 }
 
@@ -233,8 +234,8 @@ fn needs_objects(storage: &Storage) -> bool {
     firsts.any(|operation| operation != Operation::Write)
 }
 
-/// What `work` gives, unless it takes longer than `limit`: then it is left behind.
-fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Runs `work` on a thread. Returns `None` after `limit`, and leaves the thread behind.
+fn run_with_limit<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         // Nobody listens any more after the limit.

@@ -1,34 +1,34 @@
-//! The user of the operating system who runs a server.
+//! The operating system user that runs a server.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
-/// Who runs a server for root, who may not.
+/// The user that runs a server for root: servers refuse to run as root.
 const NOBODY: &str = "nobody";
 
-/// A user of the operating system.
+/// An operating system user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) name: String,
     uid: u32,
     gid: u32,
-    /// Whether it is somebody else than who runs Plimsoll.
-    other: bool,
+    /// True if it is not the user that runs Plimsoll.
+    is_other: bool,
 }
 
 impl Account {
-    /// The user whom a study asks for; without one, who runs Plimsoll, and `nobody` for root.
+    /// The user that a study names; without one, the user that runs Plimsoll, or `nobody` if that is root.
     pub(crate) fn find(asked: Option<&str>) -> Result<Account, String> {
         let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
         choose(asked, rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &passwd)
     }
 
-    /// What stands before a command that this user is to run. The command dies with whoever starts
-    /// it, which the kernel forgets when the user changes.
+    /// The prefix of a command that runs it as this user. It also ties the command's life to the starting
+    /// process again, which the kernel forgets when the user changes.
     pub(crate) fn prefix(&self) -> Vec<String> {
-        if !self.other {
+        if !self.is_other {
             return Vec::new();
         }
         let (uid, gid) = (format!("--reuid={}", self.uid), format!("--regid={}", self.gid));
@@ -37,7 +37,7 @@ impl Account {
 
     /// Gives a file or folder to this user.
     pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
-        if self.other { chown(path, Some(self.uid), Some(self.gid)) } else { Ok(()) }
+        if self.is_other { chown(path, Some(self.uid), Some(self.gid)) } else { Ok(()) }
     }
 
     /// Makes a folder that belongs to this user.
@@ -47,11 +47,11 @@ impl Account {
         self.give(path)
     }
 
-    /// Says what keeps the user from entering `path`, as far as it is there.
+    /// Fails if the user may not enter `path`, or the existing part of it.
     pub(crate) fn check_can_enter(&self, path: &Path) -> Result<(), String> {
         let closed = |folder: &&Path| fs::metadata(folder).is_ok_and(|folder| !self.may_enter(&folder));
         match path.ancestors().find(closed) {
-            Some(closed) if self.other => Err(format!(
+            Some(closed) if self.is_other => Err(format!(
                 "the user `{}`, who runs the server, may not enter {}; name another folder or another `user`, or \
                  allow it with `chmod o+x`",
                 self.name,
@@ -74,7 +74,7 @@ impl Account {
 fn choose(asked: Option<&str>, uid: u32, gid: u32, passwd: &str) -> Result<Account, String> {
     let own_name = || entries(passwd).find(|entry| entry.1 == uid).map_or(uid.to_string(), |entry| entry.0.to_owned());
     let Some(name) = asked.or((uid == 0).then_some(NOBODY)) else {
-        return Ok(Account { name: own_name(), uid, gid, other: false });
+        return Ok(Account { name: own_name(), uid, gid, is_other: false });
     };
     let Some((_, their_uid, their_gid)) = entries(passwd).find(|entry| entry.0 == name) else {
         return Err(format!("the user `{name}`, who is to run the server, is not in /etc/passwd; correct `user`"));
@@ -89,10 +89,10 @@ fn choose(asked: Option<&str>, uid: u32, gid: u32, passwd: &str) -> Result<Accou
             own_name()
         ));
     }
-    Ok(Account { name: name.to_owned(), uid: their_uid, gid: their_gid, other: their_uid != uid })
+    Ok(Account { name: name.to_owned(), uid: their_uid, gid: their_gid, is_other: their_uid != uid })
 }
 
-/// Names with their numbers.
+/// The names of users, with their user and group ids.
 fn entries(passwd: &str) -> impl Iterator<Item = (&str, u32, u32)> {
     passwd.lines().filter_map(|line| {
         let mut fields = line.split(':');
@@ -130,7 +130,7 @@ mod tests {
     fn a_folder_that_is_closed_to_the_user_is_named() {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let stranger = Account { name: "eve".to_owned(), uid: 4242, gid: 4242, other: true };
+        let stranger = Account { name: "eve".to_owned(), uid: 4242, gid: 4242, is_other: true };
         let said = stranger.check_can_enter(&folder.path().join("data/db")).unwrap_err();
         assert!(
             said.contains(&format!("`eve`, who runs the server, may not enter {}", folder.path().display())),

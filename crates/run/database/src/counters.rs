@@ -1,4 +1,4 @@
-//! What servers count, and how much of it a second had.
+//! The counters of servers, and their rates.
 
 use plimsoll_model::database::Engine;
 use plimsoll_sql::{Connection, SqlError};
@@ -9,12 +9,12 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counters(BTreeMap<String, Count>);
 
-/// A value that was counted.
+/// The value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Count {
-    /// Grows all the time.
+    /// A total, which only grows.
     Total(f64),
-    /// Comes and goes.
+    /// A current value, which may fall.
     Now(f64),
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct CounterQuery {
     texts: Vec<String>,
 }
 
-/// Counters of MariaDB and MySQL: ours (or its own name, where no other server has it), its, and whether it
-/// grows. What differs between versions is simply not there in some.
+/// The counters of MariaDB and MySQL: our name (or its own, if no other server has it), its name, and whether it
+/// is a total. Some versions lack some of them.
 const MARIADB: [(&str, &str, bool); 27] = [
     ("commits", "Com_commit", true),
     ("rollbacks", "Com_rollback", true),
@@ -57,12 +57,11 @@ const MARIADB: [(&str, &str, bool); 27] = [
     ("Threads_connected", "Threads_connected", false),
 ];
 
-/// What MySQL counts elsewhere, by the name that MariaDB has for it.
+/// A counter of MySQL in another table, under the name that MariaDB has for it.
 const DEADLOCKS: &str =
     "SELECT 'Innodb_deadlocks', count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'";
 
-/// Kinds of waits of PostgreSQL's sessions: what they wait for inside the server, and for their
-/// client.
+/// The kinds of waits of PostgreSQL's sessions, inside the server and for the client.
 const WAITS: [&str; 7] = ["Lock", "LWLock", "IO", "Client", "BufferPin", "IPC", "Timeout"];
 
 impl CounterQuery {
@@ -77,7 +76,7 @@ impl CounterQuery {
             }
             Engine::Mariadb => vec![mariadb()],
             Engine::Mysql => {
-                // Since 5.6, and for those who may see it.
+                // It exists since 5.6, for users with the privilege.
                 let deadlocks = Some(DEADLOCKS.to_owned()).filter(|text| connection.query(text).is_ok());
                 std::iter::once(mariadb()).chain(deadlocks).collect()
             }
@@ -126,7 +125,7 @@ impl Counters {
                     let count = if grows { Count::Total(before + value) } else { Count::Now(*value) };
                     counters.insert(ours.to_owned(), count);
                 }
-                // Requests include those that then had to read.
+                // Requests include those that had to read from disk.
                 if let (Some(Count::Total(reads)), Some(Count::Total(hits))) =
                     (counters.get("page_reads").copied(), counters.get_mut("page_hits"))
                 {
@@ -137,8 +136,8 @@ impl Counters {
         Counters(counters)
     }
 
-    /// What came to pass since `before`, per second, and what there is by now. A counter that was set
-    /// back in between is left out.
+    /// The rates of totals since `before`, per second, and the current values. A total that was reset in between
+    /// is left out.
     pub(crate) fn since(&self, before: &Counters, span: Duration) -> Vec<(String, f64)> {
         let seconds = span.as_secs_f64();
         let of = |(name, count): (&String, &Count)| {
@@ -155,8 +154,8 @@ impl Counters {
     }
 }
 
-/// One statement for all that is counted, and one for what sessions wait for at this instant. The
-/// names of columns are the views' of each version.
+/// One statement for all counters, and one for the current waits of sessions. The names of columns are those of
+/// the views of each version.
 fn postgresql(version: u32, database: &str) -> Vec<String> {
     let mut counted = vec![
         ("commits", "d.xact_commit"),

@@ -2,44 +2,42 @@
 
 use crate::engine::{self, Installation, LOADED, Place, USER, first_database};
 use crate::error::DatabaseError;
-use crate::ready::{ReadyWait, connect, with_interruption};
+use crate::ready::{ReadyWait, connect, limits};
 use crate::{data_folder, disk};
 use plimsoll_model::database::{Address, Condition, Database, Dataset, Endpoint, Server};
 use plimsoll_model::event::Event;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
-use plimsoll_sql::{CallLimits, Connection, SqlError};
-use plimsoll_system::{Exit, Launcher, Running};
+use plimsoll_sql::{Connection, SqlError};
+use plimsoll_system::{Exit, Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to end after a load: it then writes all that it has kept in memory.
+/// The time for a server to end after a load, when it writes all changes that it has kept in memory.
 const STOP_GRACE: Duration = Duration::from_secs(1800);
-/// How long it may take to begin.
+/// The time for a server to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(120);
-/// How long one statement may take that brings loaded data to rest.
-const SETTLE_WITHIN: Duration = Duration::from_secs(3600);
-/// Progress is told this often at most.
-const TELL_EVERY: Duration = Duration::from_millis(200);
-/// With less than this, a disk is full: servers keep files of this size.
+/// The timeout of one statement that brings loaded data to rest.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3600);
+/// The shortest time between two reports of progress.
+const REPORT_INTERVAL: Duration = Duration::from_millis(200);
+/// A disk with less free bytes is full: servers keep files of this size.
 const FULL: u64 = 16 << 20;
 
-/// The making of one database's data.
+/// Makes the data of one database.
 pub(crate) struct DataBuilder<'a> {
     pub(crate) launcher: &'a Launcher,
     pub(crate) logs: &'a Path,
     pub(crate) database: &'a Database,
     pub(crate) server: &'a Server,
     pub(crate) installation: &'a Installation,
-    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
 impl DataBuilder<'_> {
-    /// Makes the data in `folder`, a folder of ours, and gives the password of its user.
+    /// Makes the data in `folder`, which Plimsoll has marked, and returns the password of its user.
     pub(crate) fn make(
         &self,
         folder: &Path,
@@ -52,26 +50,27 @@ impl DataBuilder<'_> {
         user.check_can_enter(&data).map_err(DatabaseError::Failed)?;
         let place = Place { data, sockets: sockets.to_owned(), port: self.server.port };
         let password = engine::new_password()?;
-        let first = InitFile::write(sockets, &self.installation.first_words(&password), self.installation)?;
-        self.tell("initialising", 0.0, on_data);
-        self.initialise(&place, &first.0).map_err(|error| self.explained(error, folder))?;
-        let held = self.load(&place, first, &password, on_data).map_err(|error| self.explained(error, folder))?;
-        data_folder::note_conditions(folder, &held)?;
+        let first = InitFile::write(sockets, &self.installation.init_file_content(&password), self.installation)?;
+        self.report("initialising", 0.0, on_data);
+        self.initialise(&place, &first.0).map_err(|error| self.explain_full_disk(error, folder))?;
+        let held =
+            self.load(&place, first, &password, on_data).map_err(|error| self.explain_full_disk(error, folder))?;
+        data_folder::write_conditions(folder, &held)?;
         engine::tidy(self.database.engine, &place.data);
         Ok(password)
     }
 
     fn initialise(&self, place: &Place, first: &Path) -> Result<(), DatabaseError> {
         let spec = self.spec(place, self.installation.initialise(place, first));
-        let ended = self.launcher.run(&spec, "initialising", &spec.start, &self.log(), &|| self.is_interrupted());
+        let ended = self.launcher.run(&spec, "initialising", &spec.start, &self.log(), self.interrupt);
         ended.map(drop).map_err(|error| match self.first_error_in_log() {
-            // What comes last is advice on how to start servers by hand.
-            Some(line) => DatabaseError::from(error).after(&line),
+            // The last lines only advise how to start servers by hand.
+            Some(line) => DatabaseError::from(error).with_prefix(&line),
             None => error.into(),
         })
     }
 
-    /// The first line of the log in which a server complains.
+    /// The first line of the log with an error.
     fn first_error_in_log(&self) -> Option<String> {
         let log = fs::read_to_string(self.log()).ok()?;
         Some(log.lines().find(|line| line.contains("ERROR"))?.trim().to_owned())
@@ -87,16 +86,20 @@ impl DataBuilder<'_> {
         let spec = self.spec(place, self.installation.serve_to_load(place, &first.0));
         let running = self.launcher.start(&spec, &self.log())?;
         let endpoint = |database: &str| endpoint(self.database, place, password, database);
-        let waiting = ReadyWait { running: Some(&running), within: READY_WITHIN, interrupted: self.interrupted };
-        let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting, Arc::default())?;
-        drop(first); // it was read before anybody was let in
+        let waiting = ReadyWait { running: Some(&running), within: READY_WITHIN, interrupt: self.interrupt };
+        let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting)?;
+        drop(first); // the server has read it before it accepts connections
         let failed = |action| DatabaseError::sql(&self.database.name, action);
-        engine::make_database(&mut connection).map_err(failed("ready the server"))?;
+        let made = engine::make_database(&mut connection);
+        if self.interrupt.is_set() {
+            return Err(DatabaseError::Interrupted);
+        }
+        made.map_err(failed("ready the server"))?;
         drop(connection);
         let held = self.fill(&endpoint(LOADED), &running, on_data)?;
-        self.tell("bringing to rest", 1.0, on_data);
+        self.report("bringing to rest", 1.0, on_data);
         self.settle(&endpoint(LOADED)).map_err(|error| self.with_server(&error, "bring the data to rest", &running))?;
-        if self.is_interrupted() {
+        if self.interrupt.is_set() {
             return Err(DatabaseError::Interrupted);
         }
         self.stop(running)?;
@@ -109,26 +112,24 @@ impl DataBuilder<'_> {
         running: &Running,
         on_data: &mut dyn FnMut(&Event),
     ) -> Result<Vec<Condition>, DatabaseError> {
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         let of = match &self.database.dataset {
-            Dataset::Scripts(_) | Dataset::Empty => String::new(), // the file is told
+            Dataset::Scripts(_) | Dataset::Empty => String::new(), // the progress names the file
             tables => format!(", {tables}"),
         };
         let mut progress = |doing: &str, done: f64| {
-            if told.elapsed() >= TELL_EVERY {
-                told = Instant::now();
-                self.tell(&format!("{doing}{of}"), done, on_data);
+            if reported.elapsed() >= REPORT_INTERVAL {
+                reported = Instant::now();
+                self.report(&format!("{doing}{of}"), done, on_data);
             }
         };
-        let loaded = plimsoll_oltp::load(&self.database.dataset, endpoint, self.interrupted, &mut progress);
+        let loaded = plimsoll_oltp::load(&self.database.dataset, endpoint, self.interrupt.flag(), &mut progress);
         loaded.map_err(|error| self.with_server(&error, "load the data", running))
     }
 
     fn settle(&self, endpoint: &Endpoint) -> Result<(), SqlError> {
-        with_interruption(self.interrupted, |over| {
-            let limits = CallLimits { cancelled: over, ..CallLimits::timeout(SETTLE_WITHIN) };
-            engine::settle(&mut Connection::open(endpoint, limits)?)
-        })
+        let limits = limits(SETTLE_TIMEOUT, self.interrupt);
+        engine::settle(&mut Connection::open(endpoint, limits)?)
     }
 
     fn stop(&self, running: Running) -> Result<(), DatabaseError> {
@@ -143,17 +144,17 @@ impl DataBuilder<'_> {
         )))
     }
 
-    /// What the server's client said, and how the server ended if it did.
+    /// The error of the client, and how the server ended if it did.
     fn with_server(&self, error: &SqlError, action: &str, running: &Running) -> DatabaseError {
-        if self.is_interrupted() {
+        if self.interrupt.is_set() {
             return DatabaseError::Interrupted;
         }
         let ended = running.check().err().map(|ended| format!("; {ended}")).unwrap_or_default();
         DatabaseError::Failed(format!("failed to {action} of the database `{}`: {error}{ended}", self.database.name))
     }
 
-    /// Says of a failure that the disk was full, where that is so.
-    fn explained(&self, error: DatabaseError, folder: &Path) -> DatabaseError {
+    /// Adds to a failure that the disk was full, if it was.
+    fn explain_full_disk(&self, error: DatabaseError, folder: &Path) -> DatabaseError {
         let free = disk::free_bytes(folder).unwrap_or(u64::MAX);
         let text = error.to_string();
         let full = [
@@ -169,7 +170,7 @@ impl DataBuilder<'_> {
         if free > FULL && !full.iter().any(|words| text.contains(words)) {
             return error;
         }
-        error.after(&format!(
+        error.with_prefix(&format!(
             "no space: the disk of {} is full while the data of the database `{}` is made; free some of it, or let \
              `data` name a folder on another disk",
             folder.display(),
@@ -196,16 +197,12 @@ impl DataBuilder<'_> {
         self.logs.join(format!("data-{}.log", self.database.name))
     }
 
-    fn tell(&self, doing: &str, done: f64, on_data: &mut dyn FnMut(&Event)) {
+    fn report(&self, doing: &str, done: f64, on_data: &mut dyn FnMut(&Event)) {
         on_data(&Event::DataProgress { database: self.database.name.clone(), doing: doing.to_owned(), done });
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
     }
 }
 
-/// How the server at `place` is reached by its socket.
+/// The endpoint of the server at `place` by its UNIX socket.
 pub(crate) fn endpoint(database: &Database, place: &Place, password: &Secret, name: &str) -> Endpoint {
     Endpoint {
         engine: database.engine,
@@ -216,7 +213,7 @@ pub(crate) fn endpoint(database: &Database, place: &Place, password: &Secret, na
     }
 }
 
-/// The file that a server reads at its first start, with the password; removed when dropped.
+/// The file with the password that a server reads at its first start. It is removed when dropped.
 struct InitFile(PathBuf);
 
 impl InitFile {
@@ -229,6 +226,6 @@ impl InitFile {
 
 impl Drop for InitFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0); // it goes with its folder at the latest
+        let _ = fs::remove_file(&self.0); // it is removed with its folder at the latest
     }
 }

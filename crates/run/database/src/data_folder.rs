@@ -1,4 +1,4 @@
-//! Where the data of one database lies between trials, and how it comes there.
+//! The folder with the data of one database between trials.
 
 use crate::disk::{self, Method};
 use crate::engine::{self, Installation, Place};
@@ -14,13 +14,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The data as it was loaded.
+/// The folder of the loaded data.
 const SNAPSHOT: &str = "loaded";
-/// The password of its user, for later runs.
+/// The file with the password of its user, for later runs.
 const PASSWORD: &str = "password";
-/// What held of the data when it was loaded.
+/// The file with the conditions of the data right after it was loaded.
 const CONDITIONS: &str = "conditions.json";
-/// Copies for trials, with a number.
+/// The prefix of folders with copies for trials; a number follows.
 const COPY: &str = "trial-";
 
 /// Raised whenever `plimsoll_oltp::load` makes other tables, or other rows, of the same dataset: data
@@ -31,35 +31,35 @@ const SCHEMA: u32 = 1;
 #[derive(Debug)]
 pub(crate) struct DataFolder {
     folder: PathBuf,
-    /// Held as long as a folder that is kept is in use.
+    /// The lock of a kept folder while it is in use.
     _lock: Option<File>,
-    /// The folder for its socket.
+    /// The folder of its UNIX socket.
     pub(crate) sockets: PathBuf,
     pub(crate) password: Secret,
     /// Bytes of the snapshot.
     pub(crate) size: u64,
-    /// Whether an earlier run has made it.
+    /// True if an earlier run has made it.
     pub(crate) kept: bool,
     copies: AtomicU32,
 }
 
-/// Notes what held of the data when it was loaded: what cannot be looked at later among it.
-pub(crate) fn note_conditions(folder: &Path, conditions: &[Condition]) -> Result<(), DatabaseError> {
+/// Writes the conditions of the data right after it was loaded. Some cannot be evaluated later.
+pub(crate) fn write_conditions(folder: &Path, conditions: &[Condition]) -> Result<(), DatabaseError> {
     let path = folder.join(CONDITIONS);
     let text = serde_json::to_vec(conditions).map_err(io::Error::from);
     text.and_then(|text| fs::write(&path, text)).map_err(DatabaseError::io("write", &path))
 }
 
-/// A folder that is to hold the data of a database.
+/// A folder that was claimed for the data of a database.
 #[derive(Debug)]
 pub(crate) enum Claim {
-    /// It holds what is asked for.
+    /// It has the data that the study asks for.
     Kept { lock: File, size: u64, password: Secret },
-    /// It is empty by now.
+    /// It is empty now. `made` is true if it did not exist before.
     Empty { lock: Option<File>, made: bool },
 }
 
-/// What a snapshot is made from, in words: two that agree in all of this are the same.
+/// The inputs of a snapshot, as texts. Two snapshots with equal inputs are the same.
 pub(crate) fn made_from(
     installation: &Installation,
     server: &Server,
@@ -98,7 +98,7 @@ pub(crate) fn made_from(
     Ok(parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// What keeps a folder from holding the data, looked at without touching it.
+/// Fails if a folder cannot hold the data. Does not touch the folder.
 pub(crate) fn check(folder: &Path, asked: &BTreeMap<String, String>) -> Result<(), DatabaseError> {
     match Mark::find(folder) {
         FolderOwner::Empty => Ok(()),
@@ -120,7 +120,7 @@ pub(crate) fn check(folder: &Path, asked: &BTreeMap<String, String>) -> Result<(
     }
 }
 
-/// Takes a folder that is to be kept for this run alone.
+/// Claims a kept folder for this run alone.
 pub(crate) fn claim(folder: &Path, asked: &BTreeMap<String, String>) -> Result<Claim, DatabaseError> {
     check(folder, asked)?;
     let made = !folder.exists();
@@ -146,11 +146,11 @@ pub(crate) fn claim(folder: &Path, asked: &BTreeMap<String, String>) -> Result<C
     }
 }
 
-/// What a killed run has left.
+/// Removes the copies that a killed run has left.
 fn remove_copies(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(COPY) {
-            let _ = discard(&entry.path()); // the disk then lacks room for the next
+            let _ = discard(&entry.path()); // otherwise the disk may lack space for the next
         }
     }
 }
@@ -161,7 +161,7 @@ fn discard(data: &Path) -> io::Result<()> {
     fs::remove_dir_all(data)
 }
 
-/// Removes what was made in a folder of ours so far, but for its mark.
+/// Removes the data in a marked folder, but not its mark.
 fn clear(folder: &Path) -> Result<(), DatabaseError> {
     let snapshot = folder.join(SNAPSHOT);
     if snapshot.exists() {
@@ -173,9 +173,9 @@ fn clear(folder: &Path) -> Result<(), DatabaseError> {
     Ok(())
 }
 
-/// Leaves a folder as it was before it was claimed.
+/// Restores a folder to its state before it was claimed.
 pub(crate) fn release(folder: &Path, made: bool) {
-    // What cannot be removed carries the mark of data that is not finished, and is made anew.
+    // If this fails, the mark says that the data is unfinished, and the next run makes it anew.
     if clear(folder).is_ok() {
         let _ = fs::remove_file(folder.join(MARK));
         let _ = fs::remove_file(folder.join(LOCK));
@@ -186,7 +186,7 @@ pub(crate) fn release(folder: &Path, made: bool) {
 }
 
 impl DataFolder {
-    /// A folder whose data is there.
+    /// A folder whose data an earlier run has made.
     pub(crate) fn kept(folder: PathBuf, sockets: PathBuf, lock: File, size: u64, password: Secret) -> DataFolder {
         DataFolder { folder, _lock: Some(lock), sockets, password, size, kept: true, copies: AtomicU32::new(0) }
     }
@@ -211,17 +211,17 @@ impl DataFolder {
         Ok(DataFolder { folder, _lock: lock, sockets, password, size, kept: false, copies: AtomicU32::new(0) })
     }
 
-    /// Where commands of the server may run.
+    /// The working folder for commands of the server.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The data as it was loaded.
+    /// The folder of the loaded data.
     pub(crate) fn snapshot(&self) -> PathBuf {
         snapshot_in(&self.folder)
     }
 
-    /// What held of the data when it was loaded; empty where an older Plimsoll has not noted it.
+    /// The conditions of the data right after it was loaded; empty if an older version has not written them.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         let noted = fs::read(self.folder.join(CONDITIONS)).ok();
         noted.and_then(|noted| serde_json::from_slice(&noted).ok()).unwrap_or_default()
@@ -235,31 +235,31 @@ impl DataFolder {
         Ok((copy, method))
     }
 
-    /// A place to serve `data` of it.
+    /// The place for a server of `data`.
     pub(crate) fn place(&self, data: PathBuf, port: u16) -> Place {
         Place { data, sockets: self.sockets.clone(), port }
     }
 }
 
 impl Drop for DataFolder {
-    /// A server may have served the snapshot itself.
+    /// Removes shared memory of a server that has served the snapshot itself.
     fn drop(&mut self) {
         shared_memory::remove(&self.snapshot());
     }
 }
 
-/// Where the snapshot lies in the folder of a home.
+/// The folder of the snapshot in a data folder.
 pub(crate) fn snapshot_in(folder: &Path) -> PathBuf {
     folder.join(SNAPSHOT)
 }
 
-/// The copy of a trial, which goes with it.
+/// The copy for a trial. It is removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Copy(pub(crate) PathBuf);
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        let _ = discard(&self.0); // what stays is removed with the rest, or by the next run
+        let _ = discard(&self.0); // what stays is removed with the folder, or by the next run
     }
 }
 

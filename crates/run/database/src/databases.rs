@@ -1,10 +1,10 @@
-//! The databases of a run, on the disk.
+//! The databases of a run, and their data on the disk.
 
 use crate::data_builder::{DataBuilder, endpoint};
 use crate::data_folder::{Claim, Copy, DataFolder, check as check_folder, claim, made_from, release};
 use crate::engine::{self, Installation, LOADED, RUN, first_database};
 use crate::error::DatabaseError;
-use crate::ready::{ReadyWait, connect, with_interruption};
+use crate::ready::{ReadyWait, connect};
 use crate::rejected_settings::rejected_settings;
 use crate::scratch::Scratch;
 use crate::{external, settings, shared_memory, tables};
@@ -13,42 +13,39 @@ use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
-use plimsoll_system::{Launcher, Running};
+use plimsoll_system::{Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long an external server may take to answer.
-const EXTERNAL_WITHIN: Duration = Duration::from_secs(10);
+/// The time for an external server to get ready.
+const EXTERNAL_READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Receives the events of data that is being made: progress, and when it is ready.
 pub type OnDataEvent<'a> = dyn FnMut(&Event) + 'a;
 
-/// The databases of a run. Whatever was made for it, and is not to be kept, is removed when this is
-/// dropped.
+/// The databases of a run. Dropping it removes everything that the run made and does not keep.
 #[derive(Debug)]
 pub struct Databases {
     launcher: Launcher,
     logs: PathBuf,
     scratch: Scratch,
-    /// The data that is there, by the name of its database and what it was made from.
-    homes: BTreeMap<(String, String), Arc<DataFolder>>,
-    /// Passwords of external ones.
+    /// The existing data, by the name of its database and its inputs.
+    folders: BTreeMap<(String, String), Arc<DataFolder>>,
+    /// Passwords of external databases.
     passwords: Vec<Secret>,
 }
 
 impl Databases {
-    /// For a run that starts servers with `launcher`, and writes what they print into files of
-    /// `logs`.
+    /// Databases of a run that starts servers with `launcher`, and writes their output into files of `logs`.
     #[must_use]
     pub fn new(launcher: &Launcher, logs: &Path) -> Databases {
         Databases {
             launcher: launcher.clone(),
             logs: logs.to_owned(),
             scratch: Scratch::new(),
-            homes: BTreeMap::new(),
+            folders: BTreeMap::new(),
             passwords: Vec::new(),
         }
     }
@@ -63,7 +60,11 @@ impl Databases {
     /// Passwords of the databases, which a bundle must not contain.
     #[must_use]
     pub fn secrets(&self) -> Vec<Secret> {
-        self.homes.values().map(|home| home.password.clone()).chain(self.passwords.iter().cloned()).collect()
+        self.folders
+            .values()
+            .map(|data_folder| data_folder.password.clone())
+            .chain(self.passwords.iter().cloned())
+            .collect()
     }
 
     /// Prepares a database for a start. The first time, initialises and loads its data. Then restores
@@ -76,12 +77,12 @@ impl Databases {
     pub fn prepare(
         &mut self,
         database: &Database,
-        interrupted: &AtomicBool,
+        interrupt: &Interrupt,
         on_data: &mut OnDataEvent<'_>,
     ) -> Result<PreparedDatabase, DatabaseError> {
         match &database.origin {
-            Origin::Started(server) => self.prepare_started(database, server, interrupted, on_data),
-            Origin::External(external) => self.prepare_external(database, external, interrupted),
+            Origin::Started(server) => self.prepare_started(database, server, interrupt, on_data),
+            Origin::External(external) => self.prepare_external(database, external, interrupt),
         }
     }
 
@@ -89,50 +90,54 @@ impl Databases {
         &mut self,
         database: &Database,
         server: &Server,
-        interrupted: &AtomicBool,
+        interrupt: &Interrupt,
         on_data: &mut OnDataEvent<'_>,
     ) -> Result<PreparedDatabase, DatabaseError> {
         let first = |faults: Vec<String>| DatabaseError::failed(faults.join("; "));
         let installation = Installation::find(database.engine, server).map_err(first)?;
-        let faults = engine::check_asked(database, server);
+        let faults = engine::check_settings(database, server);
         if !faults.is_empty() {
             return Err(first(faults));
         }
-        let making = DataBuilder {
+        let builder = DataBuilder {
             launcher: &self.launcher,
             logs: &self.logs,
             database,
             server,
             installation: &installation,
-            interrupted,
+            interrupt,
         };
-        let home = data_folder_of(&mut self.homes, &mut self.scratch, &making, on_data)?;
-        if interrupted.load(Ordering::Relaxed) {
+        let data_folder = data_folder_of(&mut self.folders, &mut self.scratch, &builder, on_data)?;
+        if interrupt.is_set() {
             return Err(DatabaseError::Interrupted);
         }
         let begin = Instant::now();
         let (data, copy, how) = match server.snapshot {
             Snapshot::Copy => {
-                let (copy, method) = home.copy(&installation)?;
+                let (copy, method) = data_folder.copy(&installation)?;
                 (copy.0.clone(), Some(copy), method.in_words())
             }
-            Snapshot::Template => (home.snapshot(), None, "template database"),
+            Snapshot::Template => (data_folder.snapshot(), None, "template database"),
         };
-        let place = home.place(data, server.port);
+        let place = data_folder.place(data, server.port);
         Ok(PreparedDatabase {
             system: Some(system(
                 database,
                 server,
                 &installation,
-                &home,
+                &data_folder,
                 installation.serve(&place, &database.settings),
             )),
             restored: Restored { how: how.to_owned(), seconds: begin.elapsed().as_secs_f64() },
-            data_origin: if home.kept { "kept from an earlier run" } else { "initialised and loaded by the run" }
-                .to_owned(),
-            size: Some(home.size),
+            data_origin: if data_folder.kept {
+                "kept from an earlier run"
+            } else {
+                "initialised and loaded by the run"
+            }
+            .to_owned(),
+            size: Some(data_folder.size),
             database: database.clone(),
-            endpoint: endpoint(database, &place, &home.password, if copy.is_some() { LOADED } else { RUN }),
+            endpoint: endpoint(database, &place, &data_folder.password, if copy.is_some() { LOADED } else { RUN }),
             started: Some(StartedServer {
                 port: server.port,
                 data: place.data.clone(),
@@ -140,7 +145,7 @@ impl Databases {
                 version: installation.number(),
                 template_took: OnceLock::new(),
                 _copy: copy,
-                home,
+                data_folder,
             }),
         })
     }
@@ -149,14 +154,14 @@ impl Databases {
         &mut self,
         database: &Database,
         external: &External,
-        interrupted: &AtomicBool,
+        interrupt: &Interrupt,
     ) -> Result<PreparedDatabase, DatabaseError> {
         let password = external::password(database, external).map_err(DatabaseError::Failed)?;
         if let Some(password) = password.as_ref().filter(|password| !self.passwords.contains(password)) {
             self.passwords.push(password.clone());
         }
         let log = self.logs.join(format!("data-{}.log", database.name));
-        let restored = external::restore(&self.launcher, database, external, &log, interrupted)?;
+        let restored = external::restore(&self.launcher, database, external, &log, interrupt)?;
         Ok(PreparedDatabase {
             system: None,
             restored,
@@ -169,14 +174,14 @@ impl Databases {
     }
 }
 
-/// What would go wrong with a database, as far as can be told without starting a server or touching
-/// any file: programs, the user of the operating system, the folder of its data, and settings that
-/// the server does not take.
+/// Checks a database as far as possible without starting a server or changing any file: programs, the
+/// operating system user, the folder of its data, and settings that the server would reject. Returns the
+/// faults.
 #[must_use]
 pub fn check(database: &Database) -> Vec<String> {
     match &database.origin {
         Origin::Started(server) => {
-            let mut faults = engine::check_asked(database, server);
+            let mut faults = engine::check_settings(database, server);
             match Installation::find(database.engine, server) {
                 Ok(installation) => {
                     faults.extend(check_data(database, server, &installation).err());
@@ -194,26 +199,26 @@ fn check_data(database: &Database, server: &Server, installation: &Installation)
     let made_from = made_from(installation, server, &database.dataset).map_err(|error| error.to_string())?;
     let Some(folder) = &server.data else { return Ok(()) };
     check_folder(folder, &made_from).map_err(|error| error.to_string())?;
-    installation.user.check_can_enter(folder) // whose is another's is not to be opened to it
+    installation.user.check_can_enter(folder) // not for a foreign folder, which must not be opened to the user
 }
 
-/// The data of a database: what the run has, what an earlier one has kept, or what is made now.
+/// The data of a database: that of this run, that kept by an earlier run, or newly made data.
 fn data_folder_of(
-    homes: &mut BTreeMap<(String, String), Arc<DataFolder>>,
+    folders: &mut BTreeMap<(String, String), Arc<DataFolder>>,
     scratch: &mut Scratch,
-    making: &DataBuilder<'_>,
+    builder: &DataBuilder<'_>,
     on_data: &mut OnDataEvent<'_>,
 ) -> Result<Arc<DataFolder>, DatabaseError> {
-    let (database, server) = (making.database, making.server);
-    let made_from = made_from(making.installation, server, &database.dataset)?;
-    let key = (database.name.clone(), format!("{:?} {:?} {made_from:?}", server.data, making.installation.programs));
-    if let Some(home) = homes.get(&key) {
-        return Ok(Arc::clone(home));
+    let (database, server) = (builder.database, builder.server);
+    let made_from = made_from(builder.installation, server, &database.dataset)?;
+    let key = (database.name.clone(), format!("{:?} {:?} {made_from:?}", server.data, builder.installation.programs));
+    if let Some(data_folder) = folders.get(&key) {
+        return Ok(Arc::clone(data_folder));
     }
     let begin = Instant::now();
     let own = scratch.folder()?;
     let sockets = own.join("s");
-    making.installation.user.make_folder(&sockets, 0o755).map_err(DatabaseError::io("make", &sockets))?;
+    builder.installation.user.make_folder(&sockets, 0o755).map_err(DatabaseError::io("make", &sockets))?;
     let (folder, claim) = match &server.data {
         Some(data) => {
             let data = std::path::absolute(data).map_err(DatabaseError::io("find", data))?;
@@ -222,40 +227,41 @@ fn data_folder_of(
         }
         None => (own, Claim::Empty { lock: None, made: true }),
     };
-    let home = match claim {
+    let data_folder = match claim {
         Claim::Kept { lock, size, password } => DataFolder::kept(folder, sockets, lock, size, password),
         Claim::Empty { lock, made } => {
-            let data = making.make(&folder, &sockets, on_data);
-            let home = data.and_then(|password| DataFolder::made(folder.clone(), sockets, lock, password, made_from));
-            home.inspect_err(|_| release(&folder, made))?
+            let data = builder.make(&folder, &sockets, on_data);
+            let data_folder =
+                data.and_then(|password| DataFolder::made(folder.clone(), sockets, lock, password, made_from));
+            data_folder.inspect_err(|_| release(&folder, made))?
         }
     };
     on_data(&Event::DataReady {
         database: database.name.clone(),
-        kept: home.kept,
+        kept: data_folder.kept,
         took: begin.elapsed(),
-        size: home.size,
+        size: data_folder.size,
     });
-    let home = Arc::new(home);
-    homes.insert(key, Arc::clone(&home));
-    Ok(home)
+    let data_folder = Arc::new(data_folder);
+    folders.insert(key, Arc::clone(&data_folder));
+    Ok(data_folder)
 }
 
 fn system(
     database: &Database,
     server: &Server,
     installation: &Installation,
-    home: &DataFolder,
+    data_folder: &DataFolder,
     start: Vec<String>,
 ) -> SystemSpec {
     let version = vec![installation.programs.server.display().to_string(), "--version".to_owned()];
     SystemSpec {
         name: database.name.clone(),
-        dir: home.folder().to_owned(),
+        dir: data_folder.folder().to_owned(),
         build: None,
         start: CommandLine(start),
         env: BTreeMap::new(),
-        // That it answers is asked in its own language, by `PreparedDatabase::wait_ready`.
+        // `PreparedDatabase::wait_ready` checks by SQL that it is ready.
         ready: Ready { probe: Probe::Started, within: server.ready_within },
         stop: StopPolicy { signal: engine::stop_signal(database.engine), grace: server.stop_grace },
         cpus: server.cpus.clone(),
@@ -277,7 +283,7 @@ pub struct PreparedDatabase {
     /// Bytes of the data, where that is known.
     pub size: Option<u64>,
     database: Database,
-    /// By its UNIX socket, if the run starts it.
+    /// The endpoint, by UNIX socket if the run starts the server.
     endpoint: Endpoint,
     started: Option<StartedServer>,
 }
@@ -298,11 +304,11 @@ struct StartedServer {
     data: PathBuf,
     within: Duration,
     version: [u32; 3],
-    /// How long copying the template took, in seconds.
+    /// The duration of copying the template in seconds.
     template_took: OnceLock<f64>,
-    /// Removed before the folder that it lies in.
+    /// The copy of the data, which must be removed before the folder that contains it.
     _copy: Option<Copy>,
-    home: Arc<DataFolder>,
+    data_folder: Arc<DataFolder>,
 }
 
 impl PreparedDatabase {
@@ -321,25 +327,25 @@ impl PreparedDatabase {
     ///
     /// # Errors
     /// The server ends, is not ready in time, or has another value of a setting in force.
-    pub fn wait_ready(&self, running: Option<&Running>, interrupted: &AtomicBool) -> Result<(), DatabaseError> {
-        let within = self.started.as_ref().map_or(EXTERNAL_WITHIN, |started| started.within);
-        let waiting = ReadyWait { running, within, interrupted };
-        let ready = with_interruption(interrupted, |over| self.ready(&waiting, &over));
-        let ready = ready.map_err(|error| settings::explained(error, &self.database, running));
-        if interrupted.load(Ordering::Relaxed) { Err(DatabaseError::Interrupted) } else { ready }
+    pub fn wait_ready(&self, running: Option<&Running>, interrupt: &Interrupt) -> Result<(), DatabaseError> {
+        let within = self.started.as_ref().map_or(EXTERNAL_READY_WITHIN, |started| started.within);
+        let waiting = ReadyWait { running, within, interrupt };
+        let ready =
+            self.ready(&waiting).map_err(|error| settings::explain_failed_start(error, &self.database, running));
+        if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { ready }
     }
 
-    fn ready(&self, waiting: &ReadyWait<'_>, over: &Arc<AtomicBool>) -> Result<(), DatabaseError> {
+    fn ready(&self, waiting: &ReadyWait<'_>) -> Result<(), DatabaseError> {
         let failed = |action| DatabaseError::sql(&self.database.name, action);
         if let Some(started) = self.started.as_ref().filter(|_| self.endpoint.database == RUN) {
-            let mut connection = connect(&self.service_endpoint(), waiting, Arc::clone(over))?;
+            let mut connection = connect(&self.service_endpoint(), waiting)?;
             let begin = Instant::now();
             engine::copy_template(&mut connection, started.version).map_err(failed("copy the template"))?;
             let _ = started.template_took.set(begin.elapsed().as_secs_f64());
         }
-        let mut connection = connect(&self.endpoint, waiting, Arc::clone(over))?;
+        let mut connection = connect(&self.endpoint, waiting)?;
         if let (Some(started), Some(running)) = (&self.started, waiting.running) {
-            shared_memory::note(&started.data, &running.processes());
+            shared_memory::record(&started.data, &running.processes());
         }
         settings::check(&mut connection, &self.database, waiting.running)?;
         if self.started.is_none() {
@@ -349,7 +355,7 @@ impl PreparedDatabase {
             engine::warm(&mut connection, self.started.is_some()).map_err(failed("read the tables"))?;
         }
         if self.started.is_some() {
-            engine::rest(&mut connection).map_err(failed("write what is new"))?;
+            engine::write_changes(&mut connection).map_err(failed("write what is new"))?;
         }
         Ok(())
     }
@@ -365,10 +371,10 @@ impl PreparedDatabase {
 
     /// The conditions of the data right after it was loaded; empty where the run did not load it.
     pub(crate) fn conditions_when_loaded(&self) -> Vec<Condition> {
-        self.started.as_ref().map(|started| started.home.conditions()).unwrap_or_default()
+        self.started.as_ref().map(|started| started.data_folder.conditions()).unwrap_or_default()
     }
 
-    /// How long restoring took, in seconds.
+    /// The duration of restoring in seconds.
     pub(crate) fn restore_seconds(&self) -> f64 {
         let template = self.started.as_ref().and_then(|started| started.template_took.get());
         template.copied().unwrap_or(self.restored.seconds)

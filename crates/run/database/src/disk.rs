@@ -8,20 +8,20 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// What a server may write beside a copy before the disk is full.
+/// The free bytes to leave beside a copy, for what the server writes.
 const MARGIN: u64 = 64 << 20;
 
 /// How files were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// As references to the same blocks.
+    /// By reference to the same blocks.
     Reflink,
     /// Byte by byte.
     Plain,
 }
 
 impl Method {
-    /// As reports say it.
+    /// The text for reports.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             Method::Reflink => "copied (reflink)",
@@ -30,27 +30,27 @@ impl Method {
     }
 }
 
-/// Copies the folder `from` with all that is in it to `to`, which becomes the user's, and sees to it
-/// that writing back the copy does not disturb whatever comes next.
+/// Copies the folder `from` with its content to `to`, which the user then owns. Syncs the copy, so that its
+/// write-back does not disturb what follows.
 pub(crate) fn copy(from: &Path, to: &Path, user: &Account, size: u64) -> Result<Method, DatabaseError> {
-    let mut copier = Copier { place: to, user, size, method: Method::Reflink };
+    let mut copier = Copier { copy: to, user, size, method: Method::Reflink };
     copier.folder(from, to)?;
     sync(to)?;
     Ok(copier.method)
 }
 
-/// Writes all of the disk on which `path` lies.
+/// Syncs the file system of `path`.
 pub(crate) fn sync(path: &Path) -> Result<(), DatabaseError> {
     let write = || io::Result::Ok(syncfs(File::open(path)?)?);
     write().map_err(DatabaseError::io("sync the disk of", path))
 }
 
 struct Copier<'a> {
-    /// The whole copy, and its size.
-    place: &'a Path,
+    /// The folder of the copy, and its size in bytes.
+    copy: &'a Path,
     size: u64,
     user: &'a Account,
-    /// References, until the file system refuses the first.
+    /// Reflinks, until the file system refuses one.
     method: Method,
 }
 
@@ -75,7 +75,7 @@ impl Copier<'_> {
         let mut target = File::create_new(to).map_err(DatabaseError::io("make", to))?;
         if self.method == Method::Reflink && ioctl_ficlone(&target, &source).is_err() {
             self.method = Method::Plain;
-            check_space(self.place, self.size, "a copy of the data, which every trial needs")?;
+            check_space(self.copy, self.size, "a copy of the data, which every trial needs")?;
         }
         let mut rest = || {
             if self.method == Method::Plain {
@@ -88,8 +88,8 @@ impl Copier<'_> {
     }
 }
 
-/// Bytes of all files below `folder`, as long as all of it lies there: what a link leads to would be
-/// shared by all copies.
+/// The size of all files below `folder` in bytes. Fails for symbolic links: all copies would share their
+/// targets.
 pub(crate) fn size_of(folder: &Path) -> Result<u64, DatabaseError> {
     let mut size = 0;
     for entry in entries(folder)? {
@@ -126,7 +126,7 @@ fn check_space(folder: &Path, size: u64, what: &str) -> Result<(), DatabaseError
     )))
 }
 
-/// Bytes that are free where `folder` lies.
+/// The free bytes on the disk of `folder`.
 pub(crate) fn free_bytes(folder: &Path) -> Result<u64, DatabaseError> {
     free_space(folder).map_err(DatabaseError::io("look at the disk of", folder))
 }

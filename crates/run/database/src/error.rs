@@ -1,17 +1,17 @@
-//! Why a database cannot be had.
+//! Errors of preparing and starting a database.
 
 use plimsoll_sql::SqlError;
 use plimsoll_system::SystemError;
 use std::io;
 use std::path::Path;
 
-/// Why a database cannot be had. The text says what was expected, what was found, and what to do.
+/// An error of preparing or starting a database. The text says what was expected, what was found, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// The run is to stop.
+    /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// It does not work.
+    /// The operation failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -33,8 +33,8 @@ impl DatabaseError {
         move |error| DatabaseError::Failed(format!("{text}: {error}"))
     }
 
-    /// What it is, with more said before it.
-    pub(crate) fn after(self, text: &str) -> DatabaseError {
+    /// Puts a text before the message.
+    pub(crate) fn with_prefix(self, text: &str) -> DatabaseError {
         match self {
             DatabaseError::Failed(rest) => DatabaseError::Failed(format!("{text}: {rest}")),
             DatabaseError::Interrupted => DatabaseError::Interrupted,

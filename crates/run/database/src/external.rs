@@ -1,17 +1,16 @@
-//! Servers that run already: nothing is made, dropped or loaded there but by the study's command.
+//! External servers, which run already. Only the study's own command changes their data.
 
 use crate::databases::Restored;
 use crate::error::DatabaseError;
 use plimsoll_model::database::{Database, External};
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
-use plimsoll_system::Launcher;
+use plimsoll_system::{Interrupt, Launcher};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The password, from the environment.
+/// The password of an external server, from the URL or the environment.
 pub(crate) fn password(database: &Database, external: &External) -> Result<Option<Secret>, String> {
     let Some(variable) = &external.password_variable else { return Ok(external.endpoint.password.clone()) };
     match std::env::var(variable) {
@@ -30,11 +29,11 @@ pub(crate) fn restore(
     database: &Database,
     external: &External,
     log: &Path,
-    interrupted: &AtomicBool,
+    interrupt: &Interrupt,
 ) -> Result<Restored, DatabaseError> {
     let Some(command) = &external.restore else { return Ok(Restored { how: "not restored".to_owned(), seconds: 0.0 }) };
     let spec = spec(database, external, command);
-    let took = launcher.run(&spec, "restore", command, log, &|| interrupted.load(Ordering::Relaxed))?;
+    let took = launcher.run(&spec, "restore", command, log, interrupt)?;
     Ok(Restored { how: format!("`{command}`"), seconds: took.as_secs_f64() })
 }
 

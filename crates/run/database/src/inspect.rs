@@ -2,13 +2,13 @@
 
 use crate::databases::PreparedDatabase;
 use crate::error::DatabaseError;
-use crate::ready::{open, with_interruption};
+use crate::ready::{limits, open};
 use crate::safety;
 use crate::settings::EffectiveSettings;
 use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts};
 use plimsoll_model::sql::Transport;
 use plimsoll_sql::CallLimits;
-use std::sync::atomic::{AtomicBool, Ordering};
+use plimsoll_system::Interrupt;
 use std::time::Duration;
 
 /// How long a server may take to answer a query of this module.
@@ -85,20 +85,22 @@ fn isolation(in_force: &EffectiveSettings) -> String {
 /// take `within` at most.
 ///
 /// # Errors
-/// The server does not answer, or `interrupted` is set.
+/// The server does not answer, or `interrupt` is set.
 pub fn evaluate_conditions(
     database: &Database,
     prepared: &PreparedDatabase,
     within: Duration,
-    interrupted: &AtomicBool,
+    interrupt: &Interrupt,
 ) -> Result<Vec<Condition>, DatabaseError> {
-    let conditions = with_interruption(interrupted, |over| {
-        let limits = CallLimits { cancelled: over, ..CallLimits::timeout(within + QUERY_TIMEOUT) }; // the server ends it earlier
+    let evaluate = || {
+        // The server ends the queries after `within`; the client's own limit comes later.
+        let limits = limits(within + QUERY_TIMEOUT, interrupt);
         let mut connection = open(&prepared.endpoint(Transport::Unix), limits)?;
         plimsoll_oltp::conditions(&database.dataset, &mut connection, false, within)
             .map_err(DatabaseError::sql(&database.name, "look at the data"))
-    });
-    if interrupted.load(Ordering::Relaxed) { Err(DatabaseError::Interrupted) } else { conditions }
+    };
+    let conditions = evaluate();
+    if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { conditions }
 }
 
 #[cfg(test)]

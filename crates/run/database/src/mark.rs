@@ -1,4 +1,4 @@
-//! The file that says that a folder is Plimsoll's, and what lies in it.
+//! The file that marks a folder as Plimsoll's and describes its data.
 
 use crate::error::DatabaseError;
 use rustix::fs::{FlockOperation, flock};
@@ -9,51 +9,51 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 
-/// Its name.
+/// The name of the file.
 pub(crate) const MARK: &str = "plimsoll.json";
-/// The file that is locked by whoever uses the folder.
+/// The file that the user of a folder locks.
 pub(crate) const LOCK: &str = "plimsoll.lock";
-/// Who makes such folders.
+/// The value of `made_by`.
 const MAKER: &str = "plimsoll";
-/// Raised when folders are laid out anew.
+/// The version of the layout of folders.
 const LAYOUT: u32 = 1;
 
-/// What is known of a folder of ours.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     made_by: String,
     layout: u32,
-    /// Whether the data is whole: what was being made when its run was killed is not.
+    /// True if the data is complete. It is not if the run was killed while it made the data.
     pub(crate) finished: bool,
-    /// What the data was made from: name and value.
+    /// The inputs of the data: names and values.
     pub(crate) made_from: BTreeMap<String, String>,
-    /// Bytes of the data.
+    /// The size of the data in bytes.
     pub(crate) size: u64,
 }
 
-/// What a folder is to us.
+/// The owner of a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FolderOwner {
-    /// Nothing is in it, or it is not there.
+    /// The folder is empty, or does not exist.
     Empty,
-    /// Ours.
+    /// Plimsoll made the folder.
     Marked(Mark),
-    /// Not ours, and why.
+    /// Plimsoll did not make the folder, with the reason for that conclusion.
     Foreign(String),
 }
 
 impl Mark {
-    /// Of a folder whose data is about to be made.
+    /// The mark of a folder whose data is about to be made.
     pub(crate) fn begun(made_from: BTreeMap<String, String>) -> Mark {
         Mark { made_by: MAKER.to_owned(), layout: LAYOUT, finished: false, made_from, size: 0 }
     }
 
-    /// Of the same folder, when the data is there.
+    /// The mark of the same folder once the data is complete.
     pub(crate) fn finished(self, size: u64) -> Mark {
         Mark { finished: true, size, ..self }
     }
 
-    /// Whose folder this is.
+    /// Determines the owner of a folder.
     pub(crate) fn find(folder: &Path) -> FolderOwner {
         match fs::read(folder.join(MARK)) {
             Ok(bytes) => Mark::parse(&bytes).map_or_else(FolderOwner::Foreign, FolderOwner::Marked),
@@ -73,7 +73,7 @@ impl Mark {
         }
     }
 
-    /// Writes it, all or nothing, and to the disk.
+    /// Writes the mark atomically, and syncs it.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), DatabaseError> {
         let new = folder.join("plimsoll.json.new");
         let write = || {
@@ -86,16 +86,16 @@ impl Mark {
         write().map_err(DatabaseError::io("write", &folder.join(MARK)))
     }
 
-    /// What the data was made from and what is asked for, where they differ.
+    /// Describes the inputs in which the data differs from what the study asks for.
     pub(crate) fn differences(&self, asked: &BTreeMap<String, String>) -> Vec<String> {
         let none = || "nothing".to_owned();
         let names = self.made_from.keys().chain(asked.keys().filter(|name| !self.made_from.contains_key(*name)));
         let differing = names.filter(|name| self.made_from.get(*name) != asked.get(*name));
-        let told = differing.map(|name| {
+        let described = differing.map(|name| {
             let of = |values: &BTreeMap<String, String>| values.get(name).cloned().unwrap_or_else(none);
             format!("{name}: it has {}, the study asks for {}", of(&self.made_from), of(asked))
         });
-        told.collect()
+        described.collect()
     }
 }
 
@@ -106,7 +106,7 @@ fn is_empty(folder: &Path) -> bool {
     }
 }
 
-/// Takes a folder for this process alone, until the file is dropped. Fails with who has it.
+/// Locks a folder for this process, until the file is dropped. The error names the process that has it.
 pub(crate) fn lock(folder: &Path) -> Result<File, DatabaseError> {
     let path = folder.join(LOCK);
     let open = || File::options().create(true).truncate(false).read(true).write(true).open(&path);

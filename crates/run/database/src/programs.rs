@@ -1,4 +1,4 @@
-//! Where the programs of a server are.
+//! Finds the programs of a server, and its version.
 
 use crate::run_program::run_program;
 use plimsoll_model::database::Engine;
@@ -8,33 +8,33 @@ use std::path::{Path, PathBuf};
 /// The programs of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Programs {
-    /// Serves.
+    /// The program that serves.
     pub(crate) server: PathBuf,
-    /// Makes an empty folder into data.
+    /// The program that initialises the data folder.
     pub(crate) initialise: PathBuf,
-    /// The folder above them, where a study names one: some servers find their texts by it alone.
+    /// The folder above them, if a study names one. Some servers find their messages only by it.
     pub(crate) base: Option<PathBuf>,
 }
 
 impl Programs {
-    /// Looks in the folder that a study names, and only there; without one, in the search path and
-    /// where packages put them.
+    /// Finds the programs in the folder that a study names, and only there. Without one, finds them in the
+    /// search path and in the folders of packages.
     pub(crate) fn find(engine: Engine, named: Option<&Path>) -> Result<Programs, String> {
-        let folders = named.map_or_else(|| usual(engine), near);
+        let folders = named.map_or_else(|| default_folders(engine), installation_folders);
         let (server, initialise) = names(engine);
         let find = |names: &[&str]| {
             let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
             files
                 .into_iter()
                 .find(|file| file.is_file() && !is_stand_in(engine, file))
-                .ok_or_else(|| missing(engine, names, &folders))
+                .ok_or_else(|| not_found(engine, names, &folders))
         };
         let (server, initialise) = (find(server)?, find(initialise)?);
         let base = named.and_then(|_| Some(server.parent()?.parent()?.to_owned()));
         Ok(Programs { server, initialise, base })
     }
 
-    /// What the server says of itself: `PostgreSQL 15.18`, `MariaDB 10.11.19`, `MySQL 9.7.4`.
+    /// Asks the server for its version: `PostgreSQL 15.18`, `MariaDB 10.11.19`, `MySQL 9.7.4`.
     pub(crate) fn version(&self, engine: Engine) -> Result<String, String> {
         let command = format!("{} --version", self.server.display());
         let said = run_program(&[self.server.display().to_string(), "--version".to_owned()]);
@@ -46,7 +46,7 @@ impl Programs {
     }
 }
 
-/// The version in `postgres (PostgreSQL) 15.18 (Debian …)`, `mariadbd  Ver 10.11.19-MariaDB-… for …`.
+/// Parses the version in `postgres (PostgreSQL) 15.18 (Debian …)`, `mariadbd  Ver 10.11.19-MariaDB-… for …`.
 fn version(engine: Engine, said: &str) -> Option<String> {
     let marker = match engine {
         Engine::Postgresql => "(PostgreSQL)",
@@ -54,26 +54,26 @@ fn version(engine: Engine, said: &str) -> Option<String> {
     };
     let version = said.split_whitespace().skip_while(|word| *word != marker).nth(1)?;
     let number = version.split('-').next()?;
-    // MySQL does not say its name.
+    // The output of MySQL does not contain its name.
     (version.contains("MariaDB") == (engine == Engine::Mariadb)).then(|| format!("{engine} {number}"))
 }
 
-/// Whether it is MariaDB's server by the name that MySQL's has.
+/// True if a file is MariaDB's server under the name of MySQL's.
 fn is_stand_in(engine: Engine, file: &Path) -> bool {
     engine == Engine::Mysql && file.canonicalize().is_ok_and(|file| file.ends_with("mariadbd"))
 }
 
-/// Names of the server, and of what initialises: newest first.
+/// The names of the server and of the initialising program, newest first.
 fn names(engine: Engine) -> (&'static [&'static str], &'static [&'static str]) {
     match engine {
         Engine::Postgresql => (&["postgres"], &["initdb"]),
         Engine::Mariadb => (&["mariadbd", "mysqld"], &["mariadb-install-db", "mysql_install_db"]),
-        Engine::Mysql => (&["mysqld"], &["mysqld"]), // by itself, of what lies beside it
+        Engine::Mysql => (&["mysqld"], &["mysqld"]), // it initialises its data itself
     }
 }
 
-/// Folders of an installation of which one is named: its programs may lie in several.
-fn near(named: &Path) -> Vec<PathBuf> {
+/// The folders of an installation, of which one is named. Its programs may be in several.
+fn installation_folders(named: &Path) -> Vec<PathBuf> {
     let above = named.parent().unwrap_or(named);
     let inside = ["bin", "sbin", "scripts"];
     let beside = inside.iter().map(|name| above.join(name));
@@ -81,8 +81,8 @@ fn near(named: &Path) -> Vec<PathBuf> {
     std::iter::once(named.to_owned()).chain(below).chain(beside).collect()
 }
 
-/// The search path, and where the packages of Debian have them.
-fn usual(engine: Engine) -> Vec<PathBuf> {
+/// The search path, and the folders of Debian's packages.
+fn default_folders(engine: Engine) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     match engine {
@@ -103,15 +103,16 @@ fn newest_first(folder: &Path) -> Vec<PathBuf> {
     versions.iter().map(|version| folder.join(version.to_string()).join("bin")).collect()
 }
 
-fn missing(engine: Engine, names: &[&str], folders: &[PathBuf]) -> String {
-    let package = match engine {
-        Engine::Postgresql => "postgresql-15 (or another version of it)",
-        Engine::Mariadb => "mariadb-server-core",
-        Engine::Mysql => "mysql-server-core (or unpack an archive of dev.mysql.com)",
+fn not_found(engine: Engine, names: &[&str], folders: &[PathBuf]) -> String {
+    let packages = match engine {
+        Engine::Postgresql => "the package postgresql-15 (or another version of it)",
+        // The script that makes its data runs `my_print_defaults` of the second.
+        Engine::Mariadb => "the packages mariadb-server-core and mariadb-client-core",
+        Engine::Mysql => "the package mysql-server-core (or unpack an archive of dev.mysql.com)",
     };
     let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     format!(
-        "{engine} was not found: looked for `{}` in {}; install the package {package}, or name the folder of its \
+        "{engine} was not found: looked for `{}` in {}; install {packages}, or name the folder of its \
          programs by `programs`",
         names.join("` or `"),
         folders.join(", ")
@@ -150,7 +151,8 @@ mod tests {
         let root = folder.path();
         let said = Programs::find(Engine::Mariadb, Some(root)).unwrap_err();
         assert!(said.contains("looked for `mariadbd` or `mysqld` in"), "{said}");
-        assert!(said.contains("mariadb-server-core") && !said.contains("/usr/sbin"), "{said}");
+        assert!(said.contains("install the packages mariadb-server-core and mariadb-client-core, or"), "{said}");
+        assert!(!said.contains("/usr/sbin"), "{said}");
         for file in ["bin/mysqld", "scripts/mysql_install_db"] {
             fs::create_dir(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "").unwrap();

@@ -1,54 +1,49 @@
-//! Waits until a server answers.
+//! Waits until a server accepts connections.
 
 use crate::error::DatabaseError;
 use plimsoll_model::database::Endpoint;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{CallLimits, Connection, SqlError};
-use plimsoll_system::Running;
+use plimsoll_system::{Interrupt, Running};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long one attempt may take.
-const ATTEMPT: Duration = Duration::from_secs(5);
-/// Between two attempts.
+/// The timeout of one attempt to connect.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long one statement may take.
-const STATEMENT: Duration = Duration::from_secs(600);
+/// The timeout of one statement.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What a wait for a server depends on.
+/// The parameters of a wait for a server.
 pub(crate) struct ReadyWait<'a> {
     /// The server, if the run has started it.
     pub(crate) running: Option<&'a Running>,
     pub(crate) within: Duration,
-    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
 impl ReadyWait<'_> {
-    /// Whether to go on.
+    /// Fails once the wait is in vain: the run is interrupted, or the server has ended.
     fn check(&self) -> Result<(), DatabaseError> {
-        if self.interrupted.load(Ordering::Relaxed) {
+        if self.interrupt.is_set() {
             return Err(DatabaseError::Interrupted);
         }
         Ok(self.running.map_or(Ok(()), Running::check)?)
     }
 }
 
-/// Connects, as soon as the server lets somebody in. Later calls end when `over` is set.
-pub(crate) fn connect(
-    endpoint: &Endpoint,
-    waiting: &ReadyWait<'_>,
-    over: Arc<AtomicBool>,
-) -> Result<Connection, DatabaseError> {
+/// Connects as soon as the server takes connections. An interrupt ends calls on the connection too.
+pub(crate) fn connect(endpoint: &Endpoint, waiting: &ReadyWait<'_>) -> Result<Connection, DatabaseError> {
     let deadline = Instant::now() + waiting.within;
     loop {
         waiting.check()?;
-        let error = match Connection::open(endpoint, CallLimits::timeout(ATTEMPT)) {
-            Ok(_) => return open(endpoint, CallLimits { cancelled: over, ..CallLimits::timeout(STATEMENT) }),
+        let error = match Connection::open(endpoint, CallLimits::timeout(ATTEMPT_TIMEOUT)) {
+            Ok(_) => return open(endpoint, limits(STATEMENT_TIMEOUT, waiting.interrupt)),
             Err(error) => error,
         };
-        if !heals(&error) {
+        if !is_temporary(&error) {
             return Err(DatabaseError::Failed(error.to_string()));
         }
         if Instant::now() >= deadline {
@@ -59,9 +54,9 @@ pub(crate) fn connect(
     }
 }
 
-/// Whether it may be otherwise in a while: nobody listens yet, or the server does not let anybody in
-/// yet. A password stays wrong, and a database missing.
-fn heals(error: &SqlError) -> bool {
+/// True if a later attempt may succeed: nobody listens yet, or the server takes no connections yet. A
+/// wrong password stays wrong, and a missing database missing.
+fn is_temporary(error: &SqlError) -> bool {
     matches!(error.kind, ErrorKind::Connect | ErrorKind::Timeout)
 }
 
@@ -77,53 +72,12 @@ fn not_ready(waiting: &ReadyWait<'_>, error: &SqlError) -> DatabaseError {
     DatabaseError::Failed(format!("the server was not ready within {within:.1} s: {error}; {advice}"))
 }
 
+/// The limits of calls that end after `timeout`, or at an interrupt.
+pub(crate) fn limits(timeout: Duration, interrupt: &Interrupt) -> CallLimits {
+    CallLimits { cancelled: Arc::clone(interrupt.flag()), ..CallLimits::timeout(timeout) }
+}
+
 /// Opens one more connection to a server that is ready.
 pub(crate) fn open(endpoint: &Endpoint, limits: CallLimits) -> Result<Connection, DatabaseError> {
     Connection::open(endpoint, limits).map_err(|error| DatabaseError::Failed(error.to_string()))
-}
-
-/// Runs `work` with a flag that is set when `interrupted` is: what waits for a server looks at the
-/// flag alone.
-pub(crate) fn with_interruption<T>(interrupted: &AtomicBool, work: impl FnOnce(Arc<AtomicBool>) -> T) -> T {
-    let over = Arc::new(AtomicBool::new(false));
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                if interrupted.load(Ordering::Relaxed) {
-                    over.store(true, Ordering::Relaxed);
-                }
-                thread::sleep(PAUSE);
-            }
-        });
-        let _done = SetWhenDropped(&done); // also by a panic, which would wait for the thread for ever
-        work(Arc::clone(&over))
-    })
-}
-
-struct SetWhenDropped<'a>(&'a AtomicBool);
-
-impl Drop for SetWhenDropped<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interruption_reaches_what_waits_for_a_server() {
-        let interrupted = AtomicBool::new(false);
-        let seen = with_interruption(&interrupted, |over| {
-            assert!(!over.load(Ordering::Relaxed));
-            interrupted.store(true, Ordering::Relaxed);
-            while !over.load(Ordering::Relaxed) {
-                thread::sleep(PAUSE);
-            }
-            true
-        });
-        assert!(seen);
-    }
 }

@@ -1,11 +1,11 @@
-//! Settings that a server would not take, found before there is any data: its program is started,
-//! reads them, and ends. No server is touched.
+//! Finds settings that a server would reject, before there is any data. It starts the server program, which
+//! reads the settings and ends. No running server is touched.
 
 use crate::engine::{Installation, Setting, plain};
 use crate::run_program::run_program;
 use plimsoll_model::database::Database;
 
-/// Why the server would not take what the study asks for, in two lines for each setting.
+/// The reasons for which the server would reject settings of the study, in two lines each.
 pub(crate) fn rejected_settings(database: &Database, installation: &Installation) -> Vec<String> {
     let why = |settings: &[Setting]| if settings.is_empty() { None } else { rejection(installation, settings) };
     let Some(together) = why(&database.settings) else { return Vec::new() };
@@ -28,28 +28,28 @@ pub(crate) fn rejected_settings(database: &Database, installation: &Installation
     )]
 }
 
-/// What the server complains of; none if it takes all of them.
+/// The complaint of the server; `None` if it accepts all settings.
 fn rejection(installation: &Installation, settings: &[Setting]) -> Option<String> {
-    let answer = run_program(&installation.try_settings(settings)).ok()?; // that it does not start is said elsewhere
-    let ends_well = answer.status.success();
+    let output = run_program(&installation.try_settings(settings)).ok()?; // a failed start is reported elsewhere
+    let ends_well = output.status.success();
     let concerns = |line: &str| settings.iter().any(|(name, _)| plain(line).contains(&plain(name)));
-    let lines: Vec<&str> = answer.errors.lines().collect();
+    let lines: Vec<&str> = output.errors.lines().collect();
     let complaints = || lines.iter().enumerate().filter_map(|(at, line)| Some((at, complaint(line)?)));
-    // Some miss tables where there is no data, and complain of that first.
+    // Some servers first complain about missing tables, as there is no data.
     let found = complaints().find(|(_, said)| concerns(said)).or_else(|| complaints().find(|_| !ends_well));
     let (at, said) = found?;
     let hint = lines.get(at + 1).and_then(|line| line.split_once("HINT: "));
     Some(hint.map_or_else(|| said.to_owned(), |(_, hint)| format!("{said} ({})", hint.trim())))
 }
 
-/// What a line complains of. MariaDB and MySQL go on with another value, or without the setting, and say so.
+/// The complaint in a line. MariaDB and MySQL may continue with another value or without the setting, and warn.
 fn complaint(line: &str) -> Option<&str> {
     let after = |sign: &str| line.split_once(sign).map(|(_, said)| said.trim());
     let changed = || after("[Warning] ").filter(|said| said.contains(" adjusted to ") || said.contains("does nothing"));
     let said = after("FATAL: ").or_else(|| after("[ERROR] ")).or_else(changed)?;
     let said = said.trim_start_matches("Buffered error: ").trim_start_matches("Buffered warning: ");
     let said = said.split_once("] [Server] ").map_or(said, |(_, said)| said);
-    // Its own name and a colon.
+    // The line may begin with the path of the server and a colon.
     Some(said.strip_prefix('/').and_then(|rest| rest.split_once(": ")).map_or(said, |(_, said)| said))
 }
 

@@ -1,4 +1,4 @@
-//! Asks a program something that it answers at once.
+//! Runs a program that ends soon, and returns its output.
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -7,18 +7,18 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an answer may take: a program that takes longer is none of a database.
-const WITHIN: Duration = Duration::from_secs(20);
+/// The time limit. A program that takes longer belongs to no database.
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What a program said.
+/// The output of a program, and how it ended.
 pub(crate) struct ProgramOutput {
     pub(crate) status: ExitStatus,
     pub(crate) output: String,
     pub(crate) errors: String,
 }
 
-/// Runs a command to its end in the root folder, where it finds nothing that could be its own.
+/// Runs a command to its end, in the root folder, where it finds no configuration of its own.
 pub(crate) fn run_program(command: &[String]) -> io::Result<ProgramOutput> {
     let [output, errors] = [memory()?, memory()?];
     let mut child = Command::new(&command[0])
@@ -28,7 +28,7 @@ pub(crate) fn run_program(command: &[String]) -> io::Result<ProgramOutput> {
         .stdout(output.try_clone()?)
         .stderr(errors.try_clone()?)
         .spawn()?;
-    let deadline = Instant::now() + WITHIN;
+    let deadline = Instant::now() + TIMEOUT;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -36,7 +36,7 @@ pub(crate) fn run_program(command: &[String]) -> io::Result<ProgramOutput> {
         if Instant::now() >= deadline {
             child.kill()?;
             child.wait()?;
-            return Err(io::Error::other(format!("it did not end within {} s", WITHIN.as_secs())));
+            return Err(io::Error::other(format!("it did not end within {} s", TIMEOUT.as_secs())));
         }
         thread::sleep(PAUSE);
     };
@@ -59,10 +59,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_what_a_program_said_and_how_it_ended() {
-        let answer = run_program(&["sh", "-c", "pwd; echo wrong >&2; exit 3"].map(str::to_owned)).unwrap();
-        assert_eq!((answer.output.as_str(), answer.errors.as_str()), ("/\n", "wrong\n"));
-        assert_eq!(answer.status.code(), Some(3));
+    fn the_output_of_a_program_and_its_end_are_returned() {
+        let output = run_program(&["sh", "-c", "pwd; echo wrong >&2; exit 3"].map(str::to_owned)).unwrap();
+        assert_eq!((output.output.as_str(), output.errors.as_str()), ("/\n", "wrong\n"));
+        assert_eq!(output.status.code(), Some(3));
         assert!(run_program(&["/no/such/program".to_owned()]).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! Settings that trade safety for speed, and what can be lost with them: those that the server says are in
-//! force, those that the load itself makes, and tables that are not kept as others are.
+//! Settings that trade safety for speed, and what can be lost with them: settings in force on the server,
+//! settings that the load itself makes, and tables that a crash can empty or damage.
 
 mod rules;
 mod statements;
@@ -56,7 +56,7 @@ pub fn risky_settings_of_load(engine: Engine, work: &SqlWork, in_force: &[Settin
     transactions.iter().flat_map(of).collect()
 }
 
-/// What can be lost with this value of a setting, and who says so.
+/// Describes what can be lost with this value of a setting, with the source.
 fn risk(engine: Engine, name: &str, value: &Value, in_force: &EffectiveSettings) -> Option<String> {
     let is = |risk: &str| match risk.strip_prefix("> ") {
         Some(bound) => value.shown.parse().is_ok_and(|found: u64| bound.parse().is_ok_and(|bound| found > bound)),

@@ -1,4 +1,4 @@
-//! The folder of a run for everything that is not to be kept.
+//! The scratch folder of a run, for everything that it does not keep.
 
 use crate::error::DatabaseError;
 use crate::mark::{FolderOwner, Mark, lock};
@@ -10,35 +10,36 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The standard place for large temporary files. Paths below it are short, as those of UNIX sockets
-/// must be (107 bytes), and unlike `/tmp`, it is on a disk.
+/// The standard folder for large temporary files. Unlike `/tmp`, it is on a disk. Paths below it are short
+/// enough for UNIX sockets (107 bytes).
 pub(crate) const PLACE: &str = "/var/tmp";
 const PREFIX: &str = "plimsoll-";
 
-/// A folder of a run, with a name from the start; made when first asked for, removed when dropped.
+/// The scratch folder of a run. Its name is known from the start; it is made at the first use, and removed when
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
     lock: Option<File>,
-    homes: u32,
+    folders: u32,
 }
 
 impl Scratch {
-    /// For this run, with a name that no other has.
+    /// A scratch folder with a unique name, which does not exist yet.
     pub(crate) fn new() -> Scratch {
         let name = random_text(8).unwrap_or_else(|_| std::process::id().to_string());
-        Scratch { path: Path::new(PLACE).join(format!("{PREFIX}{}", name.to_lowercase())), lock: None, homes: 0 }
+        Scratch { path: Path::new(PLACE).join(format!("{PREFIX}{}", name.to_lowercase())), lock: None, folders: 0 }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A new folder in it.
+    /// Makes a new folder in it.
     pub(crate) fn folder(&mut self) -> Result<PathBuf, DatabaseError> {
         self.make()?;
-        self.homes += 1;
-        let folder = self.path.join(self.homes.to_string());
+        self.folders += 1;
+        let folder = self.path.join(self.folders.to_string());
         open_folder(&folder).map_err(DatabaseError::io("make", &folder))?;
         Ok(folder)
     }
@@ -47,9 +48,9 @@ impl Scratch {
         if self.lock.is_some() {
             return Ok(());
         }
-        sweep(Path::new(PLACE));
+        remove_all_leftovers(Path::new(PLACE));
         open_folder(&self.path).map_err(DatabaseError::io("make", &self.path))?;
-        // The mark comes after the lock, so that nobody takes it for what a killed run left.
+        // The mark comes after the lock, so that no other run takes the folder for a leftover.
         self.lock = Some(lock(&self.path)?);
         Mark::begun(BTreeMap::new()).write(&self.path)
     }
@@ -58,7 +59,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if self.lock.is_some() {
-            let _ = discard(&self.path); // what stays is swept by the next run
+            let _ = discard(&self.path); // the next run removes what stays
         }
     }
 }
@@ -82,10 +83,10 @@ pub fn remove_leftovers(place: &Path) -> Result<bool, DatabaseError> {
     Ok(true)
 }
 
-/// Removes homes with all data in them, whose servers have ended.
+/// Removes the folder with all data in it. The servers must have ended.
 fn discard(place: &Path) -> io::Result<()> {
     let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    below(place).flat_map(|home| below(&home).collect::<Vec<_>>()).for_each(|data| shared_memory::remove(&data));
+    below(place).flat_map(|folder| below(&folder).collect::<Vec<_>>()).for_each(|data| shared_memory::remove(&data));
     fs::remove_dir_all(place)
 }
 
@@ -93,19 +94,19 @@ fn foreign(place: &Path, why: &str) -> DatabaseError {
     DatabaseError::Failed(format!("{} was not made by Plimsoll: {why}; it is left as it is", place.display()))
 }
 
-/// Removes what killed runs of this user left.
-fn sweep(place: &Path) {
+/// Removes the scratch folders of killed runs of this user.
+fn remove_all_leftovers(place: &Path) {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own);
         if ours {
-            let _ = remove_leftovers(&entry.path()); // of a run that lives, or of somebody else
+            let _ = remove_leftovers(&entry.path()); // fails for a living run, or for a foreign folder
         }
     }
 }
 
-/// A folder of ours that others may pass through, to what is theirs in it.
+/// Makes a folder through which other users can reach their own files in it.
 pub(crate) fn open_folder(path: &Path) -> io::Result<()> {
     fs::create_dir(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o711))
@@ -143,7 +144,7 @@ mod tests {
             Mark::begun(BTreeMap::new()).write(folder).unwrap();
         }
         let _alive = lock(&alive).unwrap();
-        sweep(place.path());
+        remove_all_leftovers(place.path());
         assert_eq!([&left, &alive, &foreign, &other].map(|folder| folder.exists()), [false, true, true, true]);
         assert!(remove_leftovers(&foreign).unwrap_err().to_string().contains("was not made by Plimsoll"));
     }

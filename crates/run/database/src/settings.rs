@@ -1,4 +1,4 @@
-//! Settings as a server says they are, held against those that a study asks for.
+//! The settings in force on a server, and their comparison with those of the study.
 
 use crate::engine::plain;
 use crate::error::DatabaseError;
@@ -18,7 +18,7 @@ pub(crate) fn check(
     let version = connection.version();
     let faults = database.settings.iter().filter_map(|(name, asked)| {
         let fault = fault(name, asked, &in_force, &version)?;
-        let said = said_of(name, running).map(|line| format!(" (it said: {line})")).unwrap_or_default();
+        let said = output_about(name, running).map(|line| format!(" (it said: {line})")).unwrap_or_default();
         Some(format!("{fault}{said}"))
     });
     let faults: Vec<String> = faults.collect();
@@ -32,7 +32,7 @@ pub(crate) fn check(
     )))
 }
 
-/// What is wrong with one setting.
+/// Describes the fault of one setting.
 fn fault(name: &str, asked: &str, in_force: &EffectiveSettings, version: &str) -> Option<String> {
     match in_force.get(name) {
         None => Some(format!(
@@ -48,21 +48,25 @@ fn fault(name: &str, asked: &str, in_force: &EffectiveSettings, version: &str) -
     }
 }
 
-/// What a server said last that has to do with a setting: MySQL may say a hundred lines after it.
-fn said_of(name: &str, running: Option<&Running>) -> Option<String> {
+/// The last line of a server's output that mentions a setting. MySQL may print a hundred lines after it.
+fn output_about(name: &str, running: Option<&Running>) -> Option<String> {
     let said = std::fs::read(running?.last_output().file?).ok()?;
     let said = String::from_utf8_lossy(&said);
     said.lines().rfind(|line| plain(line).contains(&plain(name))).map(|line| line.trim().to_owned())
 }
 
-/// Why a server did not begin, where that was for a setting.
-pub(crate) fn explained(error: DatabaseError, database: &Database, running: Option<&Running>) -> DatabaseError {
+/// Explains why a server did not start, if a setting is the reason.
+pub(crate) fn explain_failed_start(
+    error: DatabaseError,
+    database: &Database,
+    running: Option<&Running>,
+) -> DatabaseError {
     if running.is_none_or(|running| running.check().is_ok()) {
         return error;
     }
-    let refused = database.settings.iter().find_map(|setting| Some((setting, said_of(&setting.0, running)?)));
+    let refused = database.settings.iter().find_map(|setting| Some((setting, output_about(&setting.0, running)?)));
     let Some(((name, value), line)) = refused else { return error };
-    error.after(&format!(
+    error.with_prefix(&format!(
         "the database `{}` does not start with the setting `{name}` = `{value}`: {line}. Its version may lack it, or \
          not take the value; correct `settings`, or ask for it in `init` if it says how the data is laid out",
         database.name
@@ -76,21 +80,21 @@ pub(crate) struct EffectiveSettings(BTreeMap<String, Value>);
 /// A setting in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Value {
-    /// As it is shown to people: `128MB`.
+    /// The text for people: `128MB`.
     pub(crate) shown: String,
-    /// In its unit: 16384.
+    /// The value in its unit: 16384.
     plain: String,
-    /// The unit of numbers without one: `8kB`; empty where there is none.
+    /// The unit of plain numbers: `8kB`; may be empty.
     unit: String,
 }
 
 impl EffectiveSettings {
-    /// These.
+    /// Settings with these values.
     pub(crate) fn of(values: &[(&str, &str)]) -> EffectiveSettings {
         EffectiveSettings(values.iter().map(|&(name, text)| (name.to_owned(), Value::of(text))).collect())
     }
 
-    /// Reads them all, as they are for a session of the load.
+    /// Reads all settings, as a session of the load has them.
     pub(crate) fn read(connection: &mut Connection) -> Result<EffectiveSettings, SqlError> {
         let sql = match connection.engine() {
             Engine::Postgresql => "SELECT name, current_setting(name, true), setting, unit FROM pg_settings",
@@ -108,7 +112,7 @@ impl EffectiveSettings {
         Ok(EffectiveSettings(values.collect()))
     }
 
-    /// The one of this name, as a study or a server writes it. `skip_x` is the opposite of `x`.
+    /// The setting of this name, as a study or a server writes it. `skip_x` is the opposite of `x`.
     pub(crate) fn get(&self, name: &str) -> Option<Value> {
         let name = plain(name);
         let opposite = || {
@@ -124,7 +128,7 @@ impl Value {
         Value { shown: text.to_owned(), plain: text.to_owned(), unit: String::new() }
     }
 
-    /// Whether this is what `asked` means.
+    /// True if the value equals `asked` in meaning.
     pub(crate) fn is(&self, asked: &str) -> bool {
         let asked = unquoted(asked);
         asked.eq_ignore_ascii_case(&self.plain)
@@ -132,11 +136,11 @@ impl Value {
             || truth(asked).is_some_and(|asked| truth(&self.plain) == Some(asked))
             || self.is_amount(asked)
             || parts(asked) == parts(&self.plain)
-            // PostgreSQL tells what compressing means by itself.
+            // PostgreSQL shows which compression `on` stands for.
             || (truth(asked) == Some(true) && self.plain == "pglz")
     }
 
-    /// Whether `asked` is the same amount, after the server has rounded it to its unit.
+    /// True if `asked` is the same amount, rounded to the unit of the server.
     fn is_amount(&self, asked: &str) -> bool {
         let unit = factor_of(&self.unit);
         let (Some(unit), Some(asked), Some(found)) = (unit, amount(asked, unit), amount(&self.plain, unit)) else {
@@ -161,14 +165,14 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// An amount in bytes, in seconds, or of whatever has no unit. A number alone is in units of `unit`.
+/// Parses an amount in bytes, in seconds, or without a unit. A plain number is in units of `unit`.
 fn amount(text: &str, unit: Option<f64>) -> Option<f64> {
     let (number, suffix) = split(text);
     let number: f64 = number.parse().ok()?;
     Some(number * if suffix.is_empty() { unit? } else { factor(suffix)? })
 }
 
-/// Of a unit like `8kB` or `ms`; 1 where there is none.
+/// The factor of a unit like `8kB` or `ms`; 1 without a unit.
 fn factor_of(unit: &str) -> Option<f64> {
     match split(unit) {
         ("", "") => Some(1.0),
@@ -177,7 +181,7 @@ fn factor_of(unit: &str) -> Option<f64> {
     }
 }
 
-/// A number and what follows it.
+/// Splits a number from its suffix.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && !".-+".contains(c)).unwrap_or(text.len());

@@ -1,27 +1,26 @@
-//! What a PostgreSQL that was killed leaves in the machine's memory, beside its data: a segment of
-//! System V's by which it knows that a folder is in use, and files in `/dev/shm`. Neither ends with
-//! its processes.
+//! Removes the shared memory of a PostgreSQL that was killed: a System V segment, by which it knows that a
+//! folder is in use, and files in `/dev/shm`. Neither ends with its processes.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where it keeps memory that comes and goes.
+/// The folder of dynamic shared memory.
 const SHARED: &str = "/dev/shm/";
 const PREFIX: &str = "PostgreSQL.";
-/// What it says of itself, in its data; removed when it ends in order.
+/// The state file in its data folder, which it removes when it ends in order.
 const STATE: &str = "postmaster.pid";
-/// Which of these files are its own, in its data.
+/// The file in its data folder that lists its files in `/dev/shm`.
 const NOTE: &str = "plimsoll-shared-memory";
 
-/// Notes which of the files belong to the server of `data`, whose processes these are.
-pub(crate) fn note(data: &Path, processes: &[i32]) {
+/// Writes the list of the shared memory files of a server with these processes into its `data`.
+pub(crate) fn record(data: &Path, processes: &[i32]) {
     let maps = processes.iter().filter_map(|process| fs::read_to_string(format!("/proc/{process}/maps")).ok());
     let mut names: Vec<String> = maps.flat_map(|maps| names_in(&maps)).collect();
     names.sort_unstable();
     names.dedup();
     if !names.is_empty() {
-        let _ = fs::write(data.join(NOTE), names.join("\n")); // without it they stay
+        let _ = fs::write(data.join(NOTE), names.join("\n")); // without the list they stay
     }
 }
 
@@ -30,13 +29,13 @@ fn names_in(maps: &str) -> Vec<String> {
     files.filter(|name| name.starts_with(PREFIX)).collect()
 }
 
-/// Removes what the server of `data` left, whose processes are gone, if it did not end in order.
+/// Removes the shared memory of the server of `data`, if it did not end in order. Its processes must be gone.
 pub(crate) fn remove(data: &Path) {
     let Ok(state) = fs::read_to_string(data.join(STATE)) else { return };
     let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     if let Some(segment) = left_segment(&state, &segments) {
         let remove = ["-m", segment];
-        // Who may not, or has no such program, leaves 56 bytes.
+        // Without the permission or the program, 56 bytes stay.
         let _ = Command::new("ipcrm").args(remove).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
     let note = fs::read_to_string(data.join(NOTE)).unwrap_or_default();
@@ -45,7 +44,7 @@ pub(crate) fn remove(data: &Path) {
     }
 }
 
-/// The number of the segment that a server made which says this of its state, if nobody uses it.
+/// The number of the segment that the server with this state file made, if nobody uses it.
 fn left_segment<'a>(state: &str, segments: &'a str) -> Option<&'a str> {
     let mut lines = state.lines();
     let process = lines.next()?.trim();

@@ -1,13 +1,13 @@
-//! Whether a server that runs already has the tables that a workload needs.
+//! Checks that an external server has the tables that a workload needs.
 
 use crate::error::DatabaseError;
 use plimsoll_model::database::Database;
 use plimsoll_sql::{Connection, SqlError};
 
-/// The codes by which servers say that there is no such table.
+/// The error codes of servers for a missing table.
 const MISSING: [&str; 2] = ["42P01", "1146"];
 
-/// Fails with what is missing: Plimsoll loads only servers that it starts.
+/// Fails with the name of a missing table: Plimsoll loads data only into servers that it starts.
 pub(crate) fn check(connection: &mut Connection, database: &Database) -> Result<(), DatabaseError> {
     let tables = plimsoll_oltp::tables(&database.dataset);
     let is_missing = |error: &SqlError| MISSING.contains(&error.code.as_str());

@@ -73,7 +73,7 @@ pub(crate) fn serve(
     let start = |system| context.launcher.start(system, output);
     let running = staged.system.as_ref().map(start).transpose()?;
     if let Some(running) = &running {
-        running.wait_ready(&|| context.is_interrupted())?;
+        running.wait_ready(context.interrupted)?;
     }
     staged.wait_ready(running.as_ref(), context.interrupted)?;
     Ok((Served { database: database.clone(), staged }, running, began.elapsed()))

@@ -128,13 +128,13 @@ fn run(
             Some(JobMessage::Ended(ended)) => break ended,
             None => {}
         }
-        if context.is_interrupted() || running.systems.iter().any(|system| system.check().is_err()) {
+        if context.interrupted.is_set() || running.systems.iter().any(|system| system.check().is_err()) {
             job.stop();
         }
     };
     let (start, load) = (next.start.number, next.load.number);
     tell(&Event::LoadFinished { start, load })?;
-    if context.is_interrupted() {
+    if context.interrupted.is_set() {
         return Err(Fault::Broken(Broken::Interrupted));
     }
     let record = ended.map_err(|error| Fault::Failed(error.to_string()))?;

@@ -144,7 +144,7 @@ impl Programs {
             let (name, shown) = (system.name.clone(), command.to_string());
             tell(&Event::BuildStarted { system: name.clone(), command: shown })?;
             let log = context.folder.build_log(&name);
-            let took = context.launcher.build(system, &log, &|| context.is_interrupted())?;
+            let took = context.launcher.build(system, &log, context.interrupted)?;
             tell(&Event::BuildFinished { system: name, took })?;
         }
         Ok(())

@@ -15,10 +15,9 @@ use plimsoll_model::start::{Plan, Start, Validity};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_plan::{Look, Outcome, Outcomes, Step, left_out, next, remaining};
 use plimsoll_study::Study;
-use plimsoll_system::{Launcher, SystemError};
+use plimsoll_system::{Interrupt, Launcher, SystemError};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is to be run, and with what.
 pub struct Run<'a> {
@@ -37,7 +36,7 @@ pub struct Run<'a> {
     /// What the bundle has of the run already.
     pub recorded: &'a RecordedRun,
     /// Set from outside to stop.
-    pub interrupted: &'a AtomicBool,
+    pub interrupted: &'a Interrupt,
 }
 
 /// Tells subscribers of an event. The bundle is the first of them: what it cannot write breaks the run off.
@@ -54,14 +53,7 @@ pub(crate) struct Context<'a> {
     pub(crate) generator: &'a dyn Generator,
     pub(crate) folder: &'a RunFolder,
     pub(crate) keys: &'a Keys,
-    pub(crate) interrupted: &'a AtomicBool,
-}
-
-impl Context<'_> {
-    /// True once the run is to stop.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
-    }
+    pub(crate) interrupted: &'a Interrupt,
 }
 
 /// How a run ended.
@@ -293,7 +285,7 @@ impl<'a> Walk<'a> {
         // All that is planned is built before anything runs.
         let ahead = remaining(context.plan, &self.outcomes);
         self.programs.make_ready(context, ahead.iter().chain([&start]), self.tell)?;
-        if context.is_interrupted() {
+        if context.interrupted.is_set() {
             return Err(Stop::Interrupted);
         }
         let variants = context.plan.start_label(&start);

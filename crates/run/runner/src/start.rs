@@ -219,7 +219,7 @@ impl RunningStart {
             died.extend(stopped.err().map(|reason| context.folder.as_sealed(&reason, self.start.number)));
         }
         systems.reverse();
-        if context.is_interrupted() {
+        if context.interrupted.is_set() {
             return Err(Broken::Interrupted);
         }
         // Of a server that has died it needs no saying that it ended its sessions.
@@ -276,7 +276,7 @@ impl RunningVariant {
         }
         for system in &running.spec.systems {
             let started = context.launcher.start(system, &outputs.path(&system.name))?;
-            running.ready_after += started.wait_ready(&|| context.is_interrupted())?;
+            running.ready_after += started.wait_ready(context.interrupted)?;
             running.systems.push(started);
         }
         Ok(running)

@@ -1,4 +1,4 @@
-//! One command under its warden, as Plimsoll sees it.
+//! One command under its warden, seen from Plimsoll.
 
 use crate::control_channel::{Cleanup, ControlChannel, LaunchOrder, Received, StopRequest, WardenReport};
 use crate::error::SystemError;
@@ -17,13 +17,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What a warden may take longer than it was allowed, before it counts as stuck.
+/// The time that a warden may take beyond its limit before it counts as stuck.
 const WARDEN_SLACK: Duration = Duration::from_secs(5);
 
 /// How long a warden may take to start its command.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
-/// No grace at all.
+/// Kills at once, without a grace period.
 pub(crate) const AT_ONCE: StopPolicy = StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO };
 
 /// What to run, and where its output goes.
@@ -34,7 +34,7 @@ pub(crate) struct Task<'a> {
     pub(crate) output: File,
 }
 
-/// A command that runs. Dropping it kills everything that it started.
+/// A running command. Dropping it kills everything that it started.
 #[derive(Debug)]
 pub(crate) struct Supervised {
     system: String,
@@ -42,12 +42,12 @@ pub(crate) struct Supervised {
     warden: Child,
     channel: ControlChannel,
     exit: Option<Exit>,
-    /// Whether everything below the warden is known to be gone.
-    over: bool,
+    /// True once all processes below the warden are gone.
+    all_gone: bool,
 }
 
 impl Supervised {
-    /// Starts the command, and comes back when it runs.
+    /// Starts the command, and returns when it runs.
     pub(crate) fn start(launcher: &Launcher, task: Task<'_>) -> Result<Supervised, SystemError> {
         let Task { spec, command, cpus, output } = task;
         let mark = new_mark();
@@ -67,7 +67,7 @@ impl Supervised {
         };
         let (warden, channel) = start().map_err(SystemError::io(&spec.name, "start a warden"))?;
         let system = spec.name.clone();
-        let mut started = Supervised { system, mark, warden, channel, exit: None, over: false };
+        let mut started = Supervised { system, mark, warden, channel, exit: None, all_gone: false };
         let refused = |reason| {
             let (system, dir) = (spec.name.clone(), spec.dir.clone());
             SystemError::Refused { system, command: command.clone(), dir, reason }
@@ -83,7 +83,7 @@ impl Supervised {
         }
     }
 
-    /// The process below which everything else runs.
+    /// The process id of the warden.
     pub(crate) fn warden(&self) -> i32 {
         i32::try_from(self.warden.id()).expect("process numbers are below 2^22")
     }
@@ -104,34 +104,34 @@ impl Supervised {
         }
     }
 
-    /// Stops the command and everything that it started; comes back when all of it is gone.
+    /// Stops the command and all processes that it started, and returns when all of them are gone.
     pub(crate) fn stop(&mut self, policy: &StopPolicy) -> Result<Cleanup, SystemError> {
-        if self.over {
+        if self.all_gone {
             return Err(SystemError::WardenLost { system: self.system.clone() });
         }
         let patience = policy.grace + KILL_LIMIT + WARDEN_SLACK;
         let told = self.channel.send(&StopRequest(policy.clone())).and_then(|()| self.last_report(patience));
         let Ok(Some(gone)) = told else { return Err(self.lost()) };
-        self.over = true;
-        let _ = self.warden.wait(); // its last word was said, so it ends at once
+        self.all_gone = true;
+        let _ = self.warden.wait(); // it has sent its last message, so it ends at once
         if gone.left.is_empty() { Ok(gone) } else { Err(self.survivors(gone.left)) }
     }
 
-    /// The warden's last word; `None` if it ended or hung without one.
+    /// The warden's last message; `None` if it ended or hung without one.
     fn last_report(&mut self, patience: Duration) -> io::Result<Option<Cleanup>> {
         let deadline = Instant::now() + patience;
         loop {
             match self.channel.receive(Some(deadline.saturating_duration_since(Instant::now())))? {
                 Received::Message(WardenReport::Cleanup(gone)) => return Ok(Some(gone)),
-                Received::Message(_) => {} // what it said before it heard of the stop
+                Received::Message(_) => {} // sent before it received the stop request
                 Received::Timeout | Received::Closed => return Ok(None),
             }
         }
     }
 
-    /// Does the work of a warden that is dead, or stuck.
+    /// Kills the processes of a warden that is dead or stuck.
     fn lost(&mut self) -> SystemError {
-        self.over = true;
+        self.all_gone = true;
         let _ = self.warden.kill(); // does nothing if it is dead and was waited for
         let _ = self.warden.wait();
         match kill_marked(&self.mark) {
@@ -147,8 +147,8 @@ impl Supervised {
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        if !self.over {
-            let _ = self.stop(&AT_ONCE); // whoever wants to know how it went calls `stop`
+        if !self.all_gone {
+            let _ = self.stop(&AT_ONCE); // callers who need the result call `stop`
         }
     }
 }
@@ -165,7 +165,7 @@ fn spawn_warden(launcher: &Launcher, channel: UnixStream, output: File) -> io::R
         .spawn()
 }
 
-/// A value that no other command has, on this machine and in this year.
+/// A value that no other command on this machine has.
 fn new_mark() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();

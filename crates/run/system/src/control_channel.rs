@@ -1,6 +1,6 @@
 //! Messages between Plimsoll and a warden: JSON, one message a line, over a socket pair.
 //!
-//! The control channel is also the proof that the other side lives: it ends when the other side does.
+//! The control channel also shows that the other side is alive: it ends when the other side does.
 
 use crate::exit::Exit;
 use plimsoll_model::system::{CommandLine, StopPolicy};
@@ -18,15 +18,15 @@ use std::time::{Duration, Instant};
 /// The first message to a warden: what to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LaunchOrder {
-    /// Arguments that bring this program to [`crate::warden::main`].
+    /// The arguments by which this program calls [`crate::warden::main`].
     pub(crate) launcher: Vec<String>,
     /// The program's file.
     pub(crate) program: PathBuf,
     /// The command as the study writes it.
     pub(crate) command: CommandLine,
-    /// Where it runs.
+    /// Its working folder.
     pub(crate) dir: PathBuf,
-    /// What is added to the environment.
+    /// Variables to add to the environment.
     pub(crate) env: BTreeMap<String, String>,
     /// Processors it may use; all when there is none.
     pub(crate) cpus: Option<Processors>,
@@ -55,7 +55,7 @@ pub(crate) enum WardenReport {
 pub(crate) struct Cleanup {
     /// How the command itself ended; `None` if even SIGKILL did not end it.
     pub(crate) exit: Option<Exit>,
-    /// How many processes had to be killed.
+    /// The number of processes that had to be killed.
     pub(crate) killed: usize,
     /// Processes that could not be killed.
     pub(crate) left: Vec<i32>,
@@ -66,7 +66,7 @@ pub(crate) struct Cleanup {
 pub(crate) enum Received<T> {
     /// A message.
     Message(T),
-    /// Nothing in the time given.
+    /// No message in time.
     Timeout,
     /// The other side closed the channel, or died.
     Closed,
@@ -91,8 +91,8 @@ impl ControlChannel {
         Ok(ControlChannel::new(UnixStream::from(socket)))
     }
 
-    /// Sends a message. If the other side is gone, [`ControlChannel::receive`] says so next: the message is
-    /// lost, which is no error here.
+    /// Sends a message. If the other side is gone, the message is lost, which is no error here: the next
+    /// [`ControlChannel::receive`] reports it.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
@@ -102,7 +102,7 @@ impl ControlChannel {
         }
     }
 
-    /// Waits for the next message; for ever, when `within` is `None`.
+    /// Waits for the next message, without a limit if `within` is `None`.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self, within: Option<Duration>) -> io::Result<Received<T>> {
         let deadline = within.map(|within| Instant::now() + within);
         loop {
@@ -121,7 +121,7 @@ impl ControlChannel {
         }
     }
 
-    /// Whether more may come.
+    /// Returns false if no more bytes can follow.
     fn read_some(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 4096];
         match self.stream.read(&mut buffer) {
@@ -143,7 +143,7 @@ impl AsFd for ControlChannel {
     }
 }
 
-/// Waits until one of `sources` has something to read, or its end; whether that came in time.
+/// Waits until one of `sources` has bytes to read or has ended. Returns false if `within` passes before.
 pub(crate) fn wait_readable(sources: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
     let deadline = within.map(|within| Instant::now() + within);
     let mut watched: Vec<PollFd<'_>> =

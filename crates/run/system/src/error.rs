@@ -1,4 +1,4 @@
-//! What can go wrong with a system under test.
+//! Errors of a system under test.
 
 use crate::exit::Exit;
 use crate::output::LastOutput;
@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
 
-/// What can go wrong with a system under test. Every message says what was expected, what was
-/// found, where, and what to do next.
+/// An error of a system under test. Every message says what was expected, what was found, where, and
+/// what to do next.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SystemError {
-    /// A program that nobody finds.
+    /// A program was not found.
     #[error(
         "the program `{program}` of the system `{system}` was not found: looked for {looked_for}; \
          install it, or correct the command `{command}`"
@@ -26,10 +26,10 @@ pub enum SystemError {
         program: String,
         /// The whole command.
         command: CommandLine,
-        /// The file or the folders that were looked at.
+        /// The file or the folders that were searched.
         looked_for: String,
     },
-    /// A file that is not a program.
+    /// A file is not a program.
     #[error(
         "the program `{program}` of the system `{system}` cannot be executed: {} is {found}; \
          name a program, or make it one with `chmod +x`", file.display()
@@ -44,7 +44,7 @@ pub enum SystemError {
         /// What it is.
         found: &'static str,
     },
-    /// A folder that is not there.
+    /// A folder does not exist.
     #[error("the folder of the system `{system}` was not found: {}; correct its `dir`", dir.display())]
     NoFolder {
         /// The system.
@@ -52,12 +52,12 @@ pub enum SystemError {
         /// Its folder.
         dir: PathBuf,
     },
-    /// Someone else listens.
+    /// A port is in use.
     #[error("port {port} is in use by {holder}; end that process, or let the study use another port")]
     PortInUse {
         /// The port.
         port: u16,
-        /// Who holds it, as far as it can be told.
+        /// The process that holds it, if it can be found.
         holder: String,
     },
     /// The kernel refuses the port.
@@ -74,7 +74,7 @@ pub enum SystemError {
         /// How many were tried.
         tried: u32,
     },
-    /// Processors that are not there, or not ours.
+    /// Processors do not exist, or may not be used.
     #[error(
         "the system `{system}` is to run on processors {wanted}, but Plimsoll may use only {allowed}; \
          change `cpus` in the study, or the limits of the container"
@@ -99,7 +99,7 @@ pub enum SystemError {
         /// Why not.
         reason: String,
     },
-    /// A command that was to succeed did not.
+    /// A command failed.
     #[error("the {purpose} command `{command}` of the system `{system}` failed with {exit}; {output}")]
     CommandFailed {
         /// The system.
@@ -110,10 +110,10 @@ pub enum SystemError {
         command: CommandLine,
         /// How it ended.
         exit: Exit,
-        /// What it said last.
+        /// The last lines of its output.
         output: Box<LastOutput>,
     },
-    /// A command that was to end did not.
+    /// A command did not end in time.
     #[error(
         "the {purpose} command `{command}` of the system `{system}` did not end within {limit:?} and was killed; {output}"
     )]
@@ -124,9 +124,9 @@ pub enum SystemError {
         purpose: &'static str,
         /// The command.
         command: CommandLine,
-        /// How long it had.
+        /// Its time limit.
         limit: Duration,
-        /// What it said last.
+        /// The last lines of its output.
         output: Box<LastOutput>,
     },
     /// The system ended while it was needed.
@@ -142,12 +142,12 @@ pub enum SystemError {
         command: CommandLine,
         /// How it ended.
         exit: Exit,
-        /// When that was noticed.
+        /// The time from its start to when that was noticed.
         after: Duration,
-        /// What it said last.
+        /// The last lines of its output.
         output: Box<LastOutput>,
     },
-    /// The system runs but never got ready.
+    /// The system runs but did not get ready in time.
     #[error(
         "the system `{system}` was not ready within {} s: expected {}, found {found}; \
          check `ready`, or give it longer; {output}",
@@ -157,16 +157,16 @@ pub enum SystemError {
     NotReady {
         /// The system.
         system: String,
-        /// What was looked at.
+        /// The probe.
         probe: Probe,
-        /// What the last look found.
+        /// The result of the last probe.
         found: String,
-        /// How long it had.
+        /// Its time limit.
         within: Duration,
-        /// What it said last.
+        /// The last lines of its output.
         output: Box<LastOutput>,
     },
-    /// A probe that cannot be carried out.
+    /// A probe is invalid.
     #[error("the readiness probe of the system `{system}` cannot be used: {reason}")]
     BadProbe {
         /// The system.
@@ -174,14 +174,14 @@ pub enum SystemError {
         /// What is wrong, and what to write instead.
         reason: String,
     },
-    /// Processes that nothing can end.
+    /// Processes could not be killed.
     #[error(
         "processes {left:?} of the system `{system}` could not be killed: they run as another user, or hang in the kernel; end them by hand"
     )]
     Survivors {
         /// The system.
         system: String,
-        /// Their numbers.
+        /// Their process ids.
         left: Vec<i32>,
     },
     /// The warden was killed from outside.
@@ -198,7 +198,7 @@ pub enum SystemError {
         /// The system.
         system: String,
     },
-    /// A file or the operating system got in the way.
+    /// An operation of the operating system failed.
     #[error("failed to {action} for the system `{system}`: {source}")]
     Io {
         /// The system.
@@ -222,7 +222,7 @@ fn seconds(span: &Duration) -> String {
     format!("{:.1}", span.as_secs_f64())
 }
 
-/// What a command that has ended well may have done: left its work to another process.
+/// A hint for a command with exit code 0, which may have moved to the background.
 fn in_the_background(exit: Exit) -> &'static str {
     if exit.is_success() { ", though it must stay in the foreground" } else { "" }
 }

@@ -14,7 +14,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether it ended by itself with code 0.
+    /// True if it ended by itself with code 0.
     #[must_use]
     pub fn is_success(self) -> bool {
         self == Exit::Code(0)

@@ -1,8 +1,9 @@
-//! Starts what a study names: systems, and the commands that build, probe and describe them.
+//! Starts systems, and the commands that build, probe and describe them.
 
 use crate::command::{AT_ONCE, Supervised, Task};
 use crate::error::SystemError;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::output::{LastOutput, Output};
 use crate::port::check_port_free;
 use crate::program::{check_command, sha256};
@@ -19,53 +20,48 @@ use std::time::{Duration, Instant};
 
 /// How long a version command may take.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
-/// How often a wait looks whether it was interrupted.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often a wait checks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Starts commands, each under a warden: this program, started again by its hidden subcommand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launcher {
     /// The program whose `main` calls [`warden::main`](crate::warden::main).
     pub program: PathBuf,
-    /// The arguments that bring it there.
+    /// The arguments by which it calls that.
     pub arguments: Vec<String>,
 }
 
 impl Launcher {
-    /// The program that runs now, even if its file was replaced meanwhile.
+    /// A launcher of the current program, even if its file was replaced meanwhile.
     #[must_use]
     pub fn of_this_program(arguments: &[&str]) -> Launcher {
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         Launcher { program: PathBuf::from("/proc/self/exe"), arguments }
     }
 
-    /// Runs the build command, if there is one, with its output appended to `log`; gives the time
-    /// that it took.
-    pub fn build(
-        &self,
-        spec: &SystemSpec,
-        log: &Path,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Duration, SystemError> {
+    /// Runs the build command, if there is one, with its output appended to `log`. Returns its
+    /// duration.
+    pub fn build(&self, spec: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, SystemError> {
         let Some(command) = &spec.build else { return Ok(Duration::ZERO) };
-        self.run(spec, "build", command, log, interrupted)
+        self.run(spec, "build", command, log, interrupt)
     }
 
-    /// Runs a command of a system to its end, with its output appended to `log`; gives the time that
-    /// it took. `purpose` says in an error what it is for.
+    /// Runs a command of a system to its end, with its output appended to `log`. Returns its
+    /// duration. `purpose` names the command in error messages.
     pub fn run(
         &self,
         spec: &SystemSpec,
         purpose: &'static str,
         command: &CommandLine,
         log: &Path,
-        interrupted: &dyn Fn() -> bool,
+        interrupt: &Interrupt,
     ) -> Result<Duration, SystemError> {
         check_folder(spec)?;
         let start = Instant::now();
         let (output, file) = open(spec, log)?;
         let mut run = Supervised::start(self, Task { spec, command, cpus: None, output: file })?;
-        let exit = wait_for(&mut run, spec, None, interrupted)?.expect("without a limit, it ends or fails");
+        let exit = wait_for(&mut run, spec, None, interrupt)?.expect("without a limit, it ends or fails");
         run.stop(&AT_ONCE)?; // it may leave daemons
         if exit.is_success() {
             return Ok(start.elapsed());
@@ -74,8 +70,8 @@ impl Launcher {
         Err(SystemError::CommandFailed { system, purpose, command, exit, output })
     }
 
-    /// Starts the system, with its output appended to the file `output`. It runs when this comes
-    /// back; [`Running::wait_ready`] waits until it can take load.
+    /// Starts the system, with its output appended to the file `output`. The system runs when this
+    /// returns; [`Running::wait_ready`] waits until it can take load.
     pub fn start(&self, spec: &SystemSpec, output: &Path) -> Result<Running, SystemError> {
         check_folder(spec)?;
         check_processors(spec)?;
@@ -89,7 +85,7 @@ impl Launcher {
         Ok(Running::new(self.clone(), spec.clone(), output, started, command))
     }
 
-    /// What the system is: the SHA-256 of its program's file, and the first line that its version
+    /// The version of the system: the SHA-256 of its program's file, and the first line that its version
     /// command prints.
     pub fn version_of(&self, spec: &SystemSpec) -> Result<Version, SystemError> {
         check_folder(spec)?;
@@ -105,7 +101,7 @@ impl Launcher {
 
     fn version_line(&self, spec: &SystemSpec) -> Result<Option<String>, SystemError> {
         let Some(command) = &spec.version else { return Ok(None) };
-        let answer = self.run_short(spec, command, VERSION_LIMIT, &|| false)?;
+        let answer = self.run_short(spec, command, VERSION_LIMIT, &Interrupt::new())?;
         let (system, purpose, command) = (spec.name.clone(), "version", command.clone());
         let output = Box::new(LastOutput::of(&answer.output, None));
         match answer.exit {
@@ -121,7 +117,7 @@ impl Launcher {
         spec: &SystemSpec,
         command: &CommandLine,
         limit: Duration,
-        interrupted: &dyn Fn() -> bool,
+        interrupt: &Interrupt,
     ) -> Result<CommandOutput, SystemError> {
         let memory = || -> io::Result<(File, File)> {
             let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
@@ -129,7 +125,7 @@ impl Launcher {
         };
         let (output, mut written) = memory().map_err(SystemError::io(&spec.name, "make a file in memory"))?;
         let mut run = Supervised::start(self, Task { spec, command, cpus: None, output })?;
-        let exit = wait_for(&mut run, spec, Some(limit), interrupted)?;
+        let exit = wait_for(&mut run, spec, Some(limit), interrupt)?;
         run.stop(&AT_ONCE)?;
         let mut bytes = Vec::new();
         let mut read = || written.rewind().and_then(|()| written.read_to_end(&mut bytes));
@@ -146,23 +142,23 @@ pub(crate) struct CommandOutput {
     pub(crate) output: String,
 }
 
-/// Waits for the end of a command; `None` when `limit` passed before it came.
+/// Waits for the end of a command. Returns `None` if it does not end within `limit`.
 fn wait_for(
     command: &mut Supervised,
     spec: &SystemSpec,
     limit: Option<Duration>,
-    interrupted: &dyn Fn() -> bool,
+    interrupt: &Interrupt,
 ) -> Result<Option<Exit>, SystemError> {
     let deadline = limit.map(|limit| Instant::now() + limit);
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if let Some(exit) = command.ended(left.unwrap_or(LOOK_EVERY).min(LOOK_EVERY))? {
+        if let Some(exit) = command.ended(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL))? {
             return Ok(Some(exit));
         }
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(None);
         }
-        if interrupted() {
+        if interrupt.is_set() {
             return Err(SystemError::Interrupted { system: spec.name.clone() });
         }
     }

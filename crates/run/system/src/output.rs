@@ -1,4 +1,4 @@
-//! What a system writes: the file, a search in it, and its last lines for error messages.
+//! The output of a system: its file, a search in it, and its last lines for error messages.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -22,7 +22,7 @@ pub struct LastOutput {
 }
 
 impl LastOutput {
-    /// The last lines of what `written` gives.
+    /// The last lines of a text.
     pub(crate) fn of(written: &str, file: Option<PathBuf>) -> LastOutput {
         let lines: Vec<&str> = written.trim_end().lines().collect();
         let shown = &lines[lines.len().saturating_sub(LINES)..];
@@ -41,8 +41,8 @@ impl fmt::Display for LastOutput {
     }
 }
 
-/// The file that a command's standard output and error go to, from where this command began:
-/// what an earlier trial wrote into the same file is not its own.
+/// The file of a command's standard output and error, from where this command began. Earlier output in the
+/// same file belongs to other commands.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     path: PathBuf,
@@ -60,12 +60,12 @@ impl Output {
         Ok((Output { path: path.to_owned(), from }, file))
     }
 
-    /// The last lines; none if the file cannot be read, which must not hide the error itself.
+    /// The last lines. None if the file cannot be read, which must not hide the error that needs them.
     pub(crate) fn last(&self) -> LastOutput {
         LastOutput::of(&self.tail().unwrap_or_default(), Some(self.path.clone()))
     }
 
-    /// A search for lines that goes on where it stopped.
+    /// A search for lines, which continues where it stopped.
     pub(crate) fn search(&self) -> io::Result<LineSearch> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.from))?;
@@ -90,8 +90,7 @@ pub(crate) struct LineSearch {
 }
 
 impl LineSearch {
-    /// Whether a line with `text` has been written since the last call. A line counts before its
-    /// end is written.
+    /// True if a line with `text` was written since the last call. An incomplete line counts too.
     pub(crate) fn found(&mut self, text: &str) -> io::Result<bool> {
         while self.reader.read_until(b'\n', &mut self.line)? > 0 {
             if String::from_utf8_lossy(&self.line).contains(text) {

@@ -1,4 +1,4 @@
-//! Ports: one that is free, or who holds the one that is not.
+//! Finds free ports, and the process that holds a port in use.
 
 use crate::error::SystemError;
 use procfs::net::{TcpNetEntry, TcpState};
@@ -8,21 +8,21 @@ use std::net::TcpListener;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where free ports are looked for.
+/// The ports among which a free one is searched.
 const CANDIDATES: RangeInclusive<u16> = 10_000..=60_999;
 
-/// A port that nobody listens on. Two calls of one process give different ports.
+/// Finds a port that nobody listens on. Two calls in one process return different ports.
 ///
-/// It lies outside the range from which the kernel takes the ports of outgoing connections: a
-/// port from that range could be taken by the generator itself before the system listens on it.
+/// It is outside the range from which the kernel takes the ports of outgoing connections. The generator
+/// itself could take a port of that range before the system listens on it.
 pub fn free_port() -> Result<u16, SystemError> {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let outgoing = outgoing_ports();
     let candidates: Vec<u16> = CANDIDATES.filter(|port| !outgoing.contains(port)).collect();
-    // Where the kernel uses all of them, any of them must do.
+    // If the kernel uses all of them, take any.
     let candidates = if candidates.is_empty() { CANDIDATES.collect() } else { candidates };
     let tries = u32::try_from(candidates.len()).expect("there are fewer than 65,536 ports");
-    // Runs that begin at the same time begin to look at different places.
+    // Runs that begin at the same time start their search at different ports.
     let start = std::process::id().wrapping_mul(97);
     for _ in 0..tries {
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -34,7 +34,7 @@ pub fn free_port() -> Result<u16, SystemError> {
     Err(SystemError::NoFreePort { tried: tries })
 }
 
-/// Whether `port` can be listened on; if not, the error says who holds it.
+/// Fails if `port` is in use. The error names the process that holds it.
 pub fn check_port_free(port: u16) -> Result<(), SystemError> {
     match TcpListener::bind(("0.0.0.0", port)) {
         Ok(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Where the program of a command is, and what it is.
+//! Finds the program of a command, and hashes it.
 
 use crate::error::SystemError;
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
@@ -10,9 +10,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with the programs of all commands of a system, before any of them runs: each
-/// program once. With a build command, programs that are named by a path may be what it makes, and
-/// are not looked for.
+/// Checks the programs of all commands of a system before any of them runs, each program once. With a build
+/// command, programs with a path are not checked: the build may create them.
 #[must_use]
 pub fn check_commands(spec: &SystemSpec) -> Vec<SystemError> {
     if !spec.dir.is_dir() {
@@ -29,8 +28,8 @@ pub fn check_commands(spec: &SystemSpec) -> Vec<SystemError> {
     each_once.filter_map(|command| check_command(command, spec).err()).collect()
 }
 
-/// Finds the program of `command`: a name is looked up in `PATH` (the system's own, if its `env`
-/// sets one), a path is taken from the system's folder.
+/// Finds the program of `command`. A name is looked up in `PATH` (the system's own, if its `env` sets one). A
+/// path is relative to the system's folder.
 pub fn check_command(command: &CommandLine, spec: &SystemSpec) -> Result<PathBuf, SystemError> {
     let program = command.program();
     let not_found = |looked_for: String| SystemError::NotFound {
@@ -97,7 +96,7 @@ fn kind(file: &Path) -> Kind {
     }
 }
 
-/// The folder from the root, as a command that runs in it needs its program named.
+/// The absolute path of a folder, which a command that runs in it needs for its program.
 fn absolute(dir: &Path) -> PathBuf {
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
 }

@@ -1,6 +1,7 @@
 //! Probes whether a system is ready.
 
 use crate::error::SystemError;
+use crate::interrupt::Interrupt;
 use crate::launcher::Launcher;
 use crate::output::{LastOutput, LineSearch, Output};
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
@@ -8,23 +9,23 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// The longest that one look at a socket takes; it is repeated until the study's own limit.
-const LOOK_LIMIT: Duration = Duration::from_secs(1);
-/// The pause between two looks.
+/// The timeout of one probe of a socket. Probes are repeated until the study's own limit.
+const SOCKET_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause between two probes.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The same where a look starts a process.
+/// The pause between two probes that start a process.
 const COMMAND_PAUSE: Duration = Duration::from_millis(100);
 /// The longest status line that is read.
 const STATUS_LINE_BYTES: u64 = 1024;
 
-/// Looks at one system, as often as need be.
+/// Probes one system, repeatedly.
 pub(crate) struct Prober<'a> {
     launcher: &'a Launcher,
     spec: &'a SystemSpec,
     probe: PreparedProbe,
 }
 
-/// A probe with what it needs between two looks.
+/// A probe with its state between two attempts.
 enum PreparedProbe {
     Tcp(String),
     Http { address: String, request: String },
@@ -55,18 +56,14 @@ impl<'a> Prober<'a> {
         Ok(Prober { launcher, spec, probe })
     }
 
-    /// How long to wait before the next look.
+    /// The pause before the next probe.
     pub(crate) fn pause(&self) -> Duration {
         if matches!(self.probe, PreparedProbe::Command(_)) { COMMAND_PAUSE } else { PAUSE }
     }
 
-    /// Looks once: `None` when the system is ready, or else what was found instead.
-    pub(crate) fn probe(
-        &mut self,
-        within: Duration,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Option<String>, SystemError> {
-        let socket_limit = within.clamp(Duration::from_millis(1), LOOK_LIMIT);
+    /// Probes once. Returns `None` if the system is ready, or else a description of what was found.
+    pub(crate) fn probe(&mut self, within: Duration, interrupt: &Interrupt) -> Result<Option<String>, SystemError> {
+        let socket_limit = within.clamp(Duration::from_millis(1), SOCKET_TIMEOUT);
         let outcome = match &mut self.probe {
             PreparedProbe::Tcp(address) => connect(address, socket_limit).map(|_| None),
             PreparedProbe::Http { address, request } => get(address, request, socket_limit),
@@ -74,7 +71,7 @@ impl<'a> Prober<'a> {
                 search.found(text).map(|found| (!found).then(|| "no such line".to_owned()))
             }
             PreparedProbe::Command(command) => {
-                return self.launcher.run_short(self.spec, command, within, interrupted).map(|answer| {
+                return self.launcher.run_short(self.spec, command, within, interrupt).map(|answer| {
                     match answer.exit {
                         Some(exit) if exit.is_success() => None,
                         Some(exit) => Some(format!("{exit} ({})", LastOutput::of(&answer.output, None))),
@@ -88,7 +85,7 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// Takes a URL apart, and renders the request for it.
+/// Parses a URL, and renders the request for it.
 fn http(url: &str) -> Result<PreparedProbe, String> {
     let Some(rest) = url.strip_prefix("http://") else {
         return Err(format!(
@@ -120,7 +117,7 @@ fn connect(address: &str, within: Duration) -> io::Result<TcpStream> {
 
 fn connect_to(address: SocketAddr, within: Duration) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, within)?;
-    // Where nobody listens, a loopback connection can, by the choice of its own port, meet itself.
+    // Without a listener, a loopback connection may choose the same local port and connect to itself.
     if stream.local_addr()? == stream.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }

@@ -1,8 +1,9 @@
-//! A system that runs.
+//! A running system.
 
 use crate::command::Supervised;
 use crate::error::SystemError;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::launcher::Launcher;
 use crate::output::{LastOutput, Output};
 use crate::ready::Prober;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A system that runs. Dropping it kills it with everything that it started.
+/// A running system. Dropping it kills it with everything that it started.
 #[derive(Debug)]
 pub struct Running {
     launcher: Launcher,
@@ -30,8 +31,8 @@ pub struct Stopped {
     pub exit: Option<Exit>,
     /// How long stopping took.
     pub took: Duration,
-    /// Processes that did not end when asked, or that were not asked because they had left the
-    /// system's process group, and were killed.
+    /// The number of killed processes: those that did not end after the signal, and those that did not get
+    /// it because they had left the system's process group.
     pub killed: usize,
 }
 
@@ -53,7 +54,7 @@ impl Running {
         &self.spec.name
     }
 
-    /// The process whose descendants are the system's processes, and which is none of them.
+    /// The process id of the warden, whose descendants are the system's processes.
     #[must_use]
     pub fn warden(&self) -> i32 {
         self.warden
@@ -65,49 +66,49 @@ impl Running {
         descendants(self.warden).iter().map(|entry| entry.pid).collect()
     }
 
-    /// The file that its first process runs by now. It differs from the one that was started where
-    /// that was a script, or a wrapper that has become something else.
+    /// The file that its first process currently runs. It differs from the started file if that is a script, or
+    /// a wrapper that has executed another program.
     #[must_use]
     pub fn executable(&self) -> Option<PathBuf> {
         let first = self.processes().into_iter().min()?;
         std::fs::read_link(format!("/proc/{first}/exe")).ok()
     }
 
-    /// What it wrote last.
+    /// The last lines of its output.
     #[must_use]
     pub fn last_output(&self) -> LastOutput {
         self.output.last()
     }
 
-    /// Waits until its probe succeeds; gives the time from its start to then. `interrupted` is
-    /// asked at least once a second.
-    pub fn wait_ready(&self, interrupted: &dyn Fn() -> bool) -> Result<Duration, SystemError> {
+    /// Waits until its probe succeeds, and returns the time from its start to then. Checks
+    /// `interrupt` at least once a second.
+    pub fn wait_ready(&self, interrupt: &Interrupt) -> Result<Duration, SystemError> {
         let within = self.spec.ready.within;
         let deadline = self.started + within;
         let mut prober = Prober::new(&self.launcher, &self.spec, &self.output)?;
         let mut found = None;
         loop {
             self.check()?;
-            if interrupted() {
+            if interrupt.is_set() {
                 return Err(SystemError::Interrupted { system: self.spec.name.clone() });
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if let (true, Some(found)) = (left.is_zero(), found.take()) {
                 return Err(self.not_ready(found));
             }
-            let Some(instead) = prober.probe(left, interrupted)? else {
+            let Some(instead) = prober.probe(left, interrupt)? else {
                 let ready_after = self.started.elapsed();
-                self.check()?; // not if the answer came from someone else, or with its last breath
+                self.check()?; // the reply may come from another process, or from just before its end
                 return Ok(ready_after);
             };
-            // A look that was cut short tells less than the one before it.
+            // A probe that the deadline cut short says less than the one before it.
             let cut_short = Instant::now() >= deadline;
             found = found.filter(|_| cut_short).or(Some(instead));
             self.wait_for_end(prober.pause().min(left))?;
         }
     }
 
-    /// How it ended, if it did so by itself.
+    /// How it ended by itself, if it did.
     pub fn has_ended(&self) -> Result<Option<Exit>, SystemError> {
         self.command().ended(Duration::ZERO)
     }
@@ -117,9 +118,8 @@ impl Running {
         self.wait_for_end(Duration::ZERO)
     }
 
-    /// Stops it: the signal to its process group, the kill after the grace, and the kill for
-    /// whatever it started elsewhere. Comes back when all of it is gone, and fails if it had
-    /// ended by itself before.
+    /// Stops it: signals its process group, kills the group after the grace period, and kills all processes
+    /// that it started elsewhere. Returns when all of them are gone. Fails if it had ended by itself before.
     pub fn stop(self) -> Result<Stopped, SystemError> {
         let died = self.check().err();
         let start = Instant::now();
@@ -152,7 +152,7 @@ impl Running {
         }
     }
 
-    /// A panic in another thread does not make the conversation with the warden invalid.
+    /// A panic in another thread does not invalidate the control channel, so poisoning is ignored.
     fn command(&self) -> MutexGuard<'_, Supervised> {
         self.command.lock().unwrap_or_else(PoisonError::into_inner)
     }

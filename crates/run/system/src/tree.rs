@@ -1,4 +1,4 @@
-//! Which processes belong together, from `/proc`.
+//! Finds and kills the processes of a command, by `/proc`.
 
 use procfs::process::{Process, all_processes};
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// The environment variable that marks every process of a command, however far it moved away.
 pub(crate) const MARK: &str = "PLIMSOLL_SYSTEM";
 
-/// How long killing may take before what is left counts as impossible to kill.
+/// How long killing may take before the remaining processes count as impossible to kill.
 pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// A living process.
@@ -26,7 +26,8 @@ pub(crate) fn descendants(root: i32) -> Vec<Entry> {
     below(root, &living())
 }
 
-/// Kills every process that carries `mark`, until there is none; returns what could not be killed.
+/// Kills every process with `mark` in its environment, until there is none. Returns those that could not be
+/// killed.
 pub(crate) fn kill_marked(mark: &str) -> Vec<i32> {
     let deadline = Instant::now() + KILL_LIMIT;
     loop {
@@ -39,8 +40,7 @@ pub(crate) fn kill_marked(mark: &str) -> Vec<i32> {
     }
 }
 
-/// Sends SIGKILL. A process that is gone already is fine; one that must not be killed shows when
-/// the caller looks again.
+/// Sends SIGKILL. Errors are ignored: the process may be gone, and the caller checks again.
 pub(crate) fn kill(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, Signal::KILL);
@@ -49,7 +49,7 @@ pub(crate) fn kill(pid: i32) {
 
 fn living() -> Vec<Entry> {
     let Ok(processes) = all_processes() else { return Vec::new() };
-    // A process may end between being listed and being read: that one is not living.
+    // A process may end between being listed and being read; skip it.
     let stats = processes.filter_map(|process| process.ok()?.stat().ok());
     let alive = stats.filter(|stat| !matches!(stat.state, 'Z' | 'X'));
     alive.map(|stat| Entry { pid: stat.pid, parent: stat.ppid, group: stat.pgrp }).collect()

@@ -1,11 +1,11 @@
 //! Servers of PostgreSQL, MariaDB and MySQL, each with data of its own in a folder of its own.
 //!
-//! They listen on a UNIX socket and on `127.0.0.1`, know one user, and keep nothing safe from a loss
-//! of power. PostgreSQL wants the password by TCP alone, the others always. MySQL is that of the
-//! folder which `PLIMSOLL_MYSQL` names, or one in the search path.
+//! They listen on a UNIX socket and on `127.0.0.1`, have one user, and sync nothing to disk. PostgreSQL
+//! requires the password by TCP only, the others always. MySQL is taken from the folder that
+//! `PLIMSOLL_MYSQL` names, or from the search path.
 //!
 //! ```no_run
-//! // None, said aloud, where the programs are not installed.
+//! // None, with a line `SKIPPED`, if the programs are not installed.
 //! if let Some(server) = plimsoll_testkit::database::postgresql() {
 //!     let (_by_socket, _by_tcp) = (server.unix(), server.tcp());
 //! }
@@ -27,18 +27,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// The user that both servers know.
+/// The user of all servers.
 pub const USER: &str = "tester";
 
 /// The user's password.
 pub const PASSWORD: &str = "correct horse";
 
-/// Long enough for the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout for starting a server, long enough for a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where distributions put the programs of PostgreSQL, newest first, beside the search path.
+/// The folders of PostgreSQL's programs in distributions, newest first, beside the search path.
 const POSTGRESQL: [&str; 6] = [
     "/usr/lib/postgresql/18/bin",
     "/usr/lib/postgresql/17/bin",
@@ -54,10 +54,10 @@ const MARIADB: [&str; 3] = ["/usr/sbin", "/usr/libexec", "/usr/bin"];
 /// The variable that names the folder of a MySQL.
 const MYSQL: &str = "PLIMSOLL_MYSQL";
 
-/// What makes the tables of the system in a MySQL that does not do so by itself.
+/// The SQL files of the system tables for a MySQL that does not create them itself.
 const SYSTEM_TABLES: [&str; 2] = ["share/mysql_system_tables.sql", "share/mysql_system_tables_data.sql"];
 
-/// A server under way. Dropping it ends it and removes its data.
+/// A running server. Dropping it stops it and removes its data.
 #[derive(Debug)]
 pub struct Database {
     engine: Engine,
@@ -84,17 +84,17 @@ pub fn mysql() -> Option<Database> {
     start(Engine::Mysql)
 }
 
-/// The folder of the MySQL that tests have.
+/// The folder of the MySQL for tests.
 #[must_use]
 pub fn mysql_folder() -> Option<PathBuf> {
     mysql_server().ok().map(|server| base(&server).to_owned())
 }
 
-/// A server that all tests have together which run at the same time.
+/// A server that all tests running at the same time share.
 #[must_use]
 pub fn shared(engine: Engine) -> Option<Arc<Database>> {
     static SHARED: [Mutex<Weak<Database>>; 3] = [const { Mutex::new(Weak::new()) }; 3];
-    // A test that failed to start one must not fail the others for another reason.
+    // A test that panicked while it started a server must not fail the others by the poisoned lock.
     let mut shared = SHARED[engine as usize].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     shared.upgrade().or_else(|| {
         let server = Arc::new(start(engine)?);
@@ -114,7 +114,7 @@ fn start(engine: Engine) -> Option<Database> {
 }
 
 impl Database {
-    /// How to reach it by its UNIX socket.
+    /// The endpoint of its UNIX socket.
     #[must_use]
     pub fn unix(&self) -> Endpoint {
         let name = match self.engine {
@@ -124,7 +124,7 @@ impl Database {
         self.endpoint(Address::Unix(self.folder.0.join(name)))
     }
 
-    /// How to reach it by TCP.
+    /// The endpoint of its TCP port.
     #[must_use]
     pub fn tcp(&self) -> Endpoint {
         self.endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: self.port })
@@ -136,7 +136,7 @@ impl Database {
         self.child.id()
     }
 
-    /// Ends the server as a crash would, and waits for that.
+    /// Ends the server like a crash, and waits for its end.
     pub fn kill(&mut self) {
         // SIGKILL would leave the children of PostgreSQL to notice it by themselves.
         let signal = match self.engine {
@@ -178,7 +178,7 @@ impl Database {
         let begin = Instant::now();
         while !self.is_ready() {
             let ended = self.child.try_wait().map_err(|error| error.to_string())?;
-            if ended.is_some() || begin.elapsed() > PATIENCE {
+            if ended.is_some() || begin.elapsed() > START_TIMEOUT {
                 return Err(format!("is not ready; it said: {}", self.folder.said()));
             }
             std::thread::sleep(PAUSE);
@@ -192,7 +192,7 @@ impl Database {
                 let state = fs::read_to_string(self.folder.0.join("data/postmaster.pid")).unwrap_or_default();
                 state.lines().nth(7).is_some_and(|line| line.trim() == "ready")
             }
-            // It greets whom it lets in, after the file with the first statements.
+            // It greets clients only after it has run the file with the first statements.
             Engine::Mariadb | Engine::Mysql => UnixStream::connect(self.folder.0.join("socket"))
                 .is_ok_and(|mut stream| stream.read_exact(&mut [0; 5]).is_ok()),
         }
@@ -238,7 +238,7 @@ impl Drop for Folder {
     }
 }
 
-/// Who runs a server where root must not.
+/// The user who runs a server in place of root.
 #[derive(Clone, Copy, Debug)]
 struct User {
     id: u32,
@@ -246,7 +246,7 @@ struct User {
 }
 
 impl User {
-    /// `nobody` for root; none for everybody else, who is himself.
+    /// `nobody` if root runs the tests; `None` for anybody else.
     fn of_server() -> Result<Option<User>, String> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
@@ -290,7 +290,7 @@ impl Programs {
         let errors = said.try_clone().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
         command.current_dir(folder).stdin(Stdio::null()).stdout(said).stderr(errors);
-        // MariaDB removes the temporary tables of others from a folder that it shares with them.
+        // MariaDB removes the temporary tables of other servers in the same folder.
         command.env("TMPDIR", folder);
         if let Some(user) = self.user {
             command.uid(user.id).gid(user.group);
@@ -326,7 +326,7 @@ impl Programs {
         Err(format!("{} fails: {said}", self.initialise.display()))
     }
 
-    /// MySQL makes its data by itself since 5.7; before, of SQL that it reads.
+    /// Creates the data of MySQL. Since 5.7 the server does that itself; before, it reads SQL files.
     fn make_data(&self, command: &mut Command, folder: &Path) -> Result<(), String> {
         let base = base(&self.serve);
         command.args(["--no-defaults", "--loose-innodb-log-file-size=16M"]);
@@ -399,7 +399,7 @@ fn first_statements() -> String {
     )
 }
 
-/// The server of the MySQL that tests have.
+/// The program of the MySQL server for tests.
 fn mysql_server() -> Result<PathBuf, String> {
     let named = std::env::var_os(MYSQL);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -408,7 +408,7 @@ fn mysql_server() -> Result<PathBuf, String> {
         None => std::env::split_paths(&path).chain(MARIADB.map(PathBuf::from)).collect(),
     };
     let servers = folders.iter().map(|folder| folder.join("mysqld"));
-    // MariaDB has its own by this name, and what is root's alone cannot be run for root.
+    // MariaDB has a program of this name too, and another user cannot run a program that only root may enter.
     let mut servers = servers.filter(|server| {
         server.canonicalize().is_ok_and(|file| !file.ends_with("mariadbd") && file.ancestors().all(is_open))
     });
@@ -418,7 +418,7 @@ fn mysql_server() -> Result<PathBuf, String> {
     })
 }
 
-/// Whether everybody may enter, or run, what lies there.
+/// True if everybody may enter this folder, or run this file.
 fn is_open(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o001 != 0)
 }

@@ -1,9 +1,9 @@
-//! Servers with known answers, on `127.0.0.1`, for measuring a load generator against the truth.
+//! Servers with known behaviour, on `127.0.0.1`, for measuring a load generator against the truth.
 //!
-//! [`http::Server`] answers HTTP/1.1 as it is told: after a fixed delay, as a queue with a known
-//! theory, with a stall, or against the rules. [`grpc::Counter`] is the system of the gRPC study,
+//! [`http::Server`] replies to HTTP/1.1 as a test configures it: after a fixed delay, as a queue of known
+//! theory, with a stall, or in violation of the protocol. [`grpc::Counter`] is the system of the gRPC study,
 //! in a correct and an incorrect way. Both listen before `start` returns, keep a [`Record`] of
-//! what they saw, and stop when they are dropped. [`nfs::Server`] exports a directory by NFSv3.
+//! their requests, and stop when they are dropped. [`nfs::Server`] exports a directory by NFSv3.
 //!
 //! ```
 //! use plimsoll_testkit::http::{Behaviour, Reply, Server};
@@ -20,8 +20,8 @@
 //! leaves before it is due. On two cores shared with its clients and with builds, replies left
 //! late by 23 µs at the median and 85 µs at p99 with one client, and by 50 to 150 µs at the median
 //! and 150 to 300 µs at p99 with ten clients whose replies are due together: one thread sends them
-//! one after the other. [`http::Server::sojourns`] tells how late each one was, so that a test can
-//! hold a generator to what the server did instead of to what it was asked to do.
+//! one after the other. [`http::Server::sojourns`] has how late each one was, so that a test can
+//! compare a generator with what the server did, and not with what it should have done.
 
 mod mounted;
 mod pause;

@@ -1,4 +1,4 @@
-//! A file system of a test's own: a small one, one that is read-only, one that refuses something.
+//! Mounts a file system for a test: a small one, a read-only one, or one without some operation.
 
 use crate::skip::skipped;
 use std::fs;
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Something that is mounted as long as this lives.
+/// A mounted file system. Dropping it unmounts.
 #[derive(Debug)]
 pub struct Mounted {
     point: PathBuf,
 }
 
 impl Mounted {
-    /// Mounts a file system of this kind with these options; nothing, said aloud, where that is not
-    /// permitted.
+    /// Mounts a file system of this kind with these options. Returns `None`, and reports a skipped test, if that
+    /// is not permitted.
     #[must_use]
     pub fn new(kind: &str, options: &str) -> Option<Mounted> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -31,7 +31,7 @@ impl Mounted {
         None
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.point

@@ -1,7 +1,7 @@
-//! An NFSv3 server over a directory, without a mount and without rights of any kind.
+//! An NFSv3 server over a directory, which needs no mount and no privileges.
 //!
-//! It can be told to refuse what moves data, or not to answer it at all. What it keeps can be looked
-//! at, and damaged, in the directory itself.
+//! Tests can make it refuse requests for data, or never reply to them. They can read and damage its files in the
+//! directory itself.
 
 use nfs3_server::fs_util::{file_setattr, metadata_to_fattr3, path_setattr};
 use nfs3_server::nfs3_types::nfs3::{
@@ -24,34 +24,33 @@ use tokio::runtime::{Builder, Runtime};
 
 pub use nfs3_server::nfs3_types::nfs3::nfsstat3 as Status;
 
-/// The limit of a read or write where none is asked for.
+/// The default limit of a read or write, in bytes.
 const TRANSFER: u32 = 1 << 20;
 
-/// A server under way; it exports the directory as `/`, and answers the mount service on the same
-/// port. Dropping it closes its port and connections.
+/// A running server. It exports the directory as `/`, and has the mount service on the same port. Dropping it closes its port and connections.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    habits: Arc<Habits>,
+    state: Arc<ServerState>,
     _runtime: Runtime,
 }
 
-/// What the server does with a request to create, write, read or commit.
+/// The reply to requests to create, write, read or commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
-    /// What is asked.
+pub enum ReplyMode {
+    /// Does what is requested.
     #[default]
-    Honest,
-    /// Refuses it.
+    Normal,
+    /// Refuses with this status.
     Refuse(Status),
-    /// Never answers.
+    /// Never replies.
     Never,
 }
 
-/// What can be changed and seen while the server runs.
+/// The state that tests can change and read while the server runs.
 #[derive(Debug, Default)]
-struct Habits {
-    answer: Mutex<Answer>,
+struct ServerState {
+    reply_mode: Mutex<ReplyMode>,
     commits: AtomicU64,
 }
 
@@ -64,57 +63,57 @@ impl Server {
         Server::with_transfers_of(TRANSFER, directory)
     }
 
-    /// A server that reads and writes at most so many bytes at once.
+    /// A server that reads and writes at most this many bytes at once.
     ///
     /// # Errors
     /// When no port or thread is to be had.
     pub fn with_transfers_of(bytes: u32, directory: &Path) -> io::Result<Server> {
-        let habits = Arc::<Habits>::default();
+        let state = Arc::<ServerState>::default();
         let root = directory.to_owned();
-        let mirror = Mirror { transfer: bytes, paths: Mutex::new(vec![root]), habits: Arc::clone(&habits) };
+        let mirror = Mirror { transfer: bytes, paths: Mutex::new(vec![root]), state: Arc::clone(&state) };
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let listener = runtime.block_on(NFSTcpListener::bind("127.0.0.1:0", mirror))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.get_listen_port()));
         runtime.spawn(async move { listener.handle_forever().await });
-        Ok(Server { address, habits, _runtime: runtime })
+        Ok(Server { address, state, _runtime: runtime })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many commits it has answered.
+    /// The number of commits so far.
     #[must_use]
     pub fn commits(&self) -> u64 {
-        self.habits.commits.load(Ordering::Relaxed)
+        self.state.commits.load(Ordering::Relaxed)
     }
 
-    /// From now on it answers like this.
-    pub fn answer(&self, answer: Answer) {
-        *self.habits.answer.lock().expect("nothing panics while it holds the answer") = answer;
+    /// Sets the reply to requests from now on.
+    pub fn set_reply_mode(&self, mode: ReplyMode) {
+        *self.state.reply_mode.lock().expect("nothing panics while it holds the lock") = mode;
     }
 }
 
-impl Habits {
-    async fn willing(&self) -> Result<(), Status> {
-        let answer = *self.answer.lock().expect("nothing panics while it holds the answer");
-        match answer {
-            Answer::Honest => Ok(()),
-            Answer::Refuse(status) => Err(status),
-            Answer::Never => std::future::pending().await,
+impl ServerState {
+    async fn check_reply_mode(&self) -> Result<(), Status> {
+        let mode = *self.reply_mode.lock().expect("nothing panics while it holds the lock");
+        match mode {
+            ReplyMode::Normal => Ok(()),
+            ReplyMode::Refuse(status) => Err(status),
+            ReplyMode::Never => std::future::pending().await,
         }
     }
 }
 
-/// The directory as a file system. A handle is the place of a path in `paths`, plus one: zero is
+/// The directory as a file system. A handle is the index of a path in `paths`, plus one: zero is
 /// reserved.
 #[derive(Debug)]
 struct Mirror {
     transfer: u32,
     paths: Mutex<Vec<PathBuf>>,
-    habits: Arc<Habits>,
+    state: Arc<ServerState>,
 }
 
 impl Mirror {
@@ -127,7 +126,7 @@ impl Mirror {
         Ok(self.path(folder)?.join(OsStr::from_bytes(name.as_ref())))
     }
 
-    /// Handle and attributes of what stands at a path.
+    /// The handle and attributes of a path.
     fn found(&self, path: PathBuf) -> Result<(FileHandleU64, fattr3), Status> {
         let attributes = fs::symlink_metadata(&path).map_err(status)?;
         let mut paths = self.paths.lock().expect("nothing panics while it holds the paths");
@@ -156,7 +155,7 @@ impl NfsReadFileSystem for Mirror {
     }
 
     async fn read(&self, handle: &FileHandleU64, offset: u64, count: u32) -> Result<(Vec<u8>, bool), Status> {
-        self.habits.willing().await?;
+        self.state.check_reply_mode().await?;
         let file = File::open(self.path(handle)?).map_err(status)?;
         let left = file.metadata().map_err(status)?.len().saturating_sub(offset);
         let mut bytes = vec![0; left.min(count.min(self.transfer).into()) as usize];
@@ -230,7 +229,7 @@ impl NfsFileSystem for Mirror {
         bytes: &[u8],
         _stable: stable_how,
     ) -> Result<(fattr3, stable_how), Status> {
-        self.habits.willing().await?;
+        self.state.check_reply_mode().await?;
         let file = File::options().write(true).open(self.path(handle)?).map_err(status)?;
         file.write_all_at(bytes, offset).map_err(status)?;
         Ok((self.getattr(handle).await?, stable_how::UNSTABLE))
@@ -242,7 +241,7 @@ impl NfsFileSystem for Mirror {
         name: &filename3<'_>,
         attributes: sattr3,
     ) -> Result<(FileHandleU64, fattr3), Status> {
-        self.habits.willing().await?;
+        self.state.check_reply_mode().await?;
         let path = self.path_in(folder, name)?;
         let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(status)?;
         file_setattr(&file, &attributes).await?;
@@ -292,9 +291,9 @@ impl NfsFileSystem for Mirror {
     }
 
     async fn commit(&self, handle: &FileHandleU64, _offset: u64, _count: u32) -> Result<(), Status> {
-        self.habits.willing().await?;
+        self.state.check_reply_mode().await?;
         File::open(self.path(handle)?).and_then(|file| file.sync_all()).map_err(status)?;
-        self.habits.commits.fetch_add(1, Ordering::Relaxed);
+        self.state.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting to the microsecond, which tokio's own timers cannot: they tick once a millisecond.
+//! Timers with the precision of a microsecond. tokio's own tick once a millisecond.
 
 use rustix::fs::Timespec;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 
 const NEVER_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Returns at `deadline`, or at once when that is over.
+/// Waits until `deadline`; returns at once if that has passed.
 pub(crate) async fn until(deadline: Instant) -> io::Result<()> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {

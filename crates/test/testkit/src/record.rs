@@ -1,10 +1,10 @@
-//! What a server has seen, for tests to ask about afterwards.
+//! The requests that a server has received, for tests.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a server has seen so far. Counts are complete; whole requests are kept for the first
-/// 10,000 only, so that a long run under load stays small.
+/// The requests of a server so far. Counts are complete. Only the first 10,000 requests are kept whole, which
+/// bounds the memory of a long run.
 #[derive(Debug)]
 pub struct Record {
     connections: AtomicU64,
@@ -30,7 +30,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The value of the header `name`, whatever its case.
+    /// The value of the header `name`, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -38,7 +38,7 @@ impl Request {
 }
 
 impl Record {
-    /// Whole requests that a server keeps.
+    /// The number of requests that a server keeps whole.
     pub(crate) const KEPT: u64 = 10_000;
 
     /// A record that keeps the first `keep` requests whole.
@@ -64,7 +64,7 @@ impl Record {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Connections on which something came that is no request, or no handshake.
+    /// Connections with invalid requests or handshakes.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
@@ -76,7 +76,7 @@ impl Record {
         self.kept.lock().expect("no holder of this lock panics").clone()
     }
 
-    /// Counts a connection and gives its number.
+    /// Counts a connection, and returns its number.
     pub(crate) fn connected(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }

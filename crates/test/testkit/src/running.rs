@@ -1,4 +1,4 @@
-//! A server on threads of its own: it listens before it is returned, and ends when dropped.
+//! Runs a server on threads of its own, which listens before it is returned and stops when dropped.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-/// A server under way.
+/// A running server.
 #[derive(Debug)]
 pub(crate) struct Running {
     address: SocketAddr,
@@ -39,7 +39,7 @@ impl Running {
         Ok(Running { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -55,8 +55,8 @@ impl Drop for Running {
     }
 }
 
-/// A runtime of `workers` threads; a single one serves everything on the thread that blocks on it,
-/// and has no timers.
+/// A runtime of `workers` threads, without timers. With one worker, the thread that blocks on it does all the
+/// work.
 pub(crate) fn runtime(workers: usize) -> io::Result<Runtime> {
     match workers {
         0 | 1 => Builder::new_current_thread().enable_io().build(),
@@ -64,7 +64,7 @@ pub(crate) fn runtime(workers: usize) -> io::Result<Runtime> {
     }
 }
 
-/// The next connection, ready for small replies.
+/// Accepts the next connection, and disables Nagle's algorithm for small replies.
 pub(crate) async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let (stream, _) = listener.accept().await?;
     stream.set_nodelay(true)?;

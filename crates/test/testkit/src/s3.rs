@@ -19,7 +19,7 @@ pub const ACCESS_KEY: &str = "testkit-access";
 /// Its secret.
 pub const SECRET_KEY: &str = "testkit-secret-0123456789";
 
-/// A server under way. Dropping it closes its port and connections.
+/// A running server. Dropping it closes its port and connections.
 #[derive(Debug)]
 pub struct Server {
     running: Running,
@@ -54,7 +54,7 @@ impl Server {
         Ok(Server { running, ca_pem })
     }
 
-    /// Where it listens: a free port of `127.0.0.1`.
+    /// The address that it listens on: a free port of `127.0.0.1`.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.running.address()
@@ -87,7 +87,7 @@ async fn serve(listener: TcpListener, identity: Option<Identity>, service: S3Ser
     }
 }
 
-/// Serves a connection to its end. How it ends is the client's affair.
+/// Serves a connection to its end, and ignores errors of the client.
 async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, service: S3Service) {
     let _ended = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

@@ -1,9 +1,10 @@
-//! Saying aloud that a test could not look at what it is for.
+//! Reports tests that could not run their checks.
 
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
-/// Says so past the capture of test output, which would hide it: `./test` counts such lines.
+/// Prints `SKIPPED` and the reason, past the capture of test output, which would hide it. `./test` counts such
+/// lines.
 pub fn skipped(reason: impl Display) {
     let _ = writeln!(stderr(), "\nSKIPPED: {reason}");
 }

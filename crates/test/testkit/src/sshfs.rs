@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Where distributions put the server.
+/// The paths of the SFTP server in distributions.
 const SERVERS: [&str; 3] =
     ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"];
 
-/// Long enough for mounting and unmounting on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout for mounting and unmounting, long enough for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A mounted directory. Dropping it unmounts and ends everything, also after [`SshfsMount::hang`].
 #[derive(Debug)]
 pub struct SshfsMount {
-    /// Holds the mount point, the program that starts the server, and the server's id.
+    /// The folder of the mount point, the program that starts the server, and the server's process id.
     folder: PathBuf,
     point: PathBuf,
     client: Child,
@@ -31,7 +31,7 @@ impl SshfsMount {
     /// Mounts `dir`.
     ///
     /// # Errors
-    /// Says what is missing: sshfs, the server, `/dev/fuse`, or the right to mount.
+    /// The reason names what is missing: sshfs, the server, `/dev/fuse`, or the right to mount.
     pub fn start(dir: &Path) -> Result<SshfsMount, String> {
         let server = SERVERS.into_iter().find(|server| Path::new(server).exists());
         let server = server.ok_or_else(|| format!("no SFTP server in {}", SERVERS.join(", ")))?;
@@ -56,12 +56,12 @@ impl SshfsMount {
         &self.point
     }
 
-    /// From now on nothing that needs the server comes back.
+    /// Stops the server, so that operations on the mount hang.
     pub fn hang(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Ends what [`SshfsMount::hang`] began.
+    /// Resumes the server after [`SshfsMount::hang`].
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
@@ -82,25 +82,25 @@ impl SshfsMount {
                 let said = fs::read_to_string(self.folder.join("said")).unwrap_or_default();
                 return Err(format!("sshfs ended with {status}: {}", said.trim()));
             }
-            if begin.elapsed() > PATIENCE {
-                return Err(format!("sshfs has not mounted anything within {PATIENCE:?}"));
+            if begin.elapsed() > TIMEOUT {
+                return Err(format!("sshfs has not mounted anything within {TIMEOUT:?}"));
             }
             std::thread::sleep(PAUSE);
         }
         Ok(())
     }
 
-    /// As the server's program has written it before it became the server.
+    /// The server's process id, which its program writes before it becomes the server.
     fn server_id(&self) -> Result<Pid, String> {
         let written = fs::read_to_string(self.folder.join("server.id")).unwrap_or_default();
         written.trim().parse().ok().and_then(Pid::from_raw).ok_or_else(|| format!("`{written}` is no process id"))
     }
 
-    /// Whether `ended` comes true in time.
+    /// Waits until `ended` returns true. Returns false after the timeout.
     fn wait_until(&mut self, ended: impl Fn(&mut SshfsMount) -> bool) -> bool {
         let begin = Instant::now();
         while !ended(self) {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 return false;
             }
             std::thread::sleep(PAUSE);
@@ -112,7 +112,7 @@ impl SshfsMount {
 impl Drop for SshfsMount {
     fn drop(&mut self) {
         self.resume();
-        // At once, whoever still uses it; the client ends after the last of them.
+        // A lazy unmount, as others may still use it; the client ends after the last of them.
         let _ = Command::new("fusermount3").args(["-u", "-z"]).arg(&self.point).stderr(Stdio::null()).status();
         if !self.wait_until(|mount| !matches!(mount.client.try_wait(), Ok(None))) {
             let _ = self.client.kill();
@@ -137,7 +137,7 @@ fn make_folder(server: &str) -> std::io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// sshfs in the foreground, so that it is a child that can be waited for.
+/// Starts sshfs in the foreground, as a child to wait for.
 fn client(folder: &Path, dir: &Path) -> std::io::Result<Child> {
     let ssh = format!("ssh_command=/bin/sh {}", folder.join("server.sh").display());
     let said = fs::File::create(folder.join("said"))?;
@@ -146,7 +146,7 @@ fn client(folder: &Path, dir: &Path) -> std::io::Result<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn()
 }
 
-/// Piece by piece: should it still be mounted, nothing behind it is removed.
+/// Removes the files one by one, so that nothing behind a leftover mount is removed.
 fn remove(folder: &Path) {
     for file in ["server.sh", "server.id", "said"] {
         let _ = fs::remove_file(folder.join(file));
@@ -179,7 +179,7 @@ mod tests {
         let writer = std::thread::spawn(move || sender.send(fs::write(path, "x").is_ok()));
         assert_eq!(done.recv_timeout(Duration::from_millis(200)), Err(RecvTimeoutError::Timeout));
         mount.resume();
-        assert_eq!(done.recv_timeout(PATIENCE), Ok(true));
+        assert_eq!(done.recv_timeout(TIMEOUT), Ok(true));
         writer.join().unwrap().unwrap();
         assert_eq!(fs::read_to_string(served.join("said")).unwrap(), "x");
 

@@ -1,4 +1,4 @@
-//! Certificates made on the spot: an authority, and a server that it vouches for.
+//! Creates certificates for tests: an authority, and a server certificate that it signs.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
@@ -7,13 +7,13 @@ use std::io;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// The names that a server's certificate carries when the test does not ask for others.
+/// The default names of a server's certificate.
 pub(crate) const LOOPBACK_NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// What a TLS server shows to its clients.
+/// The identity of a TLS server.
 #[derive(Clone)]
 pub(crate) struct Identity {
-    /// Takes connections.
+    /// Accepts connections with the certificate.
     pub(crate) acceptor: TlsAcceptor,
     /// The authority's certificate.
     pub(crate) ca_pem: String,
@@ -34,8 +34,7 @@ impl Identity {
         Identity::new(leaf.der(), &key, protocols, issuer.pem())
     }
 
-    /// A certificate for `names` that signs itself and calls itself an authority, as those do that `openssl req -x509`
-    /// makes.
+    /// A self-signed certificate for `names` that claims to be an authority, like those of `openssl req -x509`.
     pub(crate) fn signed_by_itself(names: &[String], protocols: &[&[u8]]) -> io::Result<Identity> {
         let mut params = CertificateParams::new(names).map_err(io::Error::other)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

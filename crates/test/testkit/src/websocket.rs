@@ -1,16 +1,16 @@
-//! A server of WebSocket on a library that the generator does not use. What it does with a socket is said by the path:
+//! A WebSocket server on a library that the generator does not use. The path of a request selects its behaviour:
 //!
-//! - `/echo` sends back what it gets;
+//! - `/echo` sends back each message;
 //! - `/push/N` sends the texts `1` to `N`, then closes in order;
 //! - `/close/CODE/REASON` closes at once with that;
-//! - `/closed-after-one/CODE` closes with that when it has got a message;
-//! - `/ping` sends a ping, and a text once that was answered, then does as `/echo`;
-//! - `/cut` ends the connection without a word when it has got a message;
-//! - `/cookies` sets the cookie `socket=open`, and sends what came in `Cookie`;
-//! - `/silent` never answers the opening request;
-//! - any other path is answered with 404 and a body.
+//! - `/closed-after-one/CODE` closes with that after it has received a message;
+//! - `/ping` sends a ping, a text after the pong, then behaves like `/echo`;
+//! - `/cut` ends the connection without a closing frame after it has received a message;
+//! - `/cookies` sets the cookie `socket=open`, and sends the value of the header `Cookie`;
+//! - `/silent` never responds to the handshake;
+//! - any other path gets a 404 with a body.
 //!
-//! Of the subprotocols that a client asks for, the first one is chosen.
+//! It chooses the first of the subprotocols that a client requests.
 
 use crate::record::{Record, Request as Seen};
 use crate::tls::{Identity, LOOPBACK_NAMES};
@@ -26,7 +26,7 @@ use tungstenite::http::{HeaderMap, HeaderValue, StatusCode};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::{Error, Message, WebSocket, accept_hdr};
 
-/// A server under way. Dropping it ends its sockets and frees its port.
+/// A running server. Dropping it closes its sockets and frees its port.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -34,7 +34,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all threads of a server share.
+/// The state that all threads of a server share.
 #[derive(Debug)]
 struct Shared {
     record: Record,
@@ -44,18 +44,18 @@ struct Shared {
     tls: Option<Arc<ServerConfig>>,
 }
 
-/// A message that a server has got.
+/// An event that a server has received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// The connection it came on, from 1 in the order of accepting.
     pub connection: u64,
-    /// What it is.
-    pub what: What,
+    /// The event.
+    pub event: SocketEvent,
 }
 
-/// What came over a socket.
+/// An event of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum SocketEvent {
     /// A text.
     Text(String),
     /// Bytes.
@@ -64,9 +64,9 @@ pub enum What {
     Ping(Vec<u8>),
     /// The answer to a ping.
     Pong(Vec<u8>),
-    /// The client has closed the socket, with this code if with any.
+    /// The client has closed the socket, with this code if it sent one.
     Close(Option<u16>),
-    /// The connection has ended without that.
+    /// The connection has ended without a closing frame.
     Cut,
 }
 
@@ -76,19 +76,19 @@ impl Server {
     /// # Errors
     /// When no port or thread is to be had.
     pub fn start() -> io::Result<Server> {
-        Server::securely(None)
+        Server::start_with(None)
     }
 
-    /// One that speaks TLS, with a certificate for `localhost` and `127.0.0.1` of an authority that nobody knows.
+    /// A server that speaks TLS, with a certificate for `localhost` and `127.0.0.1` of an unknown authority.
     ///
     /// # Errors
     /// When no port or thread is to be had.
     pub fn start_tls() -> io::Result<Server> {
         let identity = Identity::for_names(&LOOPBACK_NAMES.map(str::to_owned), &[b"http/1.1"])?;
-        Server::securely(Some(Arc::clone(identity.acceptor.config())))
+        Server::start_with(Some(Arc::clone(identity.acceptor.config())))
     }
 
-    fn securely(tls: Option<Arc<ServerConfig>>) -> io::Result<Server> {
+    fn start_with(tls: Option<Arc<ServerConfig>>) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
@@ -104,19 +104,19 @@ impl Server {
         Ok(Server { address, shared, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The opening requests that it has seen.
+    /// The record of its handshake requests.
     #[must_use]
     pub fn record(&self) -> &Record {
         &self.shared.record
     }
 
-    /// The messages that it has got so far, of each connection in their order.
+    /// The events so far, those of each connection in order.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.shared.messages.lock().expect("no holder of this lock panics").clone()
@@ -126,7 +126,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // The thread that accepts sees that only when somebody comes.
+        // Connect once, so that the accepting thread wakes up and sees the flag.
         drop(TcpStream::connect(self.address));
         if let Some(thread) = self.thread.take() {
             // A panic of the server has been printed by then, and must not become an abort here.
@@ -159,7 +159,7 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Serves a connection to its end. How it ends is the client's affair.
+/// Serves a connection to its end, and ignores errors of the client.
 fn serve(shared: &Shared, connection: u64, stream: &TcpStream) {
     match shared.tls.clone().map(ServerConnection::new) {
         None => converse(shared, connection, stream),
@@ -172,32 +172,32 @@ fn serve(shared: &Shared, connection: u64, stream: &TcpStream) {
 
 fn converse(shared: &Shared, connection: u64, stream: impl Read + Write) {
     let mut asked = None;
-    let opening = Opening { shared, connection, asked: &mut asked };
+    let opening = HandshakeCallback { shared, connection, asked: &mut asked };
     let opened = accept_hdr(stream, opening).ok();
     match (opened, asked) {
         (Some(socket), Some(asked)) => {
-            let mut served = Served { shared, connection, socket };
+            let mut served = OpenSocket { shared, connection, socket };
             if let Err(Error::Io(_) | Error::Protocol(_)) = served.follow(&asked) {
-                served.note(What::Cut);
+                served.record(SocketEvent::Cut);
             }
         }
         _ => shared.record.refuse(),
     }
 }
 
-/// What the opening request asks for.
-struct Asked {
+/// The parts of a handshake request that select the behaviour.
+struct HandshakeRequest {
     path: String,
     cookies: String,
 }
 
-struct Opening<'a> {
+struct HandshakeCallback<'a> {
     shared: &'a Shared,
     connection: u64,
-    asked: &'a mut Option<Asked>,
+    asked: &'a mut Option<HandshakeRequest>,
 }
 
-impl Callback for Opening<'_> {
+impl Callback for HandshakeCallback<'_> {
     fn on_request(self, request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
         let path = request.uri().path().to_owned();
         let headers = texts(request.headers());
@@ -227,7 +227,7 @@ impl Callback for Opening<'_> {
         while path == "/silent" && !self.shared.stopped.load(Ordering::SeqCst) {
             std::thread::park_timeout(Duration::from_millis(10));
         }
-        *self.asked = Some(Asked { path, cookies: cookies.unwrap_or_default() });
+        *self.asked = Some(HandshakeRequest { path, cookies: cookies.unwrap_or_default() });
         Ok(response)
     }
 }
@@ -238,14 +238,14 @@ fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// An open socket.
-struct Served<'a, S> {
+struct OpenSocket<'a, S> {
     shared: &'a Shared,
     connection: u64,
     socket: WebSocket<S>,
 }
 
-impl<S: Read + Write> Served<'_, S> {
-    fn follow(&mut self, asked: &Asked) -> Result<(), Error> {
+impl<S: Read + Write> OpenSocket<'_, S> {
+    fn follow(&mut self, asked: &HandshakeRequest) -> Result<(), Error> {
         let mut parts = asked.path.split('/').skip(1);
         match (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) {
             ("push", count, _) => {
@@ -261,7 +261,7 @@ impl<S: Read + Write> Served<'_, S> {
             ("cut", ..) => self.read().map(drop),
             ("ping", ..) => {
                 self.socket.send(Message::Ping(b"are you there".as_slice().into()))?;
-                while self.read()? != What::Pong(b"are you there".to_vec()) {}
+                while self.read()? != SocketEvent::Pong(b"are you there".to_vec()) {}
                 self.socket.send(Message::text("you are there"))?;
                 self.echo()
             }
@@ -276,14 +276,14 @@ impl<S: Read + Write> Served<'_, S> {
     fn echo(&mut self) -> Result<(), Error> {
         loop {
             match self.read()? {
-                What::Text(text) => self.socket.send(Message::text(text))?,
-                What::Binary(bytes) => self.socket.send(Message::binary(bytes))?,
+                SocketEvent::Text(text) => self.socket.send(Message::text(text))?,
+                SocketEvent::Binary(bytes) => self.socket.send(Message::binary(bytes))?,
                 _ => {}
             }
         }
     }
 
-    /// Says that it is over, and waits until the client does too.
+    /// Sends a closing frame, and reads until the client closes too.
     fn close(&mut self, code: u16, reason: &str) -> Result<(), Error> {
         self.socket.close(Some(CloseFrame { code: code.into(), reason: reason.to_owned().into() }))?;
         loop {
@@ -291,21 +291,21 @@ impl<S: Read + Write> Served<'_, S> {
         }
     }
 
-    fn read(&mut self) -> Result<What, Error> {
-        let what = match self.socket.read()? {
-            Message::Text(text) => What::Text(text.to_string()),
-            Message::Binary(bytes) => What::Binary(bytes.to_vec()),
-            Message::Ping(bytes) => What::Ping(bytes.to_vec()),
-            Message::Pong(bytes) => What::Pong(bytes.to_vec()),
-            Message::Close(frame) => What::Close(frame.map(|frame| frame.code.into())),
+    fn read(&mut self) -> Result<SocketEvent, Error> {
+        let event = match self.socket.read()? {
+            Message::Text(text) => SocketEvent::Text(text.to_string()),
+            Message::Binary(bytes) => SocketEvent::Binary(bytes.to_vec()),
+            Message::Ping(bytes) => SocketEvent::Ping(bytes.to_vec()),
+            Message::Pong(bytes) => SocketEvent::Pong(bytes.to_vec()),
+            Message::Close(frame) => SocketEvent::Close(frame.map(|frame| frame.code.into())),
             Message::Frame(_) => unreachable!("the library hands over whole messages"),
         };
-        self.note(what.clone());
-        Ok(what)
+        self.record(event.clone());
+        Ok(event)
     }
 
-    fn note(&self, what: What) {
-        let received = Received { connection: self.connection, what };
+    fn record(&self, event: SocketEvent) {
+        let received = Received { connection: self.connection, event };
         self.shared.messages.lock().expect("no holder of this lock panics").push(received);
     }
 }

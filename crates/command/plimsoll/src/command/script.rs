@@ -65,7 +65,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
         cpus: None,
         seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
         console,
-        interrupted: &interrupted,
+        interrupted: interrupted.flag(),
     };
     let mut watch = Watch::new(&plan, &settled.limits, &terminal);
     let ran = load::run(&run, &mut watch);

@@ -66,12 +66,12 @@ fn the_flow_of_the_guide_runs_from_its_file_to_the_report() {
     place.plimsoll(&["check", "study.toml"]).with(0);
     run(&place).with_any_verdict();
 
-    let account = server.account();
-    assert_eq!((account.wrong(), account.reasons.len()), (0, 0), "{:?}", account.reasons);
-    let users: Vec<&str> = account.logins.keys().map(String::as_str).collect();
+    let record = server.record();
+    assert_eq!((record.wrong(), record.reasons.len()), (0, 0), "{:?}", record.reasons);
+    let users: Vec<&str> = record.logins.keys().map(String::as_str).collect();
     assert_eq!(users.len(), 3, "each user has a row of its own: {users:?}");
-    let logins: u64 = account.logins.values().sum();
-    assert_eq!((logins, account.logouts), (6 * 3, 6 * 3), "six trials of three users, and each said goodbye");
+    let logins: u64 = record.logins.values().sum();
+    assert_eq!((logins, record.logouts), (6 * 3, 6 * 3), "six trials of three users, and each said goodbye");
 
     let contents = bundle(&place, "bundle");
     assert_eq!(contents.problems, Vec::<String>::new());

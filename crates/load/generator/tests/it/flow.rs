@@ -127,17 +127,17 @@ fn in_a_hundred_thousand_requests_none_is_wrong() {
     let server = Stateful::start().expect("a port");
     let flow = flow(folder.path(), 50, FeedOrder::PerUser, FeedEnd::StartOver);
     let outcome = run(&workload(server.address(), flow), server.address(), &closed(50, iterations(43_000)), 2);
-    let account = server.account();
-    assert_eq!((account.wrong(), &account.reasons), (0, &vec![]));
-    assert!(account.requests >= 100_000, "{} requests", account.requests);
+    let record = server.record();
+    assert_eq!((record.wrong(), &record.reasons), (0, &vec![]));
+    assert!(record.requests >= 100_000, "{} requests", record.requests);
     assert_eq!(outcome.iterations().count(), 43_000);
     assert!(outcome.iterations().errors.is_empty(), "{:?}", outcome.record.error_examples);
     // Every third answer is a redirect, which is an exchange of the same request.
     let counts = ["log in", "order", "next", "finish", "log out"].map(|name| outcome.requests(name).count());
     assert_eq!([counts[0], counts[1], counts[3], counts[4]], [50, 50, 43_000, 50]);
-    assert_eq!(counts.iter().sum::<u64>(), account.requests);
-    assert_eq!((account.logins.len(), account.logouts), (50, 50));
-    assert!(account.logins.values().all(|logins| *logins == 1), "each user has its own account: {:?}", account.logins);
+    assert_eq!(counts.iter().sum::<u64>(), record.requests);
+    assert_eq!((record.logins.len(), record.logouts), (50, 50));
+    assert!(record.logins.values().all(|logins| *logins == 1), "each user has its own account: {:?}", record.logins);
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn a_user_for_each_iteration_starts_and_stops_each_time() {
     let mut flow = flow(folder.path(), 3, FeedOrder::InOrder, FeedEnd::StartOver);
     flow.lifetime = Lifetime::Iteration;
     let outcome = run(&workload(server.address(), flow), server.address(), &closed(4, each(6)), 2);
-    let account = server.account();
-    assert_eq!((account.wrong(), &account.reasons), (0, &vec![]));
-    assert_eq!((outcome.iterations().count(), account.logouts), (24, 24));
-    assert_eq!(account.logins, ["user0", "user1", "user2"].map(|name| (name.to_owned(), 8)).into());
+    let record = server.record();
+    assert_eq!((record.wrong(), &record.reasons), (0, &vec![]));
+    assert_eq!((outcome.iterations().count(), record.logouts), (24, 24));
+    assert_eq!(record.logins, ["user0", "user1", "user2"].map(|name| (name.to_owned(), 8)).into());
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn rows_that_are_unique_end_the_load_when_each_was_used_once() {
         flow.lifetime = Lifetime::Iteration;
         let load = closed(6, Stop::Iterations { count: 1000, limit: Duration::from_secs(60) });
         let outcome = run(&workload(server.address(), flow), server.address(), &load, threads);
-        let account = server.account();
-        assert_eq!((account.wrong(), &account.reasons), (0, &vec![]));
+        let record = server.record();
+        assert_eq!((record.wrong(), &record.reasons), (0, &vec![]));
         assert_eq!(outcome.iterations().count(), 101, "{threads} threads");
-        assert_eq!(account.logins.len(), 101);
-        assert!(account.logins.values().all(|logins| *logins == 1), "{:?}", account.logins);
+        assert_eq!(record.logins.len(), 101);
+        assert!(record.logins.values().all(|logins| *logins == 1), "{:?}", record.logins);
     }
 }
 
@@ -226,11 +226,11 @@ fn arrivals_find_users_that_log_in_once() {
     let flow = flow(folder.path(), 8, FeedOrder::PerUser, FeedEnd::StartOver);
     let load = open(400.0, Arrivals::Constant, 8, 1.0);
     let outcome = run(&workload(server.address(), flow), server.address(), &load, 2);
-    let account = server.account();
-    assert_eq!((account.wrong(), &account.reasons), (0, &vec![]));
+    let record = server.record();
+    assert_eq!((record.wrong(), &record.reasons), (0, &vec![]));
     assert_eq!(outcome.iterations().count(), 400);
-    let logins: u64 = account.logins.values().sum();
-    assert!(logins == account.logins.len() as u64 && account.logouts == logins, "{:?}", account.logins);
+    let logins: u64 = record.logins.values().sum();
+    assert!(logins == record.logins.len() as u64 && record.logouts == logins, "{:?}", record.logins);
 }
 
 #[test]

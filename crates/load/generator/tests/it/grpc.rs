@@ -5,7 +5,7 @@ use crate::support::{closed, each, iterations, run, target};
 use plimsoll_generator::Prepared;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, Sequence, Steps, Tls, Workload};
-use plimsoll_testkit::grpc::{Answer, Counter, Mode};
+use plimsoll_testkit::grpc::{Counter, Mode, ReplyMode};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -113,7 +113,7 @@ fn statuses_are_judged_by_what_the_study_expects() {
 
 #[test]
 fn a_call_that_is_never_answered_times_out_and_the_connection_goes_on() {
-    let counter = Counter::builder(Mode::Mutex).answer(Answer::Never).start().expect("a port");
+    let counter = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Never).start().expect("a port");
     let mut work = workload(&counter, Connect::PerUser, proto(), vec![increment()]);
     work.timeout = Duration::from_millis(400);
     let outcome = run(&work, counter.address(), &closed(2, each(3)), 1);
@@ -124,7 +124,7 @@ fn a_call_that_is_never_answered_times_out_and_the_connection_goes_on() {
 
 #[test]
 fn a_deadline_ends_the_call_on_our_side_too() {
-    let counter = Counter::builder(Mode::Mutex).answer(Answer::Never).start().expect("a port");
+    let counter = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Never).start().expect("a port");
     let call = GrpcStep { deadline: Some(Duration::from_millis(50)), ..increment() };
     let work = workload(&counter, Connect::PerUser, proto(), vec![call]);
     let outcome = run(&work, counter.address(), &closed(1, each(2)), 1);
@@ -134,8 +134,8 @@ fn a_deadline_ends_the_call_on_our_side_too() {
 
 #[test]
 fn a_refusal_in_headers_alone_is_understood() {
-    let refuse = Answer::Refuse { code: 14, message: "try later".to_owned() };
-    let counter = Counter::builder(Mode::Mutex).answer(refuse).start().expect("a port");
+    let refuse = ReplyMode::Refuse { code: 14, message: "try later".to_owned() };
+    let counter = Counter::builder(Mode::Mutex).reply_mode(refuse).start().expect("a port");
     let work = workload(&counter, Connect::PerUser, proto(), vec![increment()]);
     let outcome = run(&work, counter.address(), &closed(1, each(2)), 1);
     assert!(outcome.example("increment", ErrorKind::Status).contains("UNAVAILABLE: try later"));
@@ -144,7 +144,7 @@ fn a_refusal_in_headers_alone_is_understood() {
 #[test]
 fn the_servers_limit_of_streams_is_kept_on_shared_connections() {
     let builder =
-        Counter::builder(Mode::Mutex).max_concurrent_streams(4).answer(Answer::After(Duration::from_millis(2)));
+        Counter::builder(Mode::Mutex).max_concurrent_streams(4).reply_mode(ReplyMode::After(Duration::from_millis(2)));
     let counter = builder.start().expect("a port");
     let work = workload(&counter, Connect::Shared(1), proto(), vec![increment()]);
     let outcome = run(&work, counter.address(), &closed(30, iterations(300)), 1);

@@ -1,8 +1,8 @@
 //! Connections that scripts hold, against servers on other libraries: sockets of WebSocket, and gRPC with its streams.
 
 use crate::script::{Outcome, Trial};
-use plimsoll_testkit::grpc::{Answer, Counter, Mode, Signer};
-use plimsoll_testkit::websocket::{Server, What};
+use plimsoll_testkit::grpc::{Counter, Mode, ReplyMode, Signer};
+use plimsoll_testkit::websocket::{Server, SocketEvent};
 use std::net::TcpListener;
 
 fn ran(script: &str, target: &str) -> Outcome {
@@ -42,7 +42,7 @@ fn sockets_carry_messages_both_ways() {
         [6.0, 12.0, 12.0]
     );
     assert_eq!(server.record().connections(), 6);
-    let farewells = server.received().iter().filter(|message| message.what == What::Close(Some(1000))).count();
+    let farewells = server.received().iter().filter(|message| message.event == SocketEvent::Close(Some(1000))).count();
     assert_eq!(farewells, 6);
 }
 
@@ -220,7 +220,7 @@ fn calls_and_streams_go_over_one_connection() {
 
 #[test]
 fn a_call_that_takes_too_long_is_given_up() {
-    let server = Counter::builder(Mode::Mutex).answer(Answer::Never).start().expect("a port");
+    let server = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Never).start().expect("a port");
     let outcome = ran(
         "import grpc from 'k6/net/grpc'; import { check } from 'k6';
         const client = new grpc.Client();
@@ -239,7 +239,7 @@ fn a_call_that_takes_too_long_is_given_up() {
 fn a_call_whose_stream_is_reset_ends_as_the_error_says() {
     // INTERNAL_ERROR, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY
     for (error, status) in [(2, 13), (7, 14), (8, 1), (11, 8), (12, 7)] {
-        let server = Counter::builder(Mode::Mutex).answer(Answer::Reset(error)).start().expect("a port");
+        let server = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Reset(error)).start().expect("a port");
         let script = "import grpc from 'k6/net/grpc'; import { check } from 'k6';
             const client = new grpc.Client();
             export default () => {

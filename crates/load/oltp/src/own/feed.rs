@@ -1,13 +1,13 @@
-//! Files whose rows users take in turn.
+//! Feed files, whose rows all users take in turn.
 
 use plimsoll_feed::{AtEnd, Table};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file, read once.
+/// A feed file, read once and shared by all users.
 pub(super) struct Feed {
     table: Table,
-    /// Rows that were taken, by all users together.
+    /// The number of rows that all users together took.
     taken: AtomicU64,
 }
 
@@ -21,12 +21,12 @@ impl Feed {
         self.table.file()
     }
 
-    /// Where the column of this name stands.
+    /// The index of the column of this name.
     pub(super) fn column(&self, name: &str) -> Result<usize, String> {
         self.table.column(name).map_err(|fault| fault.to_string())
     }
 
-    /// The number of the row that nobody has taken yet; from the start again at the end.
+    /// Takes the next row, and returns its index. After the last row comes the first.
     pub(super) fn take(&self) -> usize {
         let position = self.taken.fetch_add(1, Ordering::Relaxed);
         AtEnd::StartOver.row(position, self.table.rows()).expect("a table has rows")

@@ -1,4 +1,4 @@
-//! A study's own SQL: its transactions, what their parameters are, and the scripts that make its data.
+//! A study's own SQL: transactions, parameters, and the scripts that load its data.
 
 mod compiled;
 mod feed;
@@ -8,40 +8,40 @@ mod user;
 
 pub(crate) use scripts::load_scripts;
 
-use crate::terminal::{StatementName, Terminal, Workload};
+use crate::workload::{SqlUser, SqlWorkload, StatementName};
 use compiled::CompiledTransactions;
 use plimsoll_model::database::Engine;
 use plimsoll_model::sql::Transaction;
 use plimsoll_sql::{Connection, SqlError};
 use std::sync::Arc;
-use user::User;
+use user::OwnUser;
 
-/// The most characters of a statement that stand for it in results.
+/// The most characters of a statement in its name.
 const NAME_LENGTH: usize = 48;
 
-/// The study's transactions; on a server of this engine, if that is known.
-pub(crate) fn workload(transactions: &[Transaction], engine: Option<Engine>) -> Result<Box<dyn Workload>, String> {
-    Ok(Box::new(Own(Arc::new(CompiledTransactions::new(transactions, engine)?))))
+/// Compiles the study's transactions, for a server of this engine if it is known.
+pub(crate) fn workload(transactions: &[Transaction], engine: Option<Engine>) -> Result<Box<dyn SqlWorkload>, String> {
+    Ok(Box::new(OwnWorkload(Arc::new(CompiledTransactions::new(transactions, engine)?))))
 }
 
-/// The study's transactions, ready for a trial.
-struct Own(Arc<CompiledTransactions>);
+/// The workload of a study's own transactions.
+struct OwnWorkload(Arc<CompiledTransactions>);
 
-impl Workload for Own {
+impl SqlWorkload for OwnWorkload {
     fn statements(&self) -> Vec<StatementName> {
         self.0.statement_names()
     }
 
-    fn terminal(&self, _index: u32, _users: u32, connection: Connection) -> Result<Box<dyn Terminal>, SqlError> {
-        Ok(Box::new(User::new(Arc::clone(&self.0), connection)?))
+    fn user(&self, _index: u32, connection: Connection) -> Result<Box<dyn SqlUser>, SqlError> {
+        Ok(Box::new(OwnUser::new(Arc::clone(&self.0), connection)?))
     }
 
-    fn in_words(&self) -> String {
-        self.0.in_words()
+    fn description(&self) -> String {
+        self.0.description()
     }
 }
 
-/// A statement as results name it: its number in the transaction, and how it begins.
+/// The name of a statement in results: its number in the transaction, and its beginning.
 fn short_name(number: usize, sql: &str) -> String {
     let words: Vec<&str> = sql.split_whitespace().collect();
     let text = words.join(" ");

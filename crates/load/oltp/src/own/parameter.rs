@@ -1,18 +1,18 @@
-//! What the parameters of a transaction are, each time anew.
+//! The values of the parameters of a transaction, drawn anew each time.
 
 use super::feed::Feed;
-use crate::distribution::{Numbers, letters};
-use crate::terminal::Draw;
+use plimsoll_feed::RandomSource;
+use plimsoll_feed::{IntegerSampler, push_alphanumeric};
 use plimsoll_model::sql::Parameter;
 use plimsoll_sql::Value;
 
 /// Where the value of a parameter comes from.
 pub(super) enum Source {
-    Number(Numbers),
-    /// So many letters and digits.
+    Number(IntegerSampler),
+    /// This many random letters and digits.
     Text(u32),
     Constant(String),
-    /// Another parameter of the transaction, from 0.
+    /// The same value as another parameter of the transaction, counted from 0.
     Same(usize),
     /// A column of a feed.
     Feed {
@@ -24,19 +24,19 @@ pub(super) enum Source {
 /// The values of one transaction.
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    /// A number or a text for each parameter that is drawn.
+    /// For each parameter, the number or text that was drawn.
     drawn: Vec<(i64, String)>,
-    /// The row of each feed.
+    /// The row of each feed; `usize::MAX` for a feed that was not used yet.
     rows: Vec<usize>,
 }
 
 impl Source {
-    /// `number` is that of the parameter in its transaction, from 1. Feeds that are not known yet are
-    /// read.
+    /// Compiles a parameter; `number` is its number in the transaction, from 1. Reads feeds that are
+    /// not in `feeds` yet, and adds them.
     pub(super) fn new(parameter: &Parameter, number: usize, feeds: &mut Vec<Feed>) -> Result<Source, String> {
         Ok(match parameter {
             Parameter::Number { low, high, distribution } => {
-                Source::Number(Numbers::of_study(*low, *high, *distribution)?)
+                Source::Number(IntegerSampler::checked(*low, *high, *distribution)?)
             }
             Parameter::Text(length) => Source::Text(*length),
             Parameter::Constant(text) => Source::Constant(text.clone()),
@@ -63,17 +63,17 @@ impl Source {
 }
 
 impl Values {
-    /// Draws the values of a transaction. Columns of a feed come from one row.
-    pub(super) fn draw(&mut self, sources: &[Source], feeds: &[Feed], draw: &mut dyn Draw) {
+    /// Draws the values of one transaction. All columns of a feed come from one row.
+    pub(super) fn draw(&mut self, sources: &[Source], feeds: &[Feed], random: &mut dyn RandomSource) {
         self.drawn.resize_with(self.drawn.len().max(sources.len()), Default::default);
         self.rows.resize(feeds.len(), usize::MAX);
         self.rows.fill(usize::MAX);
         for (source, (number, text)) in sources.iter().zip(&mut self.drawn) {
             match source {
-                Source::Number(numbers) => *number = numbers.draw(draw),
+                Source::Number(sampler) => *number = sampler.sample(random),
                 Source::Text(length) => {
                     text.clear();
-                    letters(text, *length, draw);
+                    push_alphanumeric(text, *length, random);
                 }
                 Source::Feed { feed, .. } if self.rows[*feed] == usize::MAX => self.rows[*feed] = feeds[*feed].take(),
                 Source::Feed { .. } | Source::Constant(_) | Source::Same(_) => {}
@@ -81,7 +81,7 @@ impl Values {
         }
     }
 
-    /// The value of a parameter.
+    /// The value of the parameter `number`, from 0.
     pub(super) fn get<'a>(&'a self, number: usize, sources: &'a [Source], feeds: &'a [Feed]) -> Value<'a> {
         match &sources[number] {
             Source::Number(_) => Value::Int(self.drawn[number].0),

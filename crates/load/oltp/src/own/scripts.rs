@@ -1,4 +1,4 @@
-//! Scripts that make the data of a study's own SQL.
+//! Loads the data of a study's own SQL with scripts.
 
 use crate::loader_pool::LoaderPool;
 use plimsoll_model::database::Endpoint;
@@ -7,7 +7,7 @@ use plimsoll_sql::SqlError;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Runs scripts one after the other, each as a whole.
+/// Runs scripts one after the other, each as one batch.
 ///
 /// # Errors
 /// A file cannot be read, or the server refuses what stands in it, is gone, or its disk is full; or
@@ -24,7 +24,7 @@ pub(crate) fn load_scripts(
             .map_err(|error| SqlError::new(ErrorKind::Io, format!("failed to read the script `{name}`: {error}")))?;
         let share = done as f64 / files.len() as f64;
         let loader = LoaderPool { endpoint, interrupted };
-        let run = loader.each(&[script], &|connection, script| connection.batch(script), &mut || {
+        let run = loader.run_all(&[script], &|connection, script| connection.batch(script), &mut || {
             progress(&format!("running {name}"), share);
         });
         run.map_err(|error| SqlError {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::distribution::tests::Seeded;
 use parameter::Values;
+use plimsoll_feed::SeededRandom;
 use plimsoll_model::sql::{Distribution, OwnStatement, Parameter};
 use plimsoll_sql::Value;
 use std::fs;
@@ -23,10 +23,10 @@ fn feed(file: &std::path::Path, column: &str) -> Parameter {
 }
 
 /// The values of the next transaction, as text.
-fn next(plan: &CompiledTransactions, values: &mut Values) -> Vec<String> {
-    let sources = &plan.transactions[0].sources;
-    values.draw(sources, &plan.feeds, &mut Seeded::new(5));
-    (0..sources.len()).map(|at| values.get(at, sources, &plan.feeds).to_string()).collect()
+fn next(transactions: &CompiledTransactions, values: &mut Values) -> Vec<String> {
+    let sources = &transactions.transactions[0].sources;
+    values.draw(sources, &transactions.feeds, &mut SeededRandom::new(5));
+    (0..sources.len()).map(|at| values.get(at, sources, &transactions.feeds).to_string()).collect()
 }
 
 #[test]
@@ -35,13 +35,13 @@ fn a_feed_is_taken_row_by_row_by_all_users_together_and_then_again() {
     let file = directory.path().join("people.csv");
     fs::write(&file, "id,name\n1,\"Ada, L.\"\n2,Bob\n").expect("a file");
     let parameters = vec![feed(&file, "name"), Parameter::Constant("x".to_owned()), feed(&file, "id")];
-    let plan =
+    let transactions =
         CompiledTransactions::new(&[transaction("t", 1, &[("INSERT INTO a VALUES (?, ?, ?)", parameters)])], None)
-            .expect("a plan");
+            .expect("compiled");
     let (mut one, mut other) = (Values::default(), Values::default());
-    assert_eq!(next(&plan, &mut one), ["Ada, L.", "x", "1"]);
-    assert_eq!(next(&plan, &mut other), ["Bob", "x", "2"]);
-    assert_eq!(next(&plan, &mut one), ["Ada, L.", "x", "1"]);
+    assert_eq!(next(&transactions, &mut one), ["Ada, L.", "x", "1"]);
+    assert_eq!(next(&transactions, &mut other), ["Bob", "x", "2"]);
+    assert_eq!(next(&transactions, &mut one), ["Ada, L.", "x", "1"]);
 }
 
 #[test]
@@ -50,12 +50,15 @@ fn the_same_value_can_be_used_in_a_later_statement() {
         ("UPDATE a SET x = ? WHERE id = ?", vec![Parameter::Text(8), number(1, 1_000_000)]),
         ("SELECT x FROM a WHERE id = ?", vec![Parameter::Same(2)]),
     ];
-    let plan = CompiledTransactions::new(&[transaction("t", 1, &statements)], None).expect("a plan");
+    let transactions = CompiledTransactions::new(&[transaction("t", 1, &statements)], None).expect("compiled");
     let mut values = Values::default();
-    let found = next(&plan, &mut values);
+    let found = next(&transactions, &mut values);
     assert_eq!(found[1], found[2]);
     assert!(found[0].len() == 8 && found[0].chars().all(|letter| letter.is_ascii_alphanumeric()), "{found:?}");
-    assert!(matches!(values.get(2, &plan.transactions[0].sources, &plan.feeds), Value::Int(1..=1_000_000)));
+    assert!(matches!(
+        values.get(2, &transactions.transactions[0].sources, &transactions.feeds),
+        Value::Int(1..=1_000_000)
+    ));
 }
 
 #[test]
@@ -63,10 +66,10 @@ fn transactions_come_as_often_as_their_weights_say() {
     let empty = [("SELECT 1", Vec::new())];
     let transactions =
         [transaction("never", 0, &empty), transaction("one", 1, &empty), transaction("three", 3, &empty)];
-    let plan = CompiledTransactions::new(&transactions, None).expect("a plan");
-    let mut draw = Seeded::new(5);
+    let transactions = CompiledTransactions::new(&transactions, None).expect("compiled");
+    let mut random = SeededRandom::new(5);
     let mut counts = [0; 3];
-    (0..10_000).for_each(|_| counts[plan.draw(&mut draw)] += 1);
+    (0..10_000).for_each(|_| counts[transactions.draw(&mut random)] += 1);
     assert_eq!(counts[0], 0);
     assert!((2_300..2_700).contains(&counts[1]), "{counts:?}");
 }

@@ -3,64 +3,68 @@
 use super::compiled::{CompiledStatement, CompiledTransactions};
 use super::parameter::Values;
 use crate::rollback::roll_back_after;
-use crate::terminal::{Draw, Ended, Terminal, Watch};
+use crate::workload::{SqlUser, StatementObserver, TransactionEnd};
+use plimsoll_feed::RandomSource;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, SqlError, Statement, Value};
 use std::sync::Arc;
 
-pub(super) struct User {
-    plan: Arc<CompiledTransactions>,
+pub(super) struct OwnUser {
+    transactions: Arc<CompiledTransactions>,
     connection: Connection,
-    /// For each transaction, its statements.
+    /// The prepared statements of each transaction.
     prepared: Vec<Vec<Statement>>,
     /// The transaction that was drawn, and its values.
     transaction: usize,
     values: Values,
 }
 
-impl User {
-    pub(super) fn new(plan: Arc<CompiledTransactions>, mut connection: Connection) -> Result<User, SqlError> {
+impl OwnUser {
+    pub(super) fn new(
+        transactions: Arc<CompiledTransactions>,
+        mut connection: Connection,
+    ) -> Result<OwnUser, SqlError> {
         let mut prepared = Vec::new();
-        for transaction in &plan.transactions {
+        for transaction in &transactions.transactions {
             let statements = transaction.statements.iter().map(|statement| connection.prepare(&statement.sql));
             prepared.push(statements.collect::<Result<Vec<Statement>, SqlError>>()?);
         }
-        Ok(User { plan, connection, prepared, transaction: 0, values: Values::default() })
+        Ok(OwnUser { transactions, connection, prepared, transaction: 0, values: Values::default() })
     }
 
-    fn run_statements(&mut self, watch: &mut dyn Watch) -> Result<(), SqlError> {
-        let User { plan, connection, prepared, transaction, values } = self;
-        let planned = &plan.transactions[*transaction];
-        let mut number = planned.first;
-        if planned.atomic {
-            watch.statement(number, &mut || connection.batch("BEGIN"))?;
+    fn run_statements(&mut self, observer: &mut dyn StatementObserver) -> Result<(), SqlError> {
+        let OwnUser { transactions, connection, prepared, transaction, values } = self;
+        let compiled = &transactions.transactions[*transaction];
+        let mut number = compiled.first;
+        if compiled.atomic {
+            observer.statement(number, &mut || connection.batch("BEGIN"))?;
             number += 1;
         }
-        let mut parameters = Vec::with_capacity(planned.sources.len());
-        parameters.extend((0..planned.sources.len()).map(|at| values.get(at, &planned.sources, &plan.feeds)));
-        for (statement, prepared) in planned.statements.iter().zip(&prepared[*transaction]) {
+        let mut parameters = Vec::with_capacity(compiled.sources.len());
+        parameters.extend((0..compiled.sources.len()).map(|at| values.get(at, &compiled.sources, &transactions.feeds)));
+        for (statement, prepared) in compiled.statements.iter().zip(&prepared[*transaction]) {
             let own = &parameters[statement.parameters.clone()];
-            watch.statement(number, &mut || run(connection, statement, *prepared, own))?;
+            observer.statement(number, &mut || run(connection, statement, *prepared, own))?;
             number += 1;
         }
-        if planned.atomic {
-            watch.statement(number, &mut || connection.batch("COMMIT"))?;
+        if compiled.atomic {
+            observer.statement(number, &mut || connection.batch("COMMIT"))?;
         }
         Ok(())
     }
 }
 
-impl Terminal for User {
-    fn draw(&mut self, draw: &mut dyn Draw) -> usize {
-        self.transaction = self.plan.draw(draw);
-        self.values.draw(&self.plan.transactions[self.transaction].sources, &self.plan.feeds, draw);
+impl SqlUser for OwnUser {
+    fn draw_transaction(&mut self, random: &mut dyn RandomSource) -> usize {
+        self.transaction = self.transactions.draw(random);
+        self.values.draw(&self.transactions.transactions[self.transaction].sources, &self.transactions.feeds, random);
         self.transaction
     }
 
-    fn run(&mut self, watch: &mut dyn Watch) -> Result<Ended, SqlError> {
-        match self.run_statements(watch) {
-            Ok(()) => Ok(Ended::Committed),
-            // Also where the study begins transactions by statements of its own.
+    fn run_transaction(&mut self, observer: &mut dyn StatementObserver) -> Result<TransactionEnd, SqlError> {
+        match self.run_statements(observer) {
+            Ok(()) => Ok(TransactionEnd::Committed),
+            // Also if the transaction is not atomic: its own statements may begin one.
             Err(error) => Err(roll_back_after(&mut self.connection, error)),
         }
     }

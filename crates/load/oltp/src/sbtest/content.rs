@@ -1,13 +1,10 @@
-//! What the rows hold: groups of eleven digits, as in sysbench.
+//! The content of rows: groups of eleven digits, as in sysbench.
 
-use crate::distribution::Numbers;
-use crate::terminal::Draw;
+use plimsoll_feed::{IntegerSampler, RandomSource, SeededRandom};
 use plimsoll_model::sql::Distribution;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::fmt::Write;
 
-/// Groups of the columns `c` and `pad`.
+/// The number of groups in the columns `c` and `pad`.
 const GROUPS_OF_C: usize = 10;
 const GROUPS_OF_PAD: usize = 5;
 
@@ -20,60 +17,50 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// New content, in the memory of the old one.
-    pub(super) fn fill(&mut self, keys: &Numbers, draw: &mut dyn Draw) {
-        self.k = keys.draw(draw);
-        fill_c(&mut self.c, draw);
-        digits(&mut self.pad, GROUPS_OF_PAD, draw);
+    /// Draws new content, and reuses the memory of the old.
+    pub(super) fn fill(&mut self, keys: &IntegerSampler, random: &mut dyn RandomSource) {
+        self.k = keys.sample(random);
+        fill_c(&mut self.c, random);
+        digits(&mut self.pad, GROUPS_OF_PAD, random);
     }
 }
 
-pub(super) fn fill_c(c: &mut String, draw: &mut dyn Draw) {
-    digits(c, GROUPS_OF_C, draw);
+pub(super) fn fill_c(c: &mut String, random: &mut dyn RandomSource) {
+    digits(c, GROUPS_OF_C, random);
 }
 
-fn digits(text: &mut String, groups: usize, draw: &mut dyn Draw) {
+fn digits(text: &mut String, groups: usize, random: &mut dyn RandomSource) {
     text.clear();
     for group in 0..groups {
         let dash = if group == 0 { "" } else { "-" };
-        let number = draw.between(0, 99_999_999_999);
+        let number = random.between(0, 99_999_999_999);
         write!(text, "{dash}{number:011}").expect("a text takes whatever is written to it");
     }
 }
 
-/// What a table holds: keys are drawn as sysbench draws them when nothing else is asked for.
+/// The content of the tables. Keys have sysbench's default distribution.
 pub(super) struct Content {
-    keys: Numbers,
+    keys: IntegerSampler,
     seed: u64,
 }
 
 impl Content {
     pub(super) fn new(rows: u64, seed: u64) -> Content {
-        Content { keys: Numbers::new(1, rows as i64, Distribution::Special), seed }
+        Content { keys: IntegerSampler::new(1, rows as i64, Distribution::Special), seed }
     }
 
-    /// The rows of a table from `first` on, one after the other: the same for the same seed, however
-    /// many connections load them.
+    /// Returns a function that fills the rows of a table from `first` on, one after the other. They
+    /// depend on the seed alone, however many connections load them.
     pub(super) fn rows(&self, table: u32, first: u64) -> impl FnMut(&mut Row) {
-        let mut seeded = Seeded::of(self.seed, table, first);
-        move |row| row.fill(&self.keys, &mut seeded)
+        let mut random = part_random(self.seed, table, first);
+        move |row| row.fill(&self.keys, &mut random)
     }
 }
 
-/// The numbers that belong to a part of a table.
-struct Seeded(Pcg64Mcg);
-
-impl Seeded {
-    fn of(seed: u64, table: u32, first: u64) -> Seeded {
-        let part = (u64::from(table) << 40) ^ first;
-        Seeded(Pcg64Mcg::seed_from_u64(seed ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
-    }
-}
-
-impl Draw for Seeded {
-    fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
+/// The random numbers for the part of a table that begins at row `first`.
+fn part_random(seed: u64, table: u32, first: u64) -> SeededRandom {
+    let part = (u64::from(table) << 40) ^ first;
+    SeededRandom::new(seed ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use plimsoll_model::database::{Endpoint, Engine};
 use plimsoll_sql::{Connection, SqlError, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Rows that one connection loads before it looks what else is to be done.
+/// Rows that one connection loads in one transaction.
 const PART: u64 = 10_000;
 
-/// Loads tables with so many rows each, and makes their indexes; `progress` hears what is done.
+/// Loads `count` tables of `rows` rows each, and makes their indexes. Calls `progress` with the step
+/// under way and the share that is done.
 ///
 /// # Errors
 /// The server refuses, is gone, or its disk is full; or `interrupted` was set.
@@ -22,7 +23,11 @@ pub(crate) fn load(
 ) -> Result<(), SqlError> {
     let loaders = LoaderPool { endpoint, interrupted };
     let tables: Vec<(u32, String)> = (1..).zip(tables(count)).collect();
-    loaders.each(&tables, &|connection, (_, table)| connection.batch(&create(endpoint.engine, table)), &mut || ())?;
+    loaders.run_all(
+        &tables,
+        &|connection, (_, table)| connection.batch(&create(endpoint.engine, table)),
+        &mut || (),
+    )?;
     let content = Content::new(rows, seed);
     let parts: Vec<(u32, u64)> =
         (1..=count).flat_map(|table| (0..rows).step_by(PART as usize).map(move |first| (table, first + 1))).collect();
@@ -32,11 +37,11 @@ pub(crate) fn load(
             loaded.fetch_add(rows, Ordering::Relaxed);
         })
     };
-    loaders.each(&parts, &fill, &mut || {
+    loaders.run_all(&parts, &fill, &mut || {
         let share = loaded.load(Ordering::Relaxed) as f64 / whole as f64;
         progress("loading rows", share * 0.9);
     })?;
-    loaders.each(&tables, &|connection, (number, table)| finish(connection, *number, table, rows), &mut || {
+    loaders.run_all(&tables, &|connection, (number, table)| finish(connection, *number, table, rows), &mut || {
         progress("making indexes", 0.95);
     })?;
     progress("loaded", 1.0);
@@ -54,7 +59,7 @@ fn create(engine: Engine, table: &str) -> String {
     )
 }
 
-/// Loads a part of a table; gives how many rows that are.
+/// Loads a part of a table, and returns its number of rows.
 fn fill(
     connection: &mut Connection,
     content: &Content,
@@ -73,8 +78,8 @@ fn fill(
     connection.batch("COMMIT").map(|()| loaded)
 }
 
-/// Makes the second index, and sees to it that the server knows what it has: otherwise it finds out
-/// during a trial.
+/// Makes the second index and updates the server's statistics, which it would otherwise do during a
+/// trial.
 fn finish(connection: &mut Connection, number: u32, table: &str, rows: u64) -> Result<(), SqlError> {
     connection.batch(&format!("CREATE INDEX k_{number} ON {table}(k)"))?;
     match connection.engine() {

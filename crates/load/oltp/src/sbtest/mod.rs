@@ -1,5 +1,5 @@
-//! sysbench's OLTP tests: the same tables, the same statements, in the same order (sysbench 1.0.20,
-//! `oltp_common.lua`). All statements are prepared, also the insert, which sysbench sends as text.
+//! sysbench's OLTP tests: the same tables, and the same statements in the same order (sysbench 1.0.20,
+//! `oltp_common.lua`). All statements are prepared. sysbench itself sends the insert as text.
 
 mod content;
 mod loader;
@@ -8,21 +8,21 @@ mod user;
 
 pub(crate) use loader::load;
 
-use crate::distribution::Numbers;
-use crate::terminal::{StatementName, Terminal, Workload};
+use crate::workload::{SqlUser, SqlWorkload, StatementName};
+use plimsoll_feed::IntegerSampler;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest};
 use plimsoll_sql::{Connection, SqlError};
 use statement::{Statement, is_transaction, statements};
-use user::User;
+use user::SbtestUser;
 
 /// The names of the tables.
 pub(crate) fn tables(count: u32) -> Vec<String> {
     (1..=count).map(|table| format!("sbtest{table}")).collect()
 }
 
-/// One of the tests.
-pub(crate) fn workload(oltp: &Oltp) -> Result<Box<dyn Workload>, String> {
+/// Compiles one of the tests.
+pub(crate) fn workload(oltp: &Oltp) -> Result<Box<dyn SqlWorkload>, String> {
     if oltp.tables == 0 || oltp.rows == 0 {
         let Oltp { tables, rows, .. } = oltp;
         return Err(format!("expected at least one table with one row, found {tables} tables of {rows} rows"));
@@ -34,22 +34,22 @@ pub(crate) fn workload(oltp: &Oltp) -> Result<Box<dyn Workload>, String> {
             kinds.push(*statement);
         }
     }
-    let ids = Numbers::new(1, oltp.rows as i64, oltp.distribution);
+    let ids = IntegerSampler::new(1, oltp.rows as i64, oltp.distribution);
     Ok(Box::new(Sbtest { oltp: oltp.clone(), groups, kinds, ids }))
 }
 
-/// A test, ready for a trial.
+/// The workload of one test.
 struct Sbtest {
     oltp: Oltp,
-    /// Its statements in order.
+    /// Its statements in order, in groups on one table each.
     groups: Vec<&'static [Statement]>,
-    /// The same, each once.
+    /// Each of its statements once.
     kinds: Vec<Statement>,
-    /// The rows that there are.
-    ids: Numbers,
+    /// Draws the ids of rows.
+    ids: IntegerSampler,
 }
 
-impl Workload for Sbtest {
+impl SqlWorkload for Sbtest {
     fn statements(&self) -> Vec<StatementName> {
         let own = self.kinds.iter().map(|statement| statement.name());
         let (begin, commit) =
@@ -58,14 +58,14 @@ impl Workload for Sbtest {
         names.map(|name| StatementName { step: 0, name: name.to_owned() }).collect()
     }
 
-    fn terminal(&self, index: u32, _users: u32, mut connection: Connection) -> Result<Box<dyn Terminal>, SqlError> {
+    fn user(&self, index: u32, mut connection: Connection) -> Result<Box<dyn SqlUser>, SqlError> {
         if index == 0 {
-            self.look_at_rows(&mut connection)?;
+            self.check_rows(&mut connection)?;
         }
-        Ok(Box::new(User::new(self, connection)?))
+        Ok(Box::new(SbtestUser::new(self, connection)?))
     }
 
-    fn in_words(&self) -> String {
+    fn description(&self) -> String {
         let Oltp { test, tables, rows, distribution } = &self.oltp;
         let test = test.name();
         let tables = if *tables == 1 { "1 table".to_owned() } else { format!("{tables} tables") };
@@ -74,9 +74,9 @@ impl Workload for Sbtest {
 }
 
 impl Sbtest {
-    /// Whether the tables have as many rows as the workload draws from: whoever deletes rows has
-    /// fewer in the end.
-    fn look_at_rows(&self, connection: &mut Connection) -> Result<(), SqlError> {
+    /// Checks that the tables have all rows that the workload draws from. A test that deletes rows is
+    /// not checked: it leaves fewer.
+    fn check_rows(&self, connection: &mut Connection) -> Result<(), SqlError> {
         for table in tables(self.oltp.tables) {
             let found = connection.query(&format!("SELECT MAX(id) FROM {table}"))?;
             let last = found.rows.into_iter().flatten().flatten().next().and_then(|id| id.parse::<u64>().ok());

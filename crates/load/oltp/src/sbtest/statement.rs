@@ -1,9 +1,9 @@
-//! The statements of sysbench's tests, and which test runs which of them.
+//! The statements of sysbench's tests, and the statements of each test.
 
 use plimsoll_model::database::Engine;
 use plimsoll_model::sql::OltpTest;
 
-/// Rows of a range.
+/// The number of rows in a range.
 pub(super) const RANGE: i64 = 100;
 
 /// A statement on one table.
@@ -17,9 +17,9 @@ pub(super) enum Statement {
     UpdateIndex,
     UpdateNonIndex,
     Delete,
-    /// Of the row that was deleted before.
+    /// Inserts the row that was deleted before.
     Insert,
-    /// Of a row with a number that the server gives.
+    /// Inserts a row whose id the server chooses.
     NewRow,
 }
 
@@ -67,7 +67,7 @@ impl Statement {
 const READS: [&[Statement]; 5] = [&[PointSelect; 10], &[SimpleRange], &[SumRange], &[OrderRange], &[DistinctRange]];
 const WRITES: [&[Statement]; 3] = [&[UpdateIndex], &[UpdateNonIndex], &[Delete, Insert]];
 
-/// The statements of a test, in order: those that stand together are on the same table.
+/// The statements of a test, in order. The statements of a group are on one table.
 pub(super) fn statements(test: OltpTest) -> Vec<&'static [Statement]> {
     match test {
         OltpTest::PointSelect => vec![&[PointSelect]],
@@ -81,7 +81,7 @@ pub(super) fn statements(test: OltpTest) -> Vec<&'static [Statement]> {
     }
 }
 
-/// Whether the statements of a test are between BEGIN and COMMIT.
+/// True if the statements of a test run between BEGIN and COMMIT.
 pub(super) fn is_transaction(test: OltpTest) -> bool {
     matches!(test, OltpTest::ReadOnly | OltpTest::ReadWrite | OltpTest::WriteOnly)
 }
@@ -90,7 +90,7 @@ pub(super) fn is_transaction(test: OltpTest) -> bool {
 mod tests {
     use super::*;
 
-    /// Statements of a transaction, with BEGIN and COMMIT: what sysbench counts as queries.
+    /// sysbench counts BEGIN and COMMIT as queries too.
     #[test]
     fn a_transaction_has_as_many_statements_as_sysbench_sends() {
         for (test, expected) in OltpTest::ALL.into_iter().zip([1, 16, 20, 6, 1, 1, 1, 1]) {

@@ -3,29 +3,30 @@
 use super::Sbtest;
 use super::content::{Row, fill_c};
 use super::statement::{RANGE, Statement, is_transaction};
-use crate::distribution::Numbers;
 use crate::rollback::roll_back_after;
-use crate::terminal::{Draw, Ended, Terminal, Watch};
+use crate::workload::{SqlUser, StatementObserver, TransactionEnd};
+use plimsoll_feed::IntegerSampler;
+use plimsoll_feed::RandomSource;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, SqlError, Statement as Prepared, Value};
 
-pub(super) struct User {
+pub(super) struct SbtestUser {
     connection: Connection,
     groups: Vec<&'static [Statement]>,
     kinds: Vec<Statement>,
-    ids: Numbers,
+    ids: IntegerSampler,
     tables: u32,
     is_transaction: bool,
-    /// For each table, each of `kinds`.
+    /// The prepared statements: for each table, each of `kinds`.
     prepared: Vec<Prepared>,
     input: Input,
 }
 
-/// What the next transaction does.
+/// The input of the next transaction.
 #[derive(Default)]
 struct Input {
     actions: Vec<Action>,
-    /// What an update writes into the column `c`.
+    /// The new value of the column `c` for an update.
     c: String,
     /// The row that is inserted.
     row: Row,
@@ -34,21 +35,21 @@ struct Input {
 #[derive(Clone, Copy)]
 struct Action {
     statement: Statement,
-    /// Among the statements of the test.
+    /// The index of the statement in `kinds`.
     kind: usize,
     prepared: Prepared,
     id: i64,
 }
 
-impl User {
-    pub(super) fn new(test: &Sbtest, mut connection: Connection) -> Result<User, SqlError> {
+impl SbtestUser {
+    pub(super) fn new(test: &Sbtest, mut connection: Connection) -> Result<SbtestUser, SqlError> {
         let mut prepared = Vec::new();
         for table in 1..=test.oltp.tables {
             for statement in &test.kinds {
                 prepared.push(connection.prepare(&statement.sql(connection.engine(), table))?);
             }
         }
-        Ok(User {
+        Ok(SbtestUser {
             connection,
             groups: test.groups.clone(),
             kinds: test.kinds.clone(),
@@ -60,36 +61,36 @@ impl User {
         })
     }
 
-    fn run_statements(&mut self, watch: &mut dyn Watch) -> Result<(), SqlError> {
-        let User { connection, input, is_transaction, kinds, .. } = self;
+    fn run_statements(&mut self, observer: &mut dyn StatementObserver) -> Result<(), SqlError> {
+        let SbtestUser { connection, input, is_transaction, kinds, .. } = self;
         let first = usize::from(*is_transaction);
         if *is_transaction {
-            watch.statement(0, &mut || connection.batch("BEGIN"))?;
+            observer.statement(0, &mut || connection.batch("BEGIN"))?;
         }
         for action in &input.actions {
-            watch.statement(first + action.kind, &mut || action.run(connection, input))?;
+            observer.statement(first + action.kind, &mut || action.run(connection, input))?;
         }
         if *is_transaction {
-            watch.statement(first + kinds.len(), &mut || connection.batch("COMMIT"))?;
+            observer.statement(first + kinds.len(), &mut || connection.batch("COMMIT"))?;
         }
         Ok(())
     }
 }
 
-impl Terminal for User {
-    fn draw(&mut self, draw: &mut dyn Draw) -> usize {
+impl SqlUser for SbtestUser {
+    fn draw_transaction(&mut self, random: &mut dyn RandomSource) -> usize {
         let Input { actions, c, row } = &mut self.input;
         actions.clear();
         for group in &self.groups {
-            let table = draw.between(1, self.tables.into()) as usize;
+            let table = random.between(1, self.tables.into()) as usize;
             let mut id = 0;
             for statement in *group {
                 match statement {
-                    Statement::Insert | Statement::NewRow => row.fill(&self.ids, draw),
-                    _ => id = self.ids.draw(draw),
+                    Statement::Insert | Statement::NewRow => row.fill(&self.ids, random),
+                    _ => id = self.ids.sample(random),
                 }
                 if *statement == Statement::UpdateNonIndex {
-                    fill_c(c, draw);
+                    fill_c(c, random);
                 }
                 let kind = self.kinds.iter().position(|kind| kind == statement).expect("each is among the kinds");
                 let prepared = self.prepared[(table - 1) * self.kinds.len() + kind];
@@ -99,9 +100,9 @@ impl Terminal for User {
         0
     }
 
-    fn run(&mut self, watch: &mut dyn Watch) -> Result<Ended, SqlError> {
-        match self.run_statements(watch) {
-            Ok(()) => Ok(Ended::Committed),
+    fn run_transaction(&mut self, observer: &mut dyn StatementObserver) -> Result<TransactionEnd, SqlError> {
+        match self.run_statements(observer) {
+            Ok(()) => Ok(TransactionEnd::Committed),
             Err(error) if self.is_transaction => Err(roll_back_after(&mut self.connection, error)),
             Err(error) => Err(error),
         }

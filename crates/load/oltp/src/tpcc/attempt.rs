@@ -1,15 +1,15 @@
-//! One attempt at a transaction: its statements, each one heard of by a [`Watch`], and what their
-//! answers must be.
+//! One attempt at a transaction. It runs each statement through a [`StatementObserver`], and checks the
+//! result.
 
-use crate::terminal::{Ended, Watch};
+use crate::workload::{StatementObserver, TransactionEnd};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, Rows, SqlError, Statement, Value};
 
 /// A statement of a transaction: its short name, and its text.
 pub(super) type NamedStatement = (&'static str, &'static str);
 
-/// The statements of a transaction, in the order in which it runs them first: the list
-/// `STATEMENTS`, and an enumeration that says where each stands in it.
+/// Declares the statements of a transaction, in the order of their first use: the list `STATEMENTS`, and
+/// the enumeration `Sql` of their indexes in it.
 macro_rules! statements {
     ($($which:ident: $name:literal, $text:literal;)*) => {
         #[derive(Clone, Copy)]
@@ -27,11 +27,11 @@ macro_rules! statements {
 }
 pub(super) use statements;
 
-/// One attempt.
+/// One attempt at a transaction.
 pub(super) struct Attempt<'a> {
     pub(super) connection: &'a mut Connection,
-    pub(super) watch: &'a mut dyn Watch,
-    /// The transaction's statements, and the same prepared.
+    pub(super) observer: &'a mut dyn StatementObserver,
+    /// The transaction's statements, and their prepared forms.
     pub(super) named: &'static [NamedStatement],
     pub(super) prepared: &'a [Statement],
     /// The number that BEGIN has among all statements of the workload. The transaction's own
@@ -40,26 +40,26 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Begins.
+    /// Runs BEGIN.
     pub(super) fn begin(&mut self) -> Result<(), SqlError> {
         self.control(0, "BEGIN")
     }
 
-    /// Ends well.
-    pub(super) fn commit(&mut self) -> Result<Ended, SqlError> {
-        self.control(self.named.len() + 1, "COMMIT").map(|()| Ended::Committed)
+    /// Runs COMMIT.
+    pub(super) fn commit(&mut self) -> Result<TransactionEnd, SqlError> {
+        self.control(self.named.len() + 1, "COMMIT").map(|()| TransactionEnd::Committed)
     }
 
-    /// Takes everything back.
-    pub(super) fn roll_back(&mut self) -> Result<Ended, SqlError> {
-        self.control(self.named.len() + 2, "ROLLBACK").map(|()| Ended::RolledBack)
+    /// Runs ROLLBACK.
+    pub(super) fn roll_back(&mut self) -> Result<TransactionEnd, SqlError> {
+        self.control(self.named.len() + 2, "ROLLBACK").map(|()| TransactionEnd::RolledBack)
     }
 
     fn control(&mut self, number: usize, text: &str) -> Result<(), SqlError> {
-        self.watch.statement(self.first + number, &mut || self.connection.batch(text))
+        self.observer.statement(self.first + number, &mut || self.connection.batch(text))
     }
 
-    /// Runs a statement, and reads its answer.
+    /// Runs a statement, and reads its result with `read`.
     pub(super) fn read<T>(
         &mut self,
         which: impl Into<usize>,
@@ -67,15 +67,15 @@ impl Attempt<'_> {
         mut read: impl FnMut(&Rows<'_>) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
         let which = which.into();
-        let mut answer = None;
-        self.watch.statement(self.first + 1 + which, &mut || {
-            answer = Some(read(&self.connection.execute(self.prepared[which], parameters)?)?);
+        let mut result = None;
+        self.observer.statement(self.first + 1 + which, &mut || {
+            result = Some(read(&self.connection.execute(self.prepared[which], parameters)?)?);
             Ok(())
         })?;
-        Ok(answer.expect("a watch runs what it is given"))
+        Ok(result.expect("an observer calls its work"))
     }
 
-    /// The same with a statement that must give one row.
+    /// Does the same with a statement that must give one row.
     pub(super) fn read_one<T>(
         &mut self,
         which: impl Into<usize>,
@@ -86,7 +86,7 @@ impl Attempt<'_> {
         let name = self.named[which].0;
         self.read(which, parameters, |rows| match rows.len() {
             1 => read(rows),
-            found => Err(wrong(format!("{name} with {parameters:?}: expected one row, found {found}"))),
+            found => Err(check_failed(format!("{name} with {parameters:?}: expected one row, found {found}"))),
         })
     }
 
@@ -107,31 +107,32 @@ impl Attempt<'_> {
         let name = self.named[which].0;
         self.read(which, parameters, |rows| match rows.affected() {
             changed if (least..=most).contains(&changed) => Ok(()),
-            changed => Err(wrong(format!(
+            changed => Err(check_failed(format!(
                 "{name} with {parameters:?}: expected {least} to {most} rows to change, {changed} did"
             ))),
         })
     }
 }
 
-/// An answer that is not what it must be.
-pub(super) fn wrong(detail: impl Into<String>) -> SqlError {
+/// The error of a result that is not what it must be.
+pub(super) fn check_failed(detail: impl Into<String>) -> SqlError {
     SqlError::new(ErrorKind::Check, detail)
 }
 
-/// A whole number that must be there, from the first row.
+/// Reads an integer of the first row, which must not be NULL.
 pub(super) fn int(rows: &Rows<'_>, column: usize) -> Result<i64, SqlError> {
-    rows.int(0, column)?.ok_or_else(|| wrong(format!("expected a number in column {column}, found NULL")))
+    rows.int(0, column)?.ok_or_else(|| check_failed(format!("expected a number in column {column}, found NULL")))
 }
 
-/// A number with a fixed point that must be there, from the first row, in units of `10^-scale`.
+/// Reads a fixed-point number of the first row, in units of `10^-scale`, which must not be NULL.
 pub(super) fn decimal(rows: &Rows<'_>, column: usize, scale: u8) -> Result<i64, SqlError> {
-    rows.decimal(0, column, scale)?.ok_or_else(|| wrong(format!("expected a number in column {column}, found NULL")))
+    rows.decimal(0, column, scale)?
+        .ok_or_else(|| check_failed(format!("expected a number in column {column}, found NULL")))
 }
 
-/// A text that must be there, from the first row.
+/// Reads a text of the first row, which must not be NULL.
 pub(super) fn text(rows: &Rows<'_>, column: usize) -> Result<String, SqlError> {
     rows.text(0, column)?
         .map(str::to_owned)
-        .ok_or_else(|| wrong(format!("expected a text in column {column}, found NULL")))
+        .ok_or_else(|| check_failed(format!("expected a text in column {column}, found NULL")))
 }

@@ -1,20 +1,21 @@
-//! What must hold of the data (clauses 3.3.2.1 to 3.3.2.12). Each condition is a query for what
-//! breaks it, over all warehouses at once: rows are grouped before they are joined, so that each
-//! table is read once. What is many is put one below the other and grouped instead: MySQL before 5.6
-//! joins what is grouped row by row.
+//! The consistency conditions of the data (clauses 3.3.2.1 to 3.3.2.12).
+//!
+//! Each condition is a query for the rows that break it, over all warehouses at once. Rows are grouped
+//! before they are joined, so that each table is read once. Queries over many groups use UNION ALL and one
+//! more GROUP BY in place of a join: MySQL before 5.6 joins grouped rows one by one.
 
 use plimsoll_model::database::{Condition, Engine};
 use plimsoll_sql::{Connection, SqlError, TextRows};
 use std::time::{Duration, Instant};
 
-/// A condition: what it says, and what gives the rows that break it. The last two columns are what
-/// should be equal, those before say where.
+/// A condition in words, and the query for the rows that break it. The last two columns of the query
+/// should be equal; the columns before them say where.
 type Query = (&'static str, &'static str);
 
-/// The codes by which servers say that they ended a query because its time was up.
-const TIME_IS_UP: [&str; 3] = ["57014", "1969", "3024"];
+/// The error codes of queries that the server ended because their time was up.
+const TIMEOUT_CODES: [&str; 3] = ["57014", "1969", "3024"];
 
-/// The number of the condition that holds only as long as nothing was ordered or delivered.
+/// The number of the condition that holds only until the first order or delivery.
 const AFTER_LOAD: usize = 11;
 
 const QUERIES: [Query; 12] = [
@@ -106,8 +107,8 @@ const QUERIES: [Query; 12] = [
     ),
 ];
 
-/// Looks at the conditions for at most `within`; `after_load` also at the one that holds only then.
-/// The server itself ends a query when the time is up, so that the connection stays.
+/// Evaluates the conditions for at most `within`. `after_load` adds the one that holds only then. The
+/// server itself ends a query when the time is up, so that the connection stays.
 ///
 /// # Errors
 /// The server refuses or is gone.
@@ -117,34 +118,34 @@ pub(crate) fn conditions(
     within: Duration,
 ) -> Result<Vec<Condition>, SqlError> {
     let deadline = Instant::now() + within;
-    // What can be looked at only now comes first, as long as there is time.
+    // The condition that can be evaluated only now comes first, while there is time.
     let (only_now, always): (Vec<_>, Vec<_>) = QUERIES.iter().zip(1..).partition(|(_, number)| *number == AFTER_LOAD);
     let asked = only_now.into_iter().filter(|_| after_load).chain(always);
-    let conditions = asked.map(|((name, query), _)| look(connection, name, query, deadline));
+    let conditions = asked.map(|((name, query), _)| evaluate(connection, name, query, deadline));
     let conditions = conditions.collect::<Result<Vec<Condition>, SqlError>>()?;
-    limit(connection, Duration::ZERO)?;
+    set_query_limit(connection, Duration::ZERO)?;
     Ok(conditions)
 }
 
-/// Looks at one condition.
-fn look(connection: &mut Connection, name: &str, query: &str, deadline: Instant) -> Result<Condition, SqlError> {
+/// Evaluates one condition.
+fn evaluate(connection: &mut Connection, name: &str, query: &str, deadline: Instant) -> Result<Condition, SqlError> {
     let name = name.to_owned();
     let too_late = |name| Condition { name, holds: None, detail: "the time for conditions was up".to_owned() };
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         return Ok(too_late(name));
     }
-    limit(connection, left)?;
+    set_query_limit(connection, left)?;
     match connection.query(&format!("{query} LIMIT 3")) {
-        Ok(broken) => Ok(Condition { name, holds: Some(broken.rows.is_empty()), detail: in_words(&broken) }),
-        Err(error) if TIME_IS_UP.contains(&error.code.as_str()) => Ok(too_late(name)),
+        Ok(broken) => Ok(Condition { name, holds: Some(broken.rows.is_empty()), detail: describe(&broken) }),
+        Err(error) if TIMEOUT_CODES.contains(&error.code.as_str()) => Ok(too_late(name)),
         Err(error) => Err(error),
     }
 }
 
-/// From now on the server ends queries that take longer; zero is no limit. MySQL before 5.7 knows no
-/// such setting: there only the connection's own time-out ends a query.
-fn limit(connection: &mut Connection, limit: Duration) -> Result<(), SqlError> {
+/// Lets the server end queries that take longer than `limit` from now on; zero is no limit. MySQL before
+/// 5.7 knows no such setting: there only the connection's own timeout ends a query.
+fn set_query_limit(connection: &mut Connection, limit: Duration) -> Result<(), SqlError> {
     let statement = match connection.engine() {
         // Zero milliseconds would be no limit at all.
         Engine::Postgresql => format!("SET statement_timeout = {}", limit.as_micros().div_ceil(1_000)),
@@ -154,8 +155,8 @@ fn limit(connection: &mut Connection, limit: Duration) -> Result<(), SqlError> {
     connection.batch(&statement).or_else(|error| if error.is_fatal() { Err(error) } else { Ok(()) })
 }
 
-/// The first rows that break a condition: `w_id 1, w_ytd 300001.00, paid 300000.00; …`.
-fn in_words(broken: &TextRows) -> String {
+/// Describes the first rows that break a condition: `w_id 1, w_ytd 300001.00, paid 300000.00; …`.
+fn describe(broken: &TextRows) -> String {
     let row = |row: &Vec<Option<String>>| {
         let cell = |(name, cell): (&String, &Option<String>)| format!("{name} {}", cell.as_deref().unwrap_or("NULL"));
         broken.columns.iter().zip(row).map(cell).collect::<Vec<String>>().join(", ")
@@ -174,7 +175,7 @@ mod tests {
             columns: vec!["w_id".to_owned(), "paid".to_owned()],
             rows: vec![vec![cell("1"), cell("2.00")], vec![cell("2"), None]],
         };
-        assert_eq!(in_words(&table), "w_id 1, paid 2.00; w_id 2, paid NULL");
+        assert_eq!(describe(&table), "w_id 1, paid 2.00; w_id 2, paid NULL");
     }
 
     #[test]

@@ -1,12 +1,11 @@
-//! Which customer is meant, for the transactions that know one by number or by last name.
+//! Finds the customer of a transaction, by number or by last name.
 
-use super::attempt::{Attempt, wrong};
+use super::attempt::{Attempt, check_failed};
 use super::input::{Customer, CustomerKey};
 use plimsoll_sql::{SqlError, Value};
 
-/// The number of a customer. Of several with the same last name it is the one in the middle, rounded
-/// up, in the order of their first names (clause 2.5.2.2). `by_name` is the statement that gives
-/// their numbers.
+/// Returns the number of a customer. Of several with the same last name, it is the middle one in the
+/// order of first names, rounded up (clause 2.5.2.2). The statement `by_name` gives their numbers.
 pub(super) fn number(
     customer: &Customer,
     by_name: impl Into<usize>,
@@ -19,11 +18,11 @@ pub(super) fn number(
     let (warehouse, district) = (Value::Int(customer.warehouse), Value::Int(customer.district));
     attempt.read(by_name, &[warehouse, district, Value::Text(name)], |rows| {
         let number = if rows.is_empty() { None } else { rows.int(middle(rows.len()), 0)? };
-        number.ok_or_else(|| wrong(format!("expected customers named {name}, found none: {customer:?}")))
+        number.ok_or_else(|| check_failed(format!("expected customers named {name}, found none: {customer:?}")))
     })
 }
 
-/// The place of the middle one of so many, from 0.
+/// The index of the middle of `count` items, from 0.
 fn middle(count: usize) -> usize {
     count.div_ceil(2) - 1
 }

@@ -1,15 +1,15 @@
-//! Delivery (clause 2.7), at once and as one transaction: the oldest order of each district that is
-//! not yet delivered.
+//! Delivery (clause 2.7): delivers the oldest undelivered order of each district, at once and in one
+//! transaction.
 
 use super::attempt::{Attempt, decimal, int, statements};
 use super::input::Delivery;
 use super::mix::Mix;
 use super::rows::{DISTRICTS, money};
-use crate::terminal::Ended;
+use crate::workload::TransactionEnd;
 use plimsoll_sql::{SqlError, Value};
 
-// What a transaction changed it also sees, whatever its isolation: so what must not be older than
-// its locks is read after it was changed.
+// A transaction sees its own changes, whatever its isolation level. So rows that must not be older
+// than its locks are read after they were changed.
 statements! {
     Oldest: "select new order",
         "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1 FOR UPDATE";
@@ -26,8 +26,8 @@ statements! {
         WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
 }
 
-/// Runs it. Districts without an order to deliver are left out, and counted.
-pub(super) fn run(delivery: Delivery, mix: &Mix, attempt: &mut Attempt<'_>) -> Result<Ended, SqlError> {
+/// Runs the transaction. Skips and counts districts without an order to deliver.
+pub(super) fn run(delivery: Delivery, mix: &Mix, attempt: &mut Attempt<'_>) -> Result<TransactionEnd, SqlError> {
     let mut skipped = 0;
     attempt.begin()?;
     for district in 1..=DISTRICTS {
@@ -42,7 +42,7 @@ pub(super) fn run(delivery: Delivery, mix: &Mix, attempt: &mut Attempt<'_>) -> R
         }
     }
     let ended = attempt.commit()?;
-    mix.skip(skipped);
+    mix.skip_districts(skipped);
     Ok(ended)
 }
 

@@ -1,27 +1,27 @@
-//! What terminals are given to do: the inputs of the five transactions, as pure functions of random
-//! numbers (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
+//! The inputs of the five transactions, as pure functions of random numbers (clauses 2.4.1, 2.5.1, 2.6.1,
+//! 2.7.1 and 2.8.1).
 
 use super::random::{Constants, ITEMS, last_name};
 use super::rows::{DISTRICTS, DOLLAR};
-use crate::terminal::Draw;
+use plimsoll_feed::RandomSource;
 
 /// An item that does not exist: the last of an order that is to be rolled back.
 pub(super) const UNUSED_ITEM: i64 = ITEMS + 1;
 
-/// What inputs are drawn from.
+/// The parameters that inputs are drawn with.
 #[derive(Clone, Debug)]
-pub(super) struct Inputs {
+pub(super) struct InputParameters {
     /// How many warehouses there are.
     pub(super) warehouses: i64,
     /// Weights of the five transactions.
     pub(super) mix: [f64; 5],
-    /// Whether the lines of an order are sorted.
+    /// True if the lines of an order are sorted.
     pub(super) sorted_lines: bool,
     /// The constants of NURand.
     pub(super) constants: Constants,
 }
 
-/// Where a terminal stands.
+/// The warehouse and district of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Home {
     /// Its warehouse, from 1.
@@ -31,17 +31,19 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Ten terminals belong to a warehouse, one to each district; more begin with the first again.
-    /// Fewer are spread over all warehouses: if they filled one after the other, those of the first
-    /// would wait for one another while the rest of the data lay still, and a load over more and
-    /// more users would bend where the next warehouse begins.
+    /// The home of the terminal with this number, from 0.
+    ///
+    /// Ten terminals belong to a warehouse, one to each district. More terminals than that begin with the
+    /// first home again. Fewer terminals are spread over all warehouses. If they filled one warehouse
+    /// after the other, the terminals of the first would wait for one another while the rest of the data
+    /// lay still, and the curve of a load over users would bend where the next warehouse begins.
     pub(super) fn of(terminal: u32, warehouses: i64) -> Home {
         let terminal = i64::from(terminal);
         Home { warehouse: terminal % warehouses + 1, district: terminal / warehouses % DISTRICTS + 1 }
     }
 }
 
-/// What one transaction is given.
+/// The input of one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Input {
     NewOrder(NewOrder),
@@ -52,7 +54,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// Which of the five transactions it is for, in the order of the specification.
+    /// The index of its transaction among the five, in the order of the specification.
     pub(super) fn transaction(&self) -> usize {
         match self {
             Input::NewOrder(_) => 0,
@@ -64,29 +66,29 @@ impl Input {
     }
 }
 
-/// An order of a customer of the terminal's warehouse.
+/// The input of New-Order: an order of a customer of the terminal's warehouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NewOrder {
     pub(super) warehouse: i64,
     pub(super) district: i64,
     pub(super) customer: i64,
-    /// From 5 to 15.
+    /// From 5 to 15 lines.
     pub(super) lines: Vec<Line>,
 }
 
 impl NewOrder {
-    /// Whether the order is to be rolled back.
+    /// True if the order is to be rolled back.
     pub(super) fn is_unused(&self) -> bool {
         self.lines.iter().any(|line| line.item == UNUSED_ITEM)
     }
 
-    /// Whether all its lines are supplied by its own warehouse.
+    /// True if its own warehouse supplies all its lines.
     pub(super) fn is_local(&self) -> bool {
         self.lines.iter().all(|line| line.supply == self.warehouse)
     }
 }
 
-/// A line of an order.
+/// One line of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) item: i64,
@@ -95,7 +97,7 @@ pub(super) struct Line {
     pub(super) quantity: i64,
 }
 
-/// What a customer pays.
+/// The input of Payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Payment {
     pub(super) home: Home,
@@ -104,7 +106,7 @@ pub(super) struct Payment {
     pub(super) amount: i64,
 }
 
-/// A customer, as the terminal's user knows him.
+/// A customer, as an input names one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Customer {
     pub(super) warehouse: i64,
@@ -112,63 +114,64 @@ pub(super) struct Customer {
     pub(super) by: CustomerKey,
 }
 
-/// What a customer is known by.
+/// The key of a customer in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CustomerKey {
     Number(i64),
     LastName(String),
 }
 
-/// A question for a customer's last order.
+/// The input of Order-Status: whose last order is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OrderStatus {
     pub(super) customer: Customer,
 }
 
-/// The delivery of the oldest order of each district.
+/// The input of Delivery: the oldest order of each district is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delivery {
     pub(super) warehouse: i64,
     pub(super) carrier: i64,
 }
 
-/// A question for the items of a district's last orders of which little is left.
+/// The input of Stock-Level: of the items in a district's last orders, how many have less stock than
+/// `threshold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StockLevel {
     pub(super) home: Home,
     pub(super) threshold: i64,
 }
 
-impl Inputs {
-    /// What a terminal is given next. Transactions are drawn independently of one another.
-    pub(super) fn draw(&self, home: Home, draw: &mut dyn Draw) -> Input {
-        match self.transaction(draw) {
-            0 => Input::NewOrder(self.new_order(home, draw)),
-            1 => Input::Payment(self.payment(home, draw)),
-            2 => Input::OrderStatus(self.order_status(home, draw)),
-            3 => Input::Delivery(Delivery { warehouse: home.warehouse, carrier: draw.between(1, 10) }),
-            _ => Input::StockLevel(StockLevel { home, threshold: draw.between(10, 20) }),
+impl InputParameters {
+    /// Draws the next input of a terminal. Inputs are independent of one another.
+    pub(super) fn draw(&self, home: Home, random: &mut dyn RandomSource) -> Input {
+        match self.transaction(random) {
+            0 => Input::NewOrder(self.new_order(home, random)),
+            1 => Input::Payment(self.payment(home, random)),
+            2 => Input::OrderStatus(self.order_status(home, random)),
+            3 => Input::Delivery(Delivery { warehouse: home.warehouse, carrier: random.between(1, 10) }),
+            _ => Input::StockLevel(StockLevel { home, threshold: random.between(10, 20) }),
         }
     }
 
-    fn transaction(&self, draw: &mut dyn Draw) -> usize {
-        let mut left = draw.unit() * self.mix.iter().sum::<f64>();
+    fn transaction(&self, random: &mut dyn RandomSource) -> usize {
+        let mut left = random.unit() * self.mix.iter().sum::<f64>();
         let drawn = self.mix.iter().position(|weight| {
             left -= weight;
             left < 0.0
         });
-        // Rounding may leave something over, which then belongs to the last that is drawn at all.
+        // Rounding may leave a rest, which goes to the last transaction with a weight.
         drawn.or_else(|| self.mix.iter().rposition(|weight| *weight > 0.0)).unwrap_or(0)
     }
 
-    fn new_order(&self, home: Home, draw: &mut dyn Draw) -> NewOrder {
-        let (district, customer) = (draw.between(1, DISTRICTS), self.constants.customer(draw));
-        let count = draw.between(5, 15);
-        let mut lines: Vec<Line> = (0..count).map(|_| self.line(home.warehouse, draw)).collect();
+    fn new_order(&self, home: Home, random: &mut dyn RandomSource) -> NewOrder {
+        let (district, customer) = (random.between(1, DISTRICTS), self.constants.customer(random));
+        let count = random.between(5, 15);
+        let mut lines: Vec<Line> = (0..count).map(|_| self.line(home.warehouse, random)).collect();
         if self.sorted_lines {
             lines.sort_by_key(|line| (line.supply, line.item));
         }
-        if draw.between(1, 100) == 1
+        if random.between(1, 100) == 1
             && let Some(last) = lines.last_mut()
         {
             last.item = UNUSED_ITEM;
@@ -176,44 +179,44 @@ impl Inputs {
         NewOrder { warehouse: home.warehouse, district, customer, lines }
     }
 
-    fn line(&self, home: i64, draw: &mut dyn Draw) -> Line {
-        let item = self.constants.item(draw);
-        let supply = if draw.between(1, 100) == 1 { self.other_than(home, draw) } else { home };
-        Line { item, supply, quantity: draw.between(1, 10) }
+    fn line(&self, home: i64, random: &mut dyn RandomSource) -> Line {
+        let item = self.constants.item(random);
+        let supply = if random.between(1, 100) == 1 { self.other_than(home, random) } else { home };
+        Line { item, supply, quantity: random.between(1, 10) }
     }
 
-    fn payment(&self, home: Home, draw: &mut dyn Draw) -> Payment {
-        let district = draw.between(1, DISTRICTS);
-        let is_remote = draw.between(1, 100) > 85 && self.warehouses > 1;
+    fn payment(&self, home: Home, random: &mut dyn RandomSource) -> Payment {
+        let district = random.between(1, DISTRICTS);
+        let is_remote = random.between(1, 100) > 85 && self.warehouses > 1;
         let customer = match is_remote {
             true => {
-                let warehouse = self.other_than(home.warehouse, draw);
-                self.customer(warehouse, draw.between(1, DISTRICTS), draw)
+                let warehouse = self.other_than(home.warehouse, random);
+                self.customer(warehouse, random.between(1, DISTRICTS), random)
             }
-            false => self.customer(home.warehouse, district, draw),
+            false => self.customer(home.warehouse, district, random),
         };
-        Payment { home: Home { district, ..home }, customer, amount: draw.between(DOLLAR, 5_000 * DOLLAR) }
+        Payment { home: Home { district, ..home }, customer, amount: random.between(DOLLAR, 5_000 * DOLLAR) }
     }
 
-    fn order_status(&self, home: Home, draw: &mut dyn Draw) -> OrderStatus {
-        let district = draw.between(1, DISTRICTS);
-        OrderStatus { customer: self.customer(home.warehouse, district, draw) }
+    fn order_status(&self, home: Home, random: &mut dyn RandomSource) -> OrderStatus {
+        let district = random.between(1, DISTRICTS);
+        OrderStatus { customer: self.customer(home.warehouse, district, random) }
     }
 
-    fn customer(&self, warehouse: i64, district: i64, draw: &mut dyn Draw) -> Customer {
-        let by = match draw.between(1, 100) <= 60 {
-            true => CustomerKey::LastName(last_name(self.constants.last_name(draw))),
-            false => CustomerKey::Number(self.constants.customer(draw)),
+    fn customer(&self, warehouse: i64, district: i64, random: &mut dyn RandomSource) -> Customer {
+        let by = match random.between(1, 100) <= 60 {
+            true => CustomerKey::LastName(last_name(self.constants.last_name(random))),
+            false => CustomerKey::Number(self.constants.customer(random)),
         };
         Customer { warehouse, district, by }
     }
 
-    /// Any warehouse but this one; this one where there is no other.
-    fn other_than(&self, home: i64, draw: &mut dyn Draw) -> i64 {
+    /// Draws a warehouse other than `home`; `home` itself if it is the only one.
+    fn other_than(&self, home: i64, random: &mut dyn RandomSource) -> i64 {
         if self.warehouses == 1 {
             return home;
         }
-        let other = draw.between(1, self.warehouses - 1);
+        let other = random.between(1, self.warehouses - 1);
         if other < home { other } else { other + 1 }
     }
 }
@@ -226,9 +229,9 @@ mod tests {
 
     const HOME: Home = Home { warehouse: 2, district: 7 };
 
-    fn inputs(warehouses: i64) -> Inputs {
+    fn inputs(warehouses: i64) -> InputParameters {
         let mix = [45.0, 43.0, 4.0, 4.0, 4.0];
-        Inputs { warehouses, mix, sorted_lines: true, constants: Constants::of_run(1, 2) }
+        InputParameters { warehouses, mix, sorted_lines: true, constants: Constants::of_run(1, 2) }
     }
 
     #[test]
@@ -282,7 +285,7 @@ mod tests {
     #[test]
     fn a_transaction_without_weight_is_never_drawn() {
         let mut random = Random::of(4, &[]);
-        let inputs = Inputs { mix: [0.0, 3.0, 0.0, 1.0, 0.0], ..inputs(2) };
+        let inputs = InputParameters { mix: [0.0, 3.0, 0.0, 1.0, 0.0], ..inputs(2) };
         let mut drawn = [0_u32; 5];
         (0..10_000).for_each(|_| drawn[inputs.transaction(&mut random)] += 1);
         assert_eq!((drawn[0], drawn[2], drawn[4]), (0, 0, 0));

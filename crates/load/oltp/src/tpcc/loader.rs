@@ -1,7 +1,7 @@
-//! Fills an empty database: several connections side by side take parts of the tables one after the
-//! other, then make their indexes. At the end the conditions are looked at.
+//! Fills an empty database. Several connections load parts of the tables side by side, then make their
+//! indexes. At the end the conditions are evaluated.
 
-use super::attempt::wrong;
+use super::attempt::check_failed;
 use super::conditions;
 use super::rows::{Part, parts};
 use super::schema::{TABLES, Table};
@@ -13,17 +13,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The longest that making an empty table may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long making an empty table may take.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long conditions are looked at after a load; what takes longer is left to the trials.
+/// How long evaluating conditions after a load may take. Conditions that take longer are left to the
+/// trials.
 const CHECK_WITHIN: Duration = Duration::from_secs(60);
 
-/// Making the indexes of a row takes about this share of what loading it takes.
-const INDEXES: f64 = 0.2;
+/// The time to index a row, as a share of the time to load it.
+const INDEX_SHARE: f64 = 0.2;
 
-/// Fills an empty database with so many warehouses, and says which conditions hold. Two loads of the same
-/// seed are equal. `progress` hears what is loaded and which share of the whole is done.
+/// Fills an empty database with this many warehouses, and evaluates the conditions. Two loads of the same
+/// seed are equal. Calls `progress` with the step under way and the share that is done.
 ///
 /// # Errors
 /// The server refuses, is gone, or its disk is full; `interrupted` was set; or what was loaded breaks
@@ -35,19 +36,18 @@ pub(crate) fn load(
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<Vec<Condition>, SqlError> {
-    let mut connection = Connection::open(endpoint, CallLimits::timeout(PATIENCE))?;
+    let mut connection = Connection::open(endpoint, CallLimits::timeout(CREATE_TIMEOUT))?;
     for table in TABLES {
         connection.batch(&table.create(endpoint.engine))?;
     }
     let load = Load::new(parts(warehouses), seed, interrupted);
     let loaders = LoaderPool { endpoint, interrupted };
-    let mut look = || load.tell(progress);
-    loaders.each(&load.parts, &|connection, part| load.fill(connection, part), &mut look)?;
-    loaders.each(&TABLES, &|connection, table| load.finish(connection, table), &mut look)?;
+    let mut report = || load.report(progress);
+    loaders.run_all(&load.parts, &|connection, part| load.fill(connection, part), &mut report)?;
+    loaders.run_all(&TABLES, &|connection, table| load.finish(connection, table), &mut report)?;
     let conditions = OnceLock::new();
-    let check =
-        |connection: &mut Connection, (): &()| load.check(connection).map(|looked| drop(conditions.set(looked)));
-    loaders.each(&[()], &check, &mut look)?;
+    let check = |connection: &mut Connection, (): &()| load.check(connection).map(|found| drop(conditions.set(found)));
+    loaders.run_all(&[()], &check, &mut report)?;
     Ok(conditions.into_inner().unwrap_or_default())
 }
 
@@ -56,17 +56,17 @@ struct Load<'a> {
     parts: Vec<Part>,
     seed: u64,
     interrupted: &'a AtomicBool,
-    /// Rows that are there.
+    /// The number of rows loaded so far.
     rows: AtomicU64,
-    /// Rows whose indexes are there.
+    /// The number of rows that are indexed.
     indexed: AtomicU64,
-    /// What was begun last.
-    doing: Mutex<String>,
+    /// The step that was begun last.
+    step: Mutex<String>,
 }
 
 impl Load<'_> {
     fn new(parts: Vec<Part>, seed: u64, interrupted: &AtomicBool) -> Load<'_> {
-        Load { parts, seed, interrupted, rows: AtomicU64::new(0), indexed: AtomicU64::new(0), doing: Mutex::default() }
+        Load { parts, seed, interrupted, rows: AtomicU64::new(0), indexed: AtomicU64::new(0), step: Mutex::default() }
     }
 
     /// Loads a part of a table.
@@ -84,7 +84,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Makes a table's indexes, and lets the server look at what is in it.
+    /// Makes a table's indexes, and updates the server's statistics of it.
     fn finish(&self, connection: &mut Connection, table: &Table) -> Result<(), SqlError> {
         self.begin(format!("indexing {}", table.name));
         if connection.engine() == Engine::Postgresql {
@@ -98,26 +98,26 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Looks at all conditions: one of them can be looked at only now.
+    /// Evaluates all conditions. One of them can be evaluated only now.
     fn check(&self, connection: &mut Connection) -> Result<Vec<Condition>, SqlError> {
         self.begin("checking what was loaded".to_owned());
         let conditions = conditions(connection, true, CHECK_WITHIN)?;
         match conditions.iter().find(|condition| condition.holds == Some(false)) {
             None => Ok(conditions),
             Some(Condition { name, detail, .. }) => {
-                Err(wrong(format!("expected that of the loaded data condition {name} holds, found {detail}")))
+                Err(check_failed(format!("expected that of the loaded data condition {name} holds, found {detail}")))
             }
         }
     }
 
-    fn begin(&self, doing: String) {
-        *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing;
+    fn begin(&self, step: String) {
+        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
     }
 
-    fn tell(&self, progress: &mut dyn FnMut(&str, f64)) {
+    fn report(&self, progress: &mut dyn FnMut(&str, f64)) {
         let whole: u64 = self.parts.iter().map(|part| part.rows).sum();
         let (rows, indexed) = (self.rows.load(Relaxed) as f64, self.indexed.load(Relaxed) as f64);
-        let share = (rows + INDEXES * indexed) / ((1.0 + INDEXES) * whole as f64);
-        progress(&self.doing.lock().unwrap_or_else(PoisonError::into_inner), share.min(1.0));
+        let share = (rows + INDEX_SHARE * indexed) / ((1.0 + INDEX_SHARE) * whole as f64);
+        progress(&self.step.lock().unwrap_or_else(PoisonError::into_inner), share.min(1.0));
     }
 }

@@ -1,27 +1,27 @@
-//! The check of what terminals were given to do (clauses 5.2.3 and 9.2.2.5).
+//! Checks the mix of the inputs that terminals drew (clauses 5.2.3 and 9.2.2.5).
 //!
-//! The rule: a share or mean is right if it is as close to what is expected as the specification
-//! demands. Where inputs are so few that chance alone may take it further away, four standard errors
-//! are allowed, and two inputs more, for what is rare: correct inputs are farther off about once in
-//! 16,000 times.
+//! The rule: a share or mean is right if it is as close to the expected one as the specification
+//! demands. With few inputs, chance alone may take it further away. So four standard errors are
+//! allowed, and two inputs more for what is rare. Correct inputs exceed that about once in 16,000
+//! times.
 
-use super::input::{Customer, CustomerKey, Input, Inputs};
+use super::input::{Customer, CustomerKey, Input, InputParameters};
 use super::rows::DISTRICTS;
 use plimsoll_model::database::MixLine;
 use plimsoll_model::sql::TPCC_STEPS;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What chance may explain, in standard errors.
+/// The deviation that chance may explain, in standard errors.
 const STANDARD_ERRORS: f64 = 4.0;
 
-/// What chance may explain beyond that, in inputs.
+/// The deviation that chance may explain beyond that, in inputs.
 const INPUTS: f64 = 2.0;
 
-/// How far the mix of transactions may be off, as a share of each share: the specification has
-/// least shares only, which are what is usually asked for.
+/// How far the share of a transaction may be off, relative to that share. The specification only
+/// gives least shares, which studies usually ask for.
 const TRANSACTIONS: f64 = 0.05;
 
-/// What all terminals together were given so far.
+/// Counts of the inputs that all terminals together drew so far.
 #[derive(Debug, Default)]
 pub(super) struct Mix {
     transactions: [AtomicU64; 5],
@@ -30,12 +30,12 @@ pub(super) struct Mix {
     remote_lines: AtomicU64,
     remote_payments: AtomicU64,
     payments_by_name: AtomicU64,
-    questions_by_name: AtomicU64,
-    skipped: AtomicU64,
+    order_status_by_name: AtomicU64,
+    skipped_districts: AtomicU64,
 }
 
 impl Mix {
-    /// Counts what a terminal is given.
+    /// Counts the input of a terminal.
     pub(super) fn count(&self, input: &Input) {
         match input {
             Input::NewOrder(order) => {
@@ -49,24 +49,24 @@ impl Mix {
                 self.remote_payments.fetch_add(u64::from(is_remote), Relaxed);
                 self.payments_by_name.fetch_add(is_by_name(&payment.customer), Relaxed);
             }
-            Input::OrderStatus(question) => {
-                self.questions_by_name.fetch_add(is_by_name(&question.customer), Relaxed);
+            Input::OrderStatus(input) => {
+                self.order_status_by_name.fetch_add(is_by_name(&input.customer), Relaxed);
             }
             Input::Delivery(_) | Input::StockLevel(_) => {}
         }
         self.transactions[input.transaction()].fetch_add(1, Relaxed);
     }
 
-    /// Counts districts of a delivery that had no order to deliver.
-    pub(super) fn skip(&self, districts: u64) {
-        self.skipped.fetch_add(districts, Relaxed);
+    /// Counts the districts of a delivery that had no order to deliver.
+    pub(super) fn skip_districts(&self, districts: u64) {
+        self.skipped_districts.fetch_add(districts, Relaxed);
     }
 
-    /// Whether all that was counted is mixed as `inputs` asks for and the specification demands.
-    /// What was never given has no line.
-    pub(super) fn lines(&self, inputs: &Inputs) -> Vec<MixLine> {
+    /// Compares the counts with the mix that `inputs` and the specification prescribe. A kind of input
+    /// that never occurred has no line.
+    pub(super) fn lines(&self, inputs: &InputParameters) -> Vec<MixLine> {
         let transactions = self.transactions.each_ref().map(|count| count.load(Relaxed));
-        let [orders, payments, questions, deliveries, _] = transactions;
+        let [orders, payments, order_statuses, deliveries, _] = transactions;
         let lines = self.lines.load(Relaxed);
         let all = transactions.iter().sum();
         let weights: f64 = inputs.mix.iter().sum();
@@ -87,10 +87,16 @@ impl Mix {
         }
         let payments_by_name = load(&self.payments_by_name);
         expectations.push(Expectation::share("payments by last name", payments_by_name, payments, 0.6, 0.03));
-        let questions_by_name = load(&self.questions_by_name);
-        expectations.push(Expectation::share("order status by last name", questions_by_name, questions, 0.6, 0.03));
-        // No input, but what follows from the mix: it is to be told, and any share is allowed.
-        let (skipped, visited) = (load(&self.skipped), deliveries * DISTRICTS as u64);
+        let order_status_by_name = load(&self.order_status_by_name);
+        expectations.push(Expectation::share(
+            "order status by last name",
+            order_status_by_name,
+            order_statuses,
+            0.6,
+            0.03,
+        ));
+        // This is no input but follows from the mix: it is reported, and any share is allowed.
+        let (skipped, visited) = (load(&self.skipped_districts), deliveries * DISTRICTS as u64);
         expectations.push(Expectation::share("districts without an order to deliver", skipped, visited, 0.0, 1.0));
         expectations.iter().filter(|expectation| expectation.n > 0).map(Expectation::line).collect()
     }
@@ -104,14 +110,14 @@ fn is_by_name(customer: &Customer) -> u64 {
     u64::from(matches!(customer.by, CustomerKey::LastName(_)))
 }
 
-/// What is expected of inputs.
+/// The expected mean of a count over inputs.
 struct Expectation {
     name: String,
     /// The sum over `n` inputs.
     sum: u64,
     n: u64,
     mean: f64,
-    /// How far the specification lets it be off.
+    /// How far the specification lets the mean be off.
     allowed: f64,
     /// The variance of one input.
     variance: f64,
@@ -143,13 +149,12 @@ mod tests {
 
     const MIX: [f64; 5] = [45.0, 43.0, 4.0, 4.0, 4.0];
 
-    fn inputs(warehouses: i64, mix: [f64; 5]) -> Inputs {
-        Inputs { warehouses, mix, sorted_lines: true, constants: Constants::of_run(1, 2) }
+    fn inputs(warehouses: i64, mix: [f64; 5]) -> InputParameters {
+        InputParameters { warehouses, mix, sorted_lines: true, constants: Constants::of_run(1, 2) }
     }
 
-    /// What so many inputs look like after `change`, to which the correct mix of so many warehouses
-    /// is then demanded.
-    fn lines(drawn_from: &Inputs, count: u32, seed: u64, change: impl Fn(&mut Input, u32)) -> Vec<MixLine> {
+    /// Draws `count` inputs, applies `change` to each, and compares them with the correct mix.
+    fn lines(drawn_from: &InputParameters, count: u32, seed: u64, change: impl Fn(&mut Input, u32)) -> Vec<MixLine> {
         let (mix, mut random) = (Mix::default(), Random::of(seed, &[]));
         for index in 0..count {
             let mut input = drawn_from.draw(Home::of(index, drawn_from.warehouses), &mut random);

@@ -1,5 +1,5 @@
-//! TPC-C: its data, its five transactions with the behaviour of DBT-2's driver, and what must hold
-//! of the data afterwards. Clauses are those of TPC-C 5.11.
+//! TPC-C: its data, its five transactions with the behaviour of DBT-2's driver, and the conditions that
+//! the data must meet afterwards. Clauses are those of TPC-C 5.11.
 
 mod attempt;
 mod conditions;
@@ -17,11 +17,11 @@ mod random;
 mod rows;
 mod schema;
 mod stock_level;
-mod terminal;
+mod workload;
 
 pub(crate) use conditions::conditions;
 pub(crate) use loader::load;
-pub(crate) use terminal::workload;
+pub(crate) use workload::workload;
 
 /// The names of the tables.
 pub(crate) fn tables() -> Vec<String> {

@@ -1,9 +1,9 @@
 //! New-Order (clause 2.4): a customer orders 5 to 15 items.
 
-use super::attempt::{Attempt, decimal, int, statements, text, wrong};
+use super::attempt::{Attempt, check_failed, decimal, int, statements, text};
 use super::input::{Line, NewOrder, UNUSED_ITEM};
 use super::rows::money;
-use crate::terminal::Ended;
+use crate::workload::TransactionEnd;
 use plimsoll_sql::{SqlError, Value};
 
 statements! {
@@ -30,8 +30,8 @@ statements! {
         ol_quantity, ol_amount, ol_dist_info) VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)";
 }
 
-/// Runs it. An order whose last item is unused does everything else first (clause 2.4.2.3).
-pub(super) fn run(order: &NewOrder, attempt: &mut Attempt<'_>) -> Result<Ended, SqlError> {
+/// Runs the transaction. An order with an unused last item first does everything else (clause 2.4.2.3).
+pub(super) fn run(order: &NewOrder, attempt: &mut Attempt<'_>) -> Result<TransactionEnd, SqlError> {
     let (warehouse, district) = (Value::Int(order.warehouse), Value::Int(order.district));
     let customer = Value::Int(order.customer);
     let (count, is_local) = (Value::Int(order.lines.len() as i64), Value::Int(i64::from(order.is_local())));
@@ -56,13 +56,13 @@ pub(super) fn run(order: &NewOrder, attempt: &mut Attempt<'_>) -> Result<Ended, 
     attempt.commit()
 }
 
-/// What an item costs, in cents; none for the one that is unused.
+/// The price of an item in cents; none for the unused item.
 fn price(item: i64, attempt: &mut Attempt<'_>) -> Result<Option<i64>, SqlError> {
     attempt.read(Sql::Item, &[Value::Int(item)], |rows| match (rows.len(), item == UNUSED_ITEM) {
         (1, false) => decimal(rows, 0, 2).map(Some),
         (0, true) => Ok(None),
-        (found, true) => Err(wrong(format!("item {item} must not be there, found {found}"))),
-        (found, false) => Err(wrong(format!("expected item {item} once, found {found}"))),
+        (found, true) => Err(check_failed(format!("item {item} must not be there, found {found}"))),
+        (found, false) => Err(check_failed(format!("expected item {item} once, found {found}"))),
     })
 }
 
@@ -89,7 +89,7 @@ fn add_line(
     )
 }
 
-/// What is left of an item's stock: it is filled up by 91 where fewer than 10 would be left.
+/// The stock of an item after an order. It is filled up by 91 if fewer than 10 would be left.
 fn left_in_stock(quantity: i64, ordered: i64) -> i64 {
     if quantity - ordered >= 10 { quantity - ordered } else { quantity - ordered + 91 }
 }

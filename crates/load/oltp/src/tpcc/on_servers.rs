@@ -1,13 +1,13 @@
 //! TPC-C on real servers, from the load to conditions that are broken on purpose. One load of one
-//! warehouse serves all of it, so that there is one test for each server.
+//! warehouse serves all checks, so there is one test for each server.
 
 use super::input::{
     Customer, CustomerKey, Delivery, Home, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, UNUSED_ITEM,
 };
 use super::mix::Mix;
 use super::random::Random;
-use super::{conditions, load, loader, schema, terminal};
-use crate::terminal::{Ended, Watch};
+use super::{conditions, load, loader, schema, workload};
+use crate::workload::{StatementObserver, TransactionEnd};
 use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Tpcc, Waits};
@@ -20,14 +20,14 @@ const SEED: u64 = 11;
 const TPCC: Tpcc =
     Tpcc { warehouses: 1, waits: Waits::Zero, mix: [45.0, 43.0, 4.0, 4.0, 4.0], sorted_lines: true, data_seed: SEED };
 
-/// What transactions at the same time may do to one another.
-const AGAIN: [ErrorKind; 3] = [ErrorKind::Deadlock, ErrorKind::Serialization, ErrorKind::LockTimeout];
+/// The errors that concurrent transactions may cause in one another.
+const RETRIED: [ErrorKind; 3] = [ErrorKind::Deadlock, ErrorKind::Serialization, ErrorKind::LockTimeout];
 
-/// Hears of statements, and counts them.
+/// Counts statements.
 #[derive(Default)]
 struct Count(u64);
 
-impl Watch for Count {
+impl StatementObserver for Count {
     fn statement(&mut self, _number: usize, work: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), SqlError> {
         self.0 += 1;
         work()
@@ -87,7 +87,7 @@ fn fill(endpoint: &Endpoint) {
     assert!(told.iter().any(|(what, _)| what == "loading stock"), "{told:?}");
 }
 
-/// What tells one table's content from another's, whatever the order of its rows.
+/// A checksum of each table, independent of the order of rows.
 fn checksums(connection: &mut Connection) -> Vec<(&'static str, Option<String>)> {
     let engine = connection.engine();
     let mut sum = |name| {
@@ -113,7 +113,7 @@ fn broken(connection: &mut Connection, after_load: bool) -> Vec<String> {
         .collect()
 }
 
-/// Under way, not before it began: three warehouses take longer than the first look at them.
+/// Interrupts a load under way: three warehouses take longer than the first report of progress.
 fn a_load_is_interrupted(endpoint: &Endpoint) {
     let mut connection = open(endpoint);
     for table in schema::TABLES {
@@ -125,12 +125,13 @@ fn a_load_is_interrupted(endpoint: &Endpoint) {
 }
 
 fn another_number_of_warehouses_is_refused(endpoint: &Endpoint) {
-    let workload = terminal::workload(&Tpcc { warehouses: 2, ..TPCC }, 1);
-    let Err(error) = workload.terminal(0, 1, open(endpoint)) else { panic!("there is one warehouse") };
+    let workload = workload::workload(&Tpcc { warehouses: 2, ..TPCC }, 1);
+    let Err(error) = workload.user(0, open(endpoint)) else { panic!("there is one warehouse") };
     assert!(error.detail.starts_with("expected 2 warehouses, found 1"), "{error}");
 }
 
-/// Each transaction with what the specification makes of it: statements between BEGIN and the end.
+/// Runs each transaction, and compares the number of statements between BEGIN and the end with the
+/// specification.
 fn the_server_counts_the_statements_of_the_specification(endpoint: &Endpoint) {
     let home = Home { warehouse: 1, district: 1 };
     let customer = |by| Customer { warehouse: 1, district: 1, by };
@@ -138,25 +139,25 @@ fn the_server_counts_the_statements_of_the_specification(endpoint: &Endpoint) {
         (customer(CustomerKey::Number(1)), customer(CustomerKey::LastName("BARBARBAR".to_owned())));
     let payment = |customer| Input::Payment(Payment { home, customer, amount: 100 });
     let cases = [
-        (order(5, false), 6 + 4 * 5, Ended::Committed),
-        (order(15, false), 6 + 4 * 15, Ended::Committed),
+        (order(5, false), 6 + 4 * 5, TransactionEnd::Committed),
+        (order(15, false), 6 + 4 * 15, TransactionEnd::Committed),
         // All lines but the last, of which only the item is looked for.
-        (order(7, true), 6 + 4 * 6 + 1, Ended::RolledBack),
-        (payment(by_number.clone()), 7, Ended::Committed),
-        (payment(by_name.clone()), 8, Ended::Committed),
-        (Input::OrderStatus(OrderStatus { customer: by_number }), 3, Ended::Committed),
-        (Input::OrderStatus(OrderStatus { customer: by_name }), 4, Ended::Committed),
-        (Input::Delivery(Delivery { warehouse: 1, carrier: 3 }), 7 * 10, Ended::Committed),
-        (Input::StockLevel(StockLevel { home, threshold: 15 }), 2, Ended::Committed),
+        (order(7, true), 6 + 4 * 6 + 1, TransactionEnd::RolledBack),
+        (payment(by_number.clone()), 7, TransactionEnd::Committed),
+        (payment(by_name.clone()), 8, TransactionEnd::Committed),
+        (Input::OrderStatus(OrderStatus { customer: by_number }), 3, TransactionEnd::Committed),
+        (Input::OrderStatus(OrderStatus { customer: by_name }), 4, TransactionEnd::Committed),
+        (Input::Delivery(Delivery { warehouse: 1, carrier: 3 }), 7 * 10, TransactionEnd::Committed),
+        (Input::StockLevel(StockLevel { home, threshold: 15 }), 2, TransactionEnd::Committed),
     ];
     let mut connection = open(endpoint);
-    let prepared = terminal::prepare(&mut connection).expect("the tables are there");
+    let prepared = workload::prepare(&mut connection).expect("the tables are there");
     for (input, statements, ended) in cases {
-        let (before, mut heard) = (executed(&mut connection), Count::default());
-        let found = terminal::run(&input, &mut connection, &prepared, &mut heard, &Mix::default());
+        let (before, mut observed) = (executed(&mut connection), Count::default());
+        let found = workload::run(&input, &mut connection, &prepared, &mut observed, &Mix::default());
         assert_eq!(found, Ok(ended), "{input:?}");
         assert_eq!(executed(&mut connection) - before, statements, "{input:?}");
-        assert_eq!(heard.0, statements + 2, "{input:?}");
+        assert_eq!(observed.0, statements + 2, "{input:?}");
     }
 }
 
@@ -182,24 +183,23 @@ fn executed(connection: &mut Connection) -> u64 {
 /// Four terminals, side by side.
 fn many_transactions_end_well(endpoint: &Endpoint, isolation: &str) {
     const EACH: u64 = 150;
-    let workload = terminal::workload(&TPCC, 5);
+    let workload = workload::workload(&TPCC, 5);
     let rolled_back = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for index in 0..4 {
             let (workload, rolled_back) = (&workload, &rolled_back);
             scope.spawn(move || {
-                let mut terminal =
-                    workload.terminal(index, 4, isolated(endpoint, isolation)).expect("one warehouse is there");
+                let mut user = workload.user(index, isolated(endpoint, isolation)).expect("one warehouse is there");
                 let mut random = Random::of(5, &[u64::from(index)]);
                 for _ in 0..EACH {
-                    let step = terminal.draw(&mut random);
+                    let step = user.draw_transaction(&mut random);
                     let ended = loop {
-                        match terminal.run(&mut Count::default()) {
+                        match user.run_transaction(&mut Count::default()) {
                             Ok(ended) => break ended,
-                            Err(error) => assert!(AGAIN.contains(&error.kind), "{isolation}: {error}"),
+                            Err(error) => assert!(RETRIED.contains(&error.kind), "{isolation}: {error}"),
                         }
                     };
-                    assert_eq!(ended == Ended::RolledBack, step == 5);
+                    assert_eq!(ended == TransactionEnd::RolledBack, step == 5);
                     rolled_back.fetch_add(u64::from(step == 5), Relaxed);
                 }
             });
@@ -211,7 +211,7 @@ fn many_transactions_end_well(endpoint: &Endpoint, isolation: &str) {
     assert!(rolled_back.into_inner() > 0, "one new order in a hundred is rolled back");
 }
 
-/// A connection whose transactions see so much of one another.
+/// A connection with this isolation level.
 fn isolated(endpoint: &Endpoint, isolation: &str) -> Connection {
     let mut connection = open(endpoint);
     let characteristics = match endpoint.engine {

@@ -1,9 +1,9 @@
-//! Order-Status (clause 2.6): a customer asks for the last order.
+//! Order-Status (clause 2.6): reads the last order of a customer.
 
-use super::attempt::{Attempt, decimal, int, statements, wrong};
+use super::attempt::{Attempt, check_failed, decimal, int, statements};
 use super::customer;
 use super::input::OrderStatus;
-use crate::terminal::Ended;
+use crate::workload::TransactionEnd;
 use plimsoll_sql::{SqlError, Value};
 
 statements! {
@@ -19,18 +19,18 @@ statements! {
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
 }
 
-/// Runs it.
-pub(super) fn run(question: &OrderStatus, attempt: &mut Attempt<'_>) -> Result<Ended, SqlError> {
+/// Runs the transaction.
+pub(super) fn run(input: &OrderStatus, attempt: &mut Attempt<'_>) -> Result<TransactionEnd, SqlError> {
     attempt.begin()?;
-    let number = customer::number(&question.customer, Sql::CustomersByName, attempt)?;
-    let ids = [question.customer.warehouse, question.customer.district, number];
+    let number = customer::number(&input.customer, Sql::CustomersByName, attempt)?;
+    let ids = [input.customer.warehouse, input.customer.district, number];
     let [warehouse, district, customer] = ids.map(Value::Int);
     attempt.read_one(Sql::Customer, &[warehouse, district, customer], |rows| decimal(rows, 0, 2))?;
     let (order, count) =
         attempt.read_one(Sql::Order, &[warehouse, district, customer], |rows| Ok((int(rows, 0)?, int(rows, 3)?)))?;
     attempt.read(Sql::Lines, &[warehouse, district, Value::Int(order)], |rows| match rows.len() as i64 {
         found if found == count => Ok(()),
-        found => Err(wrong(format!("expected {count} lines of order {order} of {ids:?}, found {found}"))),
+        found => Err(check_failed(format!("expected {count} lines of order {order} of {ids:?}, found {found}"))),
     })?;
     attempt.commit()
 }

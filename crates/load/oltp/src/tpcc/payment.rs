@@ -4,7 +4,7 @@ use super::attempt::{Attempt, statements, text};
 use super::customer;
 use super::input::Payment;
 use super::rows::money;
-use crate::terminal::Ended;
+use crate::workload::TransactionEnd;
 use plimsoll_sql::{SqlError, Value};
 
 statements! {
@@ -32,8 +32,8 @@ statements! {
         VALUES (?, ?, ?, ?, ?, CURRENT_TIMESTAMP, ?, ?)";
 }
 
-/// Runs it.
-pub(super) fn run(payment: &Payment, attempt: &mut Attempt<'_>) -> Result<Ended, SqlError> {
+/// Runs the transaction.
+pub(super) fn run(payment: &Payment, attempt: &mut Attempt<'_>) -> Result<TransactionEnd, SqlError> {
     let (warehouse, district) = (Value::Int(payment.home.warehouse), Value::Int(payment.home.district));
     let amount = money(payment.amount);
 
@@ -51,7 +51,7 @@ pub(super) fn run(payment: &Payment, attempt: &mut Attempt<'_>) -> Result<Ended,
     attempt.commit()
 }
 
-/// Takes the amount from the customer's balance; one of bad credit gets a note of it.
+/// Takes the amount from the customer's balance. A customer of bad credit also gets a note of it.
 fn charge(payment: &Payment, number: i64, attempt: &mut Attempt<'_>) -> Result<(), SqlError> {
     let ids = [payment.customer.warehouse, payment.customer.district, number];
     let [warehouse, district, customer] = ids.map(Value::Int);
@@ -66,7 +66,7 @@ fn charge(payment: &Payment, number: i64, attempt: &mut Attempt<'_>) -> Result<(
     }
 }
 
-/// What is put before the data of a customer of bad credit.
+/// The note for the data of a customer of bad credit.
 fn note(payment: &Payment, number: i64) -> String {
     let Payment { home, customer, amount } = payment;
     let (whole, cents) = (amount / 100, amount % 100);

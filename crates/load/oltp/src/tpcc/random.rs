@@ -1,48 +1,46 @@
 //! Random values as TPC-C defines them: NURand, last names, strings (clauses 2.1.6 and 4.3.2).
 
-use crate::terminal::Draw;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use plimsoll_feed::{RandomSource, SeededRandom};
 
-/// Customers of a district.
+/// The number of customers of a district.
 pub(super) const CUSTOMERS: i64 = 3_000;
-/// Items that there are.
+/// The number of items.
 pub(super) const ITEMS: i64 = 100_000;
-/// The largest number that a last name is made of.
+/// The largest number of a last name.
 const LARGEST_NAME: i64 = 999;
 
 /// A seeded source of random values.
 #[derive(Debug)]
-pub(super) struct Random(Pcg64Mcg);
+pub(super) struct Random(SeededRandom);
 
 impl Random {
-    /// The source that belongs to these numbers and to no others.
+    /// The source for the purpose that `parts` name, independent of those for other parts.
     pub(super) fn of(seed: u64, parts: &[u64]) -> Random {
         let mixed = parts.iter().fold(seed, |state, part| {
             (state ^ part).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
         });
-        Random(Pcg64Mcg::seed_from_u64(mixed))
+        Random(SeededRandom::new(mixed))
     }
 
-    /// Letters and digits, from `shortest` to `longest` of them.
+    /// A text of letters and digits, from `shortest` to `longest` characters.
     pub(super) fn letters(&mut self, shortest: i64, longest: i64) -> String {
         const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let length = self.between(shortest, longest);
         self.symbols(ALPHABET, length)
     }
 
-    /// So many digits.
+    /// A text of `length` digits.
     pub(super) fn digits(&mut self, length: i64) -> String {
         self.symbols(b"0123456789", length)
     }
 
-    /// A random number is read as a fraction in base `alphabet.len()`, of which ten places are used:
-    /// one number for each letter would take most of the time of a load.
+    /// Reads each random number as a fraction in base `alphabet.len()`, and uses ten places of it. One
+    /// random number for each character would take most of the time of a load.
     fn symbols(&mut self, alphabet: &[u8], length: i64) -> String {
         let mut fraction = 0;
         let symbol = |place| {
             if place % 10 == 0 {
-                fraction = self.0.next_u64();
+                fraction = self.0.bits();
             }
             let shifted = u128::from(fraction) * alphabet.len() as u128;
             fraction = shifted as u64;
@@ -51,7 +49,7 @@ impl Random {
         (0..length).map(symbol).collect()
     }
 
-    /// Puts 1 to `count` into a random order.
+    /// The integers from 1 to `count` in random order.
     pub(super) fn permutation(&mut self, count: i64) -> Vec<i64> {
         let mut numbers: Vec<i64> = (1..=count).collect();
         for last in (1..numbers.len()).rev() {
@@ -61,13 +59,13 @@ impl Random {
     }
 }
 
-impl Draw for Random {
+impl RandomSource for Random {
     fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+        self.0.unit()
     }
 }
 
-/// The constants of NURand: the same for everything that is drawn for the same purpose.
+/// The constants C of NURand, one for each kind of value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Constants {
     last_name: i64,
@@ -76,14 +74,14 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// Those that data is loaded with.
+    /// The constants for loading data.
     pub(super) fn of_data(seed: u64) -> Constants {
         let mut random = Random::of(seed, &[0xC]);
         Constants { last_name: random.between(0, 255), ..Constants::drawn(&mut random) }
     }
 
-    /// Those that users of such data draw with: the constant of last names is at such a distance
-    /// from the load's as clause 2.1.6.1 demands.
+    /// The constants for the transactions on such data. The constant of last names keeps the distance
+    /// from the load's that clause 2.1.6.1 demands.
     pub(super) fn of_run(data_seed: u64, seed: u64) -> Constants {
         let loaded = Constants::of_data(data_seed).last_name;
         let allowed: Vec<i64> = (0..=255).filter(|constant| is_far_enough(constant - loaded)).collect();
@@ -96,19 +94,19 @@ impl Constants {
         Constants { last_name: 0, customer: random.between(0, 1023), item: random.between(0, 8191) }
     }
 
-    /// The number of a customer.
-    pub(super) fn customer(&self, draw: &mut dyn Draw) -> i64 {
-        nurand(draw, 1023, 1, CUSTOMERS, self.customer)
+    /// Draws the number of a customer.
+    pub(super) fn customer(&self, random: &mut dyn RandomSource) -> i64 {
+        nurand(random, 1023, 1, CUSTOMERS, self.customer)
     }
 
-    /// The number of an item.
-    pub(super) fn item(&self, draw: &mut dyn Draw) -> i64 {
-        nurand(draw, 8191, 1, ITEMS, self.item)
+    /// Draws the number of an item.
+    pub(super) fn item(&self, random: &mut dyn RandomSource) -> i64 {
+        nurand(random, 8191, 1, ITEMS, self.item)
     }
 
-    /// The number that a last name is made of.
-    pub(super) fn last_name(&self, draw: &mut dyn Draw) -> i64 {
-        nurand(draw, 255, 0, LARGEST_NAME, self.last_name)
+    /// Draws the number of a last name.
+    pub(super) fn last_name(&self, random: &mut dyn RandomSource) -> i64 {
+        nurand(random, 255, 0, LARGEST_NAME, self.last_name)
     }
 }
 
@@ -119,8 +117,8 @@ fn is_far_enough(distance: i64) -> bool {
 }
 
 /// NURand(A, x, y) of clause 2.1.6.
-fn nurand(draw: &mut dyn Draw, a: i64, low: i64, high: i64, constant: i64) -> i64 {
-    (((draw.between(0, a) | draw.between(low, high)) + constant) % (high - low + 1)) + low
+fn nurand(random: &mut dyn RandomSource, a: i64, low: i64, high: i64, constant: i64) -> i64 {
+    (((random.between(0, a) | random.between(low, high)) + constant) % (high - low + 1)) + low
 }
 
 /// The last name of a number from 0 to 999 (clause 4.3.2.3).

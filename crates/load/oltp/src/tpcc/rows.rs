@@ -1,32 +1,32 @@
-//! What the tables hold after a load (clause 4.3.3): pure functions of a seed, part by part, so that
-//! it does not matter who loads which part, and when.
+//! The rows of the tables after a load (clause 4.3.3). They are pure functions of a seed, part by part, so
+//! the order and the connections of a load do not matter.
 
 use super::random::{CUSTOMERS, Constants, ITEMS, Random, last_name};
 use super::schema::{CUSTOMER, DISTRICT, HISTORY, ITEM, NEW_ORDER, ORDER_LINE, ORDERS, STOCK, Table, WAREHOUSE};
-use crate::terminal::Draw;
+use plimsoll_feed::RandomSource;
 use plimsoll_sql::{Decimal, SqlError, Value};
 
-/// Districts of a warehouse.
+/// The number of districts of a warehouse.
 pub(super) const DISTRICTS: i64 = 10;
-/// In cents.
+/// A dollar in cents.
 pub(super) const DOLLAR: i64 = 100;
-/// Orders of a district at first, one for each customer; from this one on they are undelivered.
+/// The first undelivered order of a district. At first it has one order for each customer.
 const FIRST_UNDELIVERED: i64 = 2_101;
-/// When all that is loaded happened: the same for every load, so that loads are equal.
-const THEN: Value<'static> = Value::Text("2026-01-01 00:00:00");
+/// The time of all loaded events: the same for every load, so that loads are equal.
+const LOAD_TIME: Value<'static> = Value::Text("2026-01-01 00:00:00");
 
-/// Takes rows.
-pub(super) type Sink<'a> = dyn FnMut(&[Value<'_>]) -> Result<(), SqlError> + 'a;
+/// Receives rows.
+pub(super) type RowSink<'a> = dyn FnMut(&[Value<'_>]) -> Result<(), SqlError> + 'a;
 
-/// The rows of a table that belong to one warehouse; those of items belong to all.
+/// The rows of a table that belong to one warehouse. Items belong to all warehouses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     /// The table.
     pub(super) table: &'static Table,
-    /// How many rows, or about how many.
+    /// The exact or approximate number of rows.
     pub(super) rows: u64,
     warehouse: i64,
-    fill: fn(Source, &mut Sink<'_>) -> Result<(), SqlError>,
+    fill: fn(Source, &mut RowSink<'_>) -> Result<(), SqlError>,
 }
 
 impl Part {
@@ -34,15 +34,15 @@ impl Part {
     ///
     /// # Errors
     /// Those of `sink`.
-    pub(super) fn fill(&self, seed: u64, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+    pub(super) fn fill(&self, seed: u64, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
         (self.fill)(Source { seed, warehouse: self.warehouse }, sink)
     }
 }
 
-/// All parts of so many warehouses. Those that take longest stand first, so that all loaders are
-/// done at about the same time.
+/// All parts of this many warehouses. The longest come first, so that all loaders end at about the same
+/// time.
 pub(super) fn parts(warehouses: u32) -> Vec<Part> {
-    type Fill = fn(Source, &mut Sink<'_>) -> Result<(), SqlError>;
+    type Fill = fn(Source, &mut RowSink<'_>) -> Result<(), SqlError>;
     let each: [(&'static Table, u64, Fill); 8] = [
         (&ORDER_LINE, 300_000, order_lines),
         (&STOCK, 100_000, stock),
@@ -58,7 +58,7 @@ pub(super) fn parts(warehouses: u32) -> Vec<Part> {
     of_warehouses.chain([Part { table: &ITEM, rows: ITEMS as u64, warehouse: 0, fill: items }]).collect()
 }
 
-/// What the rows of a part follow from.
+/// The seed and warehouse that determine the rows of a part.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     seed: u64,
@@ -71,14 +71,14 @@ impl Source {
         Random::of(self.seed, &[purpose, self.warehouse as u64, district as u64])
     }
 
-    /// How many lines the orders of a district have: the tables of orders and of lines must agree.
+    /// The number of lines of each order of a district, on which the tables of orders and of lines agree.
     fn line_counts(self, district: i64) -> impl Iterator<Item = (i64, i64)> {
         let mut random = self.random(1, district);
         (1..=CUSTOMERS).map(move |order| (order, random.between(5, 15)))
     }
 }
 
-fn items(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn items(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     let mut random = source.random(2, 0);
     for item in 1..=ITEMS {
         let (image, name) = (random.between(1, 10_000), random.letters(14, 24));
@@ -88,7 +88,7 @@ fn items(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn warehouse(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn warehouse(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     let mut random = source.random(3, 0);
     let (name, address, tax) = (random.letters(6, 10), Address::of(&mut random), random.between(0, 2_000));
     let [street_1, street_2, city, state, zip] = address.values();
@@ -96,7 +96,7 @@ fn warehouse(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     sink(&[id, Value::Text(&name), street_1, street_2, city, state, zip, rate(tax), money(300_000 * DOLLAR)])
 }
 
-fn districts(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn districts(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     let mut random = source.random(4, 0);
     for district in 1..=DISTRICTS {
         let (name, address, tax) = (random.letters(6, 10), Address::of(&mut random), random.between(0, 2_000));
@@ -109,7 +109,7 @@ fn districts(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn customers(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn customers(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     let constants = Constants::of_data(source.seed);
     for district in 1..=DISTRICTS {
         let mut random = source.random(5, district);
@@ -134,7 +134,7 @@ fn customers(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
                 state,
                 zip,
                 Value::Text(&phone),
-                THEN,
+                LOAD_TIME,
                 Value::Text(credit),
                 money(50_000 * DOLLAR),
                 rate(discount),
@@ -149,20 +149,29 @@ fn customers(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn history(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn history(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     let warehouse = Value::Int(source.warehouse);
     for district in 1..=DISTRICTS {
         let mut random = source.random(6, district);
         for customer in 1..=CUSTOMERS {
             let data = random.letters(12, 24);
             let (customer, district) = (Value::Int(customer), Value::Int(district));
-            sink(&[customer, district, warehouse, district, warehouse, THEN, money(10 * DOLLAR), Value::Text(&data)])?;
+            sink(&[
+                customer,
+                district,
+                warehouse,
+                district,
+                warehouse,
+                LOAD_TIME,
+                money(10 * DOLLAR),
+                Value::Text(&data),
+            ])?;
         }
     }
     Ok(())
 }
 
-fn stock(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn stock(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     let mut random = source.random(7, 0);
     for item in 1..=ITEMS {
         let quantity = random.between(10, 100);
@@ -177,7 +186,7 @@ fn stock(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn orders(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn orders(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     for district in 1..=DISTRICTS {
         let mut random = source.random(8, district);
         let customers = random.permutation(CUSTOMERS);
@@ -186,13 +195,13 @@ fn orders(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
             let carrier = if order < FIRST_UNDELIVERED { Value::Int(carrier) } else { Value::Null };
             let (order, district) = (Value::Int(order), Value::Int(district));
             let (warehouse, customer) = (Value::Int(source.warehouse), Value::Int(customer));
-            sink(&[order, district, warehouse, customer, THEN, carrier, Value::Int(lines), Value::Int(1)])?;
+            sink(&[order, district, warehouse, customer, LOAD_TIME, carrier, Value::Int(lines), Value::Int(1)])?;
         }
     }
     Ok(())
 }
 
-fn order_lines(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn order_lines(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     let warehouse = Value::Int(source.warehouse);
     for district in 1..=DISTRICTS {
         let mut random = source.random(9, district);
@@ -208,7 +217,7 @@ fn order_lines(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
                     Value::Int(number),
                     Value::Int(item),
                     warehouse,
-                    if delivered { THEN } else { Value::Null },
+                    if delivered { LOAD_TIME } else { Value::Null },
                     Value::Int(5),
                     money(if delivered { 0 } else { amount }),
                     Value::Text(&text),
@@ -219,7 +228,7 @@ fn order_lines(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn new_orders(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
+fn new_orders(source: Source, sink: &mut RowSink<'_>) -> Result<(), SqlError> {
     for district in 1..=DISTRICTS {
         for order in FIRST_UNDELIVERED..=CUSTOMERS {
             sink(&[Value::Int(order), Value::Int(district), Value::Int(source.warehouse)])?;
@@ -249,7 +258,7 @@ fn brand(random: &mut Random) -> String {
     text
 }
 
-/// Where somebody lives: two streets, city, state and zip code.
+/// An address: two streets, city, state and zip code.
 struct Address([String; 5]);
 
 impl Address {

@@ -17,8 +17,9 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The statement that makes it. MariaDB and MySQL keep rows in the order of the primary key, so that it
-    /// must be there before them; PostgreSQL makes an index of many rows faster than it keeps one.
+    /// The statement that creates it. MariaDB and MySQL keep rows in the order of the primary key, which
+    /// must therefore exist before them. PostgreSQL builds an index of many rows faster than it maintains
+    /// one.
     pub(super) fn create(&self, engine: Engine) -> String {
         let Table { name, columns, .. } = self;
         match (engine, self.key) {
@@ -31,7 +32,7 @@ impl Table {
         }
     }
 
-    /// The statements that are run once its rows are there.
+    /// The statements to run after its rows are loaded.
     pub(super) fn finish(&self, engine: Engine) -> Vec<String> {
         let name = self.name;
         let key = self.key.filter(|_| engine == Engine::Postgresql);
@@ -135,7 +136,7 @@ pub(super) const STOCK: Table = Table {
     index: None,
 };
 
-/// All of them, those that take longest to load first.
+/// All tables, those that take longest to load first.
 pub(super) const TABLES: [&Table; 9] =
     [&ORDER_LINE, &STOCK, &CUSTOMER, &HISTORY, &ORDERS, &NEW_ORDER, &ITEM, &DISTRICT, &WAREHOUSE];
 

@@ -1,27 +1,28 @@
 //! A study's own SQL on each server.
 
+use plimsoll_feed::RandomSource;
 use plimsoll_model::database::{Dataset, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Distribution, OwnStatement, Parameter, Retry, Sql, SqlWork, Transaction, Transport};
-use plimsoll_oltp::{Draw, Ended, Watch, load, workload};
+use plimsoll_oltp::{StatementObserver, TransactionEnd, compile, load};
 use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Always the middle.
+/// A source that always gives the middle.
 struct Half;
 
-impl Draw for Half {
+impl RandomSource for Half {
     fn unit(&mut self) -> f64 {
         0.5
     }
 }
 
-struct Unwatched;
+struct Unobserved;
 
-impl Watch for Unwatched {
+impl StatementObserver for Unobserved {
     fn statement(&mut self, _: usize, work: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), SqlError> {
         work()
     }
@@ -68,19 +69,19 @@ fn values_go_into_columns_of_every_type() {
     for server in servers() {
         let endpoint = server.unix();
         run_script(&script, &endpoint).expect("a table");
-        let workload = workload(&own(&endpoint, "INSERT INTO sale VALUES (?, ?, ?, ?, ?, ?)", parameters.clone()), 1);
-        let mut user = workload.expect("a workload").terminal(0, 1, connect(&endpoint)).expect("a user");
+        let workload = compile(&own(&endpoint, "INSERT INTO sale VALUES (?, ?, ?, ?, ?, ?)", parameters.clone()), 1);
+        let mut user = workload.expect("a workload").user(0, connect(&endpoint)).expect("a user");
         for _ in 0..2 {
-            user.draw(&mut Half);
-            assert_eq!(user.run(&mut Unwatched).expect("no failure"), Ended::Committed);
+            user.draw_transaction(&mut Half);
+            assert_eq!(user.run_transaction(&mut Unobserved).expect("no failure"), TransactionEnd::Committed);
         }
         let found = connect(&endpoint).query("SELECT * FROM sale ORDER BY id").expect("rows").rows;
         let found: Vec<Vec<String>> = found.into_iter().map(|row| row.into_iter().flatten().collect()).collect();
         assert_eq!(found[0], ["7", "12.50", "2026-11-22", "01234", "5", "5000000000"]);
         assert_eq!(found[1][..4], ["8", "-0.05", "2024-02-29", "x'; y"]);
         // From the start again, where the keys are taken: the user goes on after the failure.
-        user.draw(&mut Half);
-        assert_eq!(user.run(&mut Unwatched).unwrap_err().kind, ErrorKind::Constraint);
+        user.draw_transaction(&mut Half);
+        assert_eq!(user.run_transaction(&mut Unobserved).unwrap_err().kind, ErrorKind::Constraint);
         assert_eq!(
             user.connection().query("SELECT COUNT(*) FROM sale").expect("rows").rows[0][0].as_deref(),
             Some("2")

@@ -1,12 +1,11 @@
 //! sysbench's tests on both servers: what is loaded, and what each transaction sends.
 
+use plimsoll_feed::SeededRandom;
 use plimsoll_model::database::{Dataset, Endpoint, Engine};
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest, Retry, Sql, SqlWork, Transport};
-use plimsoll_oltp::{Draw, Ended, Terminal, Watch, Workload, load, tables, workload};
+use plimsoll_oltp::{SqlUser, SqlWorkload, StatementObserver, TransactionEnd, compile, load, tables};
 use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -18,19 +17,11 @@ const DATASET: Dataset = Dataset::Sbtest { tables: 2, rows: ROWS, seed: 3 };
 /// Transactions of each test.
 const TRANSACTIONS: u64 = 20;
 
-struct Seeded(Pcg64Mcg);
-
-impl Draw for Seeded {
-    fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
 /// Counts statements by their number.
 #[derive(Default)]
 struct Counts(BTreeMap<usize, u64>);
 
-impl Watch for Counts {
+impl StatementObserver for Counts {
     fn statement(&mut self, statement: usize, work: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), SqlError> {
         *self.0.entry(statement).or_default() += 1;
         work()
@@ -46,7 +37,7 @@ fn number(connection: &mut Connection, query: &str) -> u64 {
     rows[0][0].as_deref().expect("a value").parse().expect("a number")
 }
 
-fn test_of(test: OltpTest, endpoint: &Endpoint) -> Box<dyn Workload> {
+fn test_of(test: OltpTest, endpoint: &Endpoint) -> Box<dyn SqlWorkload> {
     let oltp = Oltp { test, tables: 2, rows: ROWS, distribution: Distribution::Special };
     let sql = Sql {
         database: "db".to_owned(),
@@ -57,17 +48,22 @@ fn test_of(test: OltpTest, endpoint: &Endpoint) -> Box<dyn Workload> {
         work: SqlWork::Oltp(oltp),
         check_within: Duration::ZERO,
     };
-    workload(&sql, 1).expect("a workload")
+    compile(&sql, 1).expect("a workload")
 }
 
 /// Runs transactions of a test; gives the user, and its statements by name.
-fn run(test: OltpTest, endpoint: &Endpoint) -> (Box<dyn Terminal>, BTreeMap<String, u64>) {
+fn run(test: OltpTest, endpoint: &Endpoint) -> (Box<dyn SqlUser>, BTreeMap<String, u64>) {
     let workload = test_of(test, endpoint);
-    let mut user = workload.terminal(0, 1, connect(endpoint)).expect("a user");
-    let (mut draw, mut counts) = (Seeded(Pcg64Mcg::seed_from_u64(9)), Counts::default());
+    let mut user = workload.user(0, connect(endpoint)).expect("a user");
+    let (mut random, mut counts) = (SeededRandom::new(9), Counts::default());
     for _ in 0..TRANSACTIONS {
-        assert_eq!(user.draw(&mut draw), 0);
-        assert_eq!(user.run(&mut counts).expect("no failure"), Ended::Committed, "{}", test.name());
+        assert_eq!(user.draw_transaction(&mut random), 0);
+        assert_eq!(
+            user.run_transaction(&mut counts).expect("no failure"),
+            TransactionEnd::Committed,
+            "{}",
+            test.name()
+        );
     }
     let names = workload.statements();
     (user, counts.0.into_iter().map(|(number, count)| (names[number].name.clone(), count)).collect())

@@ -1,8 +1,8 @@
-//! Takes values from replies.
+//! Captures: values that are taken from replies.
 
 use super::json_path::{self, NotJson, Segment};
 use super::reply::Reply;
-use super::template::sample;
+use super::template::excerpt;
 use super::value::Value;
 use plimsoll_engine::protocol::Failure;
 use plimsoll_engine::schedule::Random;
@@ -13,7 +13,7 @@ use regex::bytes::Regex;
 use serde_json_path::JsonPath;
 use std::cell::OnceCell;
 
-/// The largest value that a user keeps: thousands of users keep one each.
+/// The largest captured value in bytes. Each of thousands of users keeps its own.
 const LARGEST_VALUE: usize = 64 << 10;
 
 /// A capture, compiled.
@@ -31,37 +31,39 @@ enum Source {
     Cookie(String),
 }
 
-/// Finds values in JSON.
+/// A JSONPath that finds values in a body.
 pub(super) struct Query {
     text: String,
-    way: Way,
+    matcher: Matcher,
 }
 
-enum Way {
-    Plain(Vec<Segment>),
-    Any(JsonPath),
+enum Matcher {
+    /// A path that names one place at most.
+    Simple(Vec<Segment>),
+    /// Any JSONPath, evaluated on the parsed body.
+    Full(JsonPath),
 }
 
-/// A reply that is looked into, with what is known of its body.
-pub(super) struct Seen<'a> {
+/// A reply that checks and captures inspect. Its body is parsed once, if JSON is asked for.
+pub(super) struct InspectedReply<'a> {
     pub(super) reply: &'a Reply,
     parsed: OnceCell<Option<serde_json::Value>>,
 }
 
-impl<'a> Seen<'a> {
-    pub(super) fn new(reply: &'a Reply) -> Seen<'a> {
-        Seen { reply, parsed: OnceCell::new() }
+impl<'a> InspectedReply<'a> {
+    pub(super) fn new(reply: &'a Reply) -> InspectedReply<'a> {
+        InspectedReply { reply, parsed: OnceCell::new() }
     }
 
     fn parsed(&self) -> Result<&serde_json::Value, NotJson> {
         self.parsed.get_or_init(|| serde_json::from_slice(&self.reply.body).ok()).as_ref().ok_or(NotJson)
     }
 
-    /// The beginning of the body, for a reason.
-    pub(super) fn sample(&self) -> String {
+    /// The beginning of the body, for error messages.
+    pub(super) fn excerpt(&self) -> String {
         match &*self.reply.body {
             [] => "an empty body".to_owned(),
-            body => format!("`{}`", sample(body)),
+            body => format!("`{}`", excerpt(body)),
         }
     }
 }
@@ -70,13 +72,13 @@ impl Query {
     /// # Errors
     /// The text is no JSONPath.
     pub(super) fn new(text: &str) -> Result<Query, String> {
-        let way = match json_path::plain(text) {
-            Some(segments) => Way::Plain(segments),
-            None => Way::Any(
+        let matcher = match json_path::parse_simple(text) {
+            Some(segments) => Matcher::Simple(segments),
+            None => Matcher::Full(
                 JsonPath::parse(text).map_err(|error| format!("expected a JSONPath, found `{text}`: {error}"))?,
             ),
         };
-        Ok(Query { text: text.to_owned(), way })
+        Ok(Query { text: text.to_owned(), matcher })
     }
 
     pub(super) fn text(&self) -> &str {
@@ -84,27 +86,32 @@ impl Query {
     }
 
     /// Picks among the values under the path.
-    pub(super) fn pick(&self, seen: &Seen<'_>, pick: Pick, random: &mut Random) -> Result<Option<Value>, Failure> {
-        let found = match &self.way {
-            Way::Plain(segments) => self.pick_plain(seen, segments, pick, random),
-            Way::Any(path) => seen
+    pub(super) fn pick(
+        &self,
+        inspected: &InspectedReply<'_>,
+        pick: Pick,
+        random: &mut Random,
+    ) -> Result<Option<Value>, Failure> {
+        let found = match &self.matcher {
+            Matcher::Simple(segments) => self.pick_plain(inspected, segments, pick, random),
+            Matcher::Full(path) => inspected
                 .parsed()
                 .map(|body| picked(path.query(body).iter().map(|node| Value::of_parsed(node)), pick, random)),
         };
         found.map_err(|NotJson| {
-            let (path, found) = (&self.text, seen.sample());
+            let (path, found) = (&self.text, inspected.excerpt());
             Failure::new(ErrorKind::Capture, format!("expected JSON to find `{path}` in, found {found}"))
         })
     }
 
     fn pick_plain(
         &self,
-        seen: &Seen<'_>,
+        inspected: &InspectedReply<'_>,
         segments: &[Segment],
         pick: Pick,
         random: &mut Random,
     ) -> Result<Option<Value>, NotJson> {
-        let Some(raw) = json_path::find(&seen.reply.body, segments)? else { return Ok(None) };
+        let Some(raw) = json_path::find(&inspected.reply.body, segments)? else { return Ok(None) };
         let value = Value::of_json(raw).ok_or(NotJson)?;
         Ok(picked(std::iter::once(value), pick, random))
     }
@@ -130,26 +137,26 @@ impl Capture {
         matches!(self.source, Source::Json(_) | Source::Regex { .. })
     }
 
-    /// What the reply holds, else the default. `kept` is the cookie of a name that the user has.
-    pub(super) fn take(
+    /// Extracts the value from the reply, or else the default. `kept` gives a cookie that the user has by name.
+    pub(super) fn extract(
         &self,
         name: &str,
-        seen: &Seen<'_>,
+        inspected: &InspectedReply<'_>,
         random: &mut Random,
         kept: impl FnOnce(&str) -> Option<String>,
     ) -> Result<Value, Failure> {
         let found = match &self.source {
-            Source::Json(query) => query.pick(seen, self.pick, random)?,
-            Source::Header(header) => picked(seen.reply.header(header).map(text), self.pick, random),
+            Source::Json(query) => query.pick(inspected, self.pick, random)?,
+            Source::Header(header) => picked(inspected.reply.header(header).map(text), self.pick, random),
             Source::Regex { pattern, group } => {
-                let matches = pattern.captures_iter(&seen.reply.body).filter_map(|found| found.get(*group));
+                let matches = pattern.captures_iter(&inspected.reply.body).filter_map(|found| found.get(*group));
                 picked(matches.map(|found| text(found.as_bytes())), self.pick, random)
             }
             Source::Cookie(cookie) => {
-                self.cookie(cookie, seen, random).or_else(|| Some(Value::Text(kept(cookie)?.into())))
+                self.cookie(cookie, inspected, random).or_else(|| Some(Value::Text(kept(cookie)?.into())))
             }
         };
-        let value = found.or_else(|| self.default.clone()).ok_or_else(|| self.nothing(name, seen))?;
+        let value = found.or_else(|| self.default.clone()).ok_or_else(|| self.not_found(name, inspected))?;
         if value.size() > LARGEST_VALUE {
             let size = value.size();
             let detail = format!("expected at most {LARGEST_VALUE} bytes for `{{${name}}}`, found {size}");
@@ -158,10 +165,12 @@ impl Capture {
         Ok(value)
     }
 
-    /// A cookie that the reply sets.
-    fn cookie(&self, wanted: &str, seen: &Seen<'_>, random: &mut Random) -> Option<Value> {
-        let set =
-            seen.reply.header("set-cookie").filter_map(|header| SetCookie::parse(std::str::from_utf8(header).ok()?));
+    /// Picks a cookie that the reply sets.
+    fn cookie(&self, wanted: &str, inspected: &InspectedReply<'_>, random: &mut Random) -> Option<Value> {
+        let set = inspected
+            .reply
+            .header("set-cookie")
+            .filter_map(|header| SetCookie::parse(std::str::from_utf8(header).ok()?));
         picked(
             set.filter(|cookie| cookie.name == wanted).map(|cookie| Value::Text(cookie.value.into())),
             self.pick,
@@ -169,19 +178,19 @@ impl Capture {
         )
     }
 
-    fn nothing(&self, name: &str, seen: &Seen<'_>) -> Failure {
+    fn not_found(&self, name: &str, inspected: &InspectedReply<'_>) -> Failure {
         let what = match &self.source {
             Source::Json(query) => format!("a value under `{}`", query.text),
             Source::Header(header) => format!("a header `{header}`"),
             Source::Regex { pattern, .. } => format!("a match of `{pattern}`"),
             Source::Cookie(cookie) => format!("a cookie `{cookie}`"),
         };
-        let found = if self.needs_body() { format!("in {}", seen.sample()) } else { "in the reply".to_owned() };
+        let found = if self.needs_body() { format!("in {}", inspected.excerpt()) } else { "in the reply".to_owned() };
         Failure::new(ErrorKind::Capture, format!("expected {what} for `{{${name}}}`, found none {found}"))
     }
 }
 
-/// A pattern over bytes.
+/// Compiles a pattern over bytes.
 pub(super) fn compiled(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|error| format!("expected a pattern, found `{pattern}`: {error}"))
 }
@@ -215,7 +224,7 @@ fn picked(mut found: impl Iterator<Item = Value>, pick: Pick, random: &mut Rando
     }
 }
 
-/// A whole number below `count`; 0 where that is 0.
+/// Draws an integer below `count`; 0 if `count` is 0.
 pub(super) fn below(count: usize, random: &mut Random) -> usize {
     // `unit` is above 0 and up to 1.
     (((1.0 - random.unit()) * count as f64) as usize).min(count.saturating_sub(1))

@@ -1,8 +1,8 @@
-//! What a reply must be, and conditions on values.
+//! Checks of replies, and conditions on values.
 
-use super::capture::{Query, Seen};
-use super::template::{Known, Place, Template, sample};
-use super::value::{Value, View};
+use super::capture::{InspectedReply, Query};
+use super::template::{Template, TemplateContext, ValueRef, excerpt};
+use super::value::{Value, ValueView};
 use memchr::memmem;
 use plimsoll_engine::protocol::Failure;
 use plimsoll_engine::schedule::Random;
@@ -12,9 +12,9 @@ use plimsoll_model::units::Nanos;
 use regex::bytes::Regex;
 use std::cmp::Ordering;
 
-/// What a reply must be.
+/// The checks of a reply.
 pub(super) struct Checks {
-    /// One of these; any below 400 when there is none.
+    /// The status must be one of these, or below 400 if the list is empty.
     pub(super) status: Vec<u16>,
     pub(super) within: Option<Nanos>,
     pub(super) header: Vec<(String, Template)>,
@@ -23,9 +23,9 @@ pub(super) struct Checks {
     pub(super) matches: Vec<Regex>,
 }
 
-/// What must hold of a value.
+/// A condition on a value.
 pub(super) struct Condition {
-    pub(super) place: Place,
+    pub(super) place: ValueRef,
     pub(super) test: Test,
 }
 
@@ -42,9 +42,9 @@ impl Checks {
         !(self.json.is_empty() && self.contains.is_empty() && self.matches.is_empty())
     }
 
-    /// True if the status is as expected.
-    pub(super) fn status(&self, seen: &Seen<'_>) -> Result<(), Failure> {
-        let status = seen.reply.status;
+    /// Checks the status.
+    pub(super) fn check_status(&self, inspected: &InspectedReply<'_>) -> Result<(), Failure> {
+        let status = inspected.reply.status;
         let fits = if self.status.is_empty() { status < 400 } else { self.status.contains(&status) };
         if fits {
             return Ok(());
@@ -54,46 +54,62 @@ impl Checks {
             [] => "a status below 400".to_owned(),
             wanted => format!("status {}", wanted.join(" or ")),
         };
-        let body = if seen.reply.body.is_empty() { String::new() } else { format!(" with {}", seen.sample()) };
+        let body =
+            if inspected.reply.body.is_empty() { String::new() } else { format!(" with {}", inspected.excerpt()) };
         Err(Failure::new(ErrorKind::Status, format!("expected {wanted}, found {status}{body}")))
     }
 
-    /// True if all else is: `took` is what the step has taken, redirects included.
-    pub(super) fn rest(&self, seen: &Seen<'_>, known: &mut Known<'_>, took: Nanos) -> Result<(), Failure> {
+    /// Checks all but the status. `took` is the duration of the step, redirects included.
+    pub(super) fn check_rest(
+        &self,
+        inspected: &InspectedReply<'_>,
+        context: &mut TemplateContext<'_>,
+        took: Nanos,
+    ) -> Result<(), Failure> {
         if let Some(within) = self.within.filter(|within| took > *within) {
             let (within, took) = (within.seconds() * 1e3, took.seconds() * 1e3);
             return Err(failed(format!("expected the reply within {within} ms, found it after {took:.1} ms")));
         }
-        self.header.iter().try_for_each(|(name, expected)| check_header(name, expected, seen, known))?;
-        self.json.iter().try_for_each(|(query, expected)| check_json(query, expected, seen, known))?;
+        self.header.iter().try_for_each(|(name, expected)| check_header(name, expected, inspected, context))?;
+        self.json.iter().try_for_each(|(query, expected)| check_json(query, expected, inspected, context))?;
         for expected in &self.contains {
-            let expected = known.written(expected)?;
-            if !holds(&seen.reply.body, &expected) {
-                let (expected, found) = (sample(&expected), seen.sample());
+            let expected = context.render(expected)?;
+            if !holds(&inspected.reply.body, &expected) {
+                let (expected, found) = (excerpt(&expected), inspected.excerpt());
                 return Err(failed(format!("expected a body that contains `{expected}`, found {found}")));
             }
         }
-        let mismatch = self.matches.iter().find(|pattern| !pattern.is_match(&seen.reply.body));
+        let mismatch = self.matches.iter().find(|pattern| !pattern.is_match(&inspected.reply.body));
         mismatch.map_or(Ok(()), |pattern| {
-            Err(failed(format!("expected a body that matches `{pattern}`, found {}", seen.sample())))
+            Err(failed(format!("expected a body that matches `{pattern}`, found {}", inspected.excerpt())))
         })
     }
 }
 
-fn check_header(name: &str, expected: &Template, seen: &Seen<'_>, known: &mut Known<'_>) -> Result<(), Failure> {
-    let expected = known.written(expected)?;
-    let mut values = seen.reply.header(name).peekable();
-    let found = values.peek().map_or("none".to_owned(), |found| format!("`{}`", sample(found)));
+fn check_header(
+    name: &str,
+    expected: &Template,
+    inspected: &InspectedReply<'_>,
+    context: &mut TemplateContext<'_>,
+) -> Result<(), Failure> {
+    let expected = context.render(expected)?;
+    let mut values = inspected.reply.header(name).peekable();
+    let found = values.peek().map_or("none".to_owned(), |found| format!("`{}`", excerpt(found)));
     if values.any(|value| value == expected) {
         return Ok(());
     }
-    Err(failed(format!("expected the header `{name}` to be `{}`, found {found}", sample(&expected))))
+    Err(failed(format!("expected the header `{name}` to be `{}`, found {found}", excerpt(&expected))))
 }
 
-fn check_json(query: &Query, expected: &Template, seen: &Seen<'_>, known: &mut Known<'_>) -> Result<(), Failure> {
-    let expected = known.written(expected)?;
-    // The first needs no chance.
-    let found = query.pick(seen, Pick::First, &mut Random::seeded(0, 0));
+fn check_json(
+    query: &Query,
+    expected: &Template,
+    inspected: &InspectedReply<'_>,
+    context: &mut TemplateContext<'_>,
+) -> Result<(), Failure> {
+    let expected = context.render(expected)?;
+    // Picking the first value draws no random number.
+    let found = query.pick(inspected, Pick::First, &mut Random::seeded(0, 0));
     let found = found.map_err(|failure| Failure { kind: ErrorKind::Check, ..failure })?;
     let mut json = String::new();
     found.as_ref().unwrap_or(&Value::Absent).view().write_json(&mut json);
@@ -101,8 +117,8 @@ fn check_json(query: &Query, expected: &Template, seen: &Seen<'_>, known: &mut K
     if found.is_some() && (json.as_bytes() == expected || parsed(json.as_bytes()) == parsed(&expected)) {
         return Ok(());
     }
-    let found = if found.is_some() { format!("`{}`", sample(json.as_bytes())) } else { "none".to_owned() };
-    let (path, expected, body) = (query.text(), sample(&expected), seen.sample());
+    let found = if found.is_some() { format!("`{}`", excerpt(json.as_bytes())) } else { "none".to_owned() };
+    let (path, expected, body) = (query.text(), excerpt(&expected), inspected.excerpt());
     Err(failed(format!("expected `{path}` to be `{expected}`, found {found} in {body}")))
 }
 
@@ -115,23 +131,23 @@ fn holds(text: &[u8], part: &[u8]) -> bool {
 }
 
 impl Condition {
-    /// True if it holds of what the user knows now.
-    pub(super) fn holds(&self, known: &mut Known<'_>) -> Result<bool, Failure> {
-        let view = known.view(self.place);
-        if view == View::Absent {
+    /// True if it holds of the current value.
+    pub(super) fn holds(&self, context: &mut TemplateContext<'_>) -> Result<bool, Failure> {
+        let view = context.view(self.place);
+        if view == ValueView::Absent {
             return Ok(matches!(self.test, Test::Absent | Test::Compare(Comparison::NotEqual, _)));
         }
         Ok(match &self.test {
-            Test::Exists => view.is_there(),
-            Test::Absent => !view.is_there(),
+            Test::Exists => view.is_present(),
+            Test::Absent => !view.is_present(),
             Test::Compare(comparison, with) => {
-                let with = known.written(with)?;
+                let with = context.render(with)?;
                 compared(&view.text(), *comparison, &String::from_utf8_lossy(&with))
             }
             Test::Contains(part) => {
-                let part = known.written(part)?;
+                let part = context.render(part)?;
                 match view {
-                    View::List(items) => items.iter().any(|item| item.view().text().as_bytes() == part),
+                    ValueView::List(items) => items.iter().any(|item| item.view().text().as_bytes() == part),
                     view => holds(view.text().as_bytes(), &part),
                 }
             }
@@ -139,12 +155,12 @@ impl Condition {
         })
     }
 
-    /// The value that it is asked of, as it is.
-    pub(super) fn found(&self, known: &Known<'_>) -> String {
-        let name = known.name(self.place);
-        match known.view(self.place) {
-            View::Absent => format!("no `{{${name}}}`"),
-            view => format!("`{{${name}}}` to be `{}`", sample(view.text().as_bytes())),
+    /// Describes the current value, for error messages.
+    pub(super) fn found(&self, context: &TemplateContext<'_>) -> String {
+        let name = context.name(self.place);
+        match context.view(self.place) {
+            ValueView::Absent => format!("no `{{${name}}}`"),
+            view => format!("`{{${name}}}` to be `{}`", excerpt(view.text().as_bytes())),
         }
     }
 }
@@ -164,7 +180,7 @@ fn compared(text: &str, comparison: Comparison, with: &str) -> bool {
     }
 }
 
-/// A number as JSON and people write it: neither `inf` nor `NaN`. Whole ones keep all their digits.
+/// Parses a number as JSON and people write it: neither `inf` nor `NaN`. Integers keep all their digits.
 fn number(text: &str) -> Option<Number> {
     let text = text.trim();
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) || text.contains(['i', 'n', 'N'])

@@ -5,27 +5,27 @@ use super::check::{Condition, Test};
 use super::feeds::Feeds;
 use super::program::{Op, Program};
 use super::request::{Basic, Request};
-use super::template::{Draft, Encoding, Piece, Place, Template};
+use super::template::{Draft, Encoding, Piece, Template, ValueRef};
 use super::value::Value;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
+use plimsoll_feed::IntegerSampler;
 use plimsoll_model::flow::{
     self, Block, Flow, Instruction, JsonPiece, JsonText, Lifetime, MOST_LOOPS, Reference, Text, ValueId, WorkloadPart,
 };
 use plimsoll_model::sql::Parameter;
 use plimsoll_model::workload::Target;
-use plimsoll_oltp::Numbers;
 use plimsoll_web::{Url, form};
 
-/// A flow, compiled once and read by all threads.
+/// A compiled flow, which all threads share.
 pub struct CompiledFlow {
     pub(super) pool: Vec<u8>,
     pub(super) names: Vec<String>,
     pub(super) requests: Vec<Request>,
     pub(super) basics: Vec<Basic>,
     pub(super) program: Program,
-    pub(super) draws: Vec<(u16, Chance)>,
-    /// The values that end with an iteration.
-    pub(super) passing: Vec<u16>,
+    pub(super) draws: Vec<(u16, RandomValue)>,
+    /// The values that are cleared before each iteration.
+    pub(super) iteration_values: Vec<u16>,
     pub(super) feeds: Feeds,
     /// The server, without a path.
     pub(super) origin: Url,
@@ -36,9 +36,9 @@ pub struct CompiledFlow {
     pub(super) first_step: Option<usize>,
 }
 
-/// What is drawn for each iteration.
-pub(super) enum Chance {
-    Number(Numbers),
+/// A value that is drawn for each iteration.
+pub(super) enum RandomValue {
+    Number(IntegerSampler),
     Text(u32),
     Constant(Value),
 }
@@ -47,7 +47,7 @@ impl CompiledFlow {
     /// Compiles the flow for a server.
     ///
     /// # Errors
-    /// Everything that is wrong with it: paths, patterns, feeds, files, passwords that are not set.
+    /// All faults of the flow: paths, patterns, feeds, files, passwords that are not set.
     pub fn new(flow: &Flow, target: &Target) -> Result<CompiledFlow, Vec<WorkloadDiagnostic>> {
         let mut faults = Vec::new();
         let feeds = Feeds::read(&flow.feeds, &mut faults);
@@ -68,7 +68,7 @@ impl CompiledFlow {
                 basics,
                 program,
                 draws,
-                passing: flow.passing().into_iter().map(|value| value.0).collect(),
+                iteration_values: flow.passing().into_iter().map(|value| value.0).collect(),
                 feeds,
                 origin,
                 cookies: flow.cookies,
@@ -79,43 +79,44 @@ impl CompiledFlow {
         }
     }
 
-    /// Why users have stopped before the load was over, if they have.
+    /// The reason why users stopped before the end of the load, if they did.
     pub fn stopped(&self) -> Option<String> {
         self.feeds.ended()
     }
 }
 
-/// What the parts of a flow are compiled with.
+/// The state while the parts of a flow are compiled.
 pub(super) struct Compiler<'a> {
     pub(super) flow: &'a Flow,
     pub(super) target: &'a Target,
     pub(super) pool: Vec<u8>,
     pub(super) basics: Vec<Basic>,
     faults: Vec<WorkloadDiagnostic>,
-    /// Where each value is found.
-    places: Vec<Place>,
+    /// The source of each value.
+    places: Vec<ValueRef>,
     /// The names of recorded steps.
     pub(super) steps: Vec<&'a str>,
 }
 
 impl<'a> Compiler<'a> {
     fn new(flow: &'a Flow, target: &'a Target, feeds: &Feeds, faults: Vec<WorkloadDiagnostic>) -> Compiler<'a> {
-        let places = (0..flow.values.len() as u16).map(|value| feeds.place(value).unwrap_or(Place::Kept(value)));
+        let places = (0..flow.values.len() as u16).map(|value| feeds.value_ref(value).unwrap_or(ValueRef::Kept(value)));
         let (pool, basics) = (Vec::new(), Vec::new());
         Compiler { flow, target, pool, basics, faults, places: places.collect(), steps: flow.names() }
     }
 
-    /// The result, or nothing and one more fault of this part.
+    /// Unwraps the result, or records a fault of this part.
     pub(super) fn or_fault<T>(&mut self, of: Option<WorkloadPart>, result: Result<T, String>) -> Option<T> {
         result
             .map_err(|what| {
-                self.faults.push(WorkloadDiagnostic { part: of, ..WorkloadDiagnostic::new(self.named(of) + &what) });
+                self.faults
+                    .push(WorkloadDiagnostic { part: of, ..WorkloadDiagnostic::new(self.fault_prefix(of) + &what) });
             })
             .ok()
     }
 
-    /// What a fault of this part begins with.
-    fn named(&self, part: Option<WorkloadPart>) -> String {
+    /// The beginning of a fault of this part.
+    fn fault_prefix(&self, part: Option<WorkloadPart>) -> String {
         match part {
             Some(WorkloadPart::Request(request)) => format!("step `{}`: ", self.flow.requests[request].name),
             Some(WorkloadPart::Feed(feed)) => format!("feed `{}`: ", self.flow.feeds[feed].name),
@@ -130,28 +131,28 @@ impl<'a> Compiler<'a> {
         self.or_fault(None, url.map_err(|fault| format!("the target: {fault}")))
     }
 
-    fn draws(&mut self) -> Vec<(u16, Chance)> {
+    fn draws(&mut self) -> Vec<(u16, RandomValue)> {
         let mut draws = Vec::new();
         for (value, parameter) in &self.flow.draws {
-            if let Some(chance) = self.or_fault(Some(WorkloadPart::Value(*value)), chance(parameter)) {
-                draws.push((value.0, chance));
+            if let Some(random_value) = self.or_fault(Some(WorkloadPart::Value(*value)), random_value(parameter)) {
+                draws.push((value.0, random_value));
             }
         }
         draws
     }
 
-    /// Where a value is found.
-    pub(super) fn place(&self, reference: Reference) -> Place {
+    /// The source of a value.
+    pub(super) fn value_ref(&self, reference: Reference) -> ValueRef {
         match reference {
             Reference::Value(ValueId(value)) => self.places[value as usize],
-            Reference::User => Place::User,
-            Reference::Iteration => Place::Iteration,
-            Reference::Uuid => Place::Uuid,
-            Reference::Now => Place::Now,
+            Reference::User => ValueRef::User,
+            Reference::Iteration => ValueRef::Iteration,
+            Reference::Uuid => ValueRef::Uuid,
+            Reference::Now => ValueRef::Now,
         }
     }
 
-    /// Appends a text. In forms, literals are encoded as values are.
+    /// Appends a text to a draft. In forms, literals are encoded like values.
     pub(super) fn write(&self, text: &Text, encoding: Encoding, draft: &mut Draft) {
         for piece in &text.0 {
             match piece {
@@ -164,19 +165,19 @@ impl<'a> Compiler<'a> {
                 flow::Piece::Value { value, raw } => {
                     let is_link = *raw && encoding == Encoding::Component;
                     let encoding = if is_link { Encoding::Link } else { encoding };
-                    draft.piece(Piece::Value(self.place(*value), encoding));
+                    draft.piece(Piece::Value(self.value_ref(*value), encoding));
                 }
             }
         }
     }
 
-    /// Appends JSON.
+    /// Appends JSON to a draft.
     pub(super) fn write_json(&self, json: &JsonText, draft: &mut Draft) {
         for piece in &json.0 {
             match piece {
                 JsonPiece::Literal(literal) => draft.literal(literal),
-                JsonPiece::Inside(value) => draft.piece(Piece::Value(self.place(*value), Encoding::InString)),
-                JsonPiece::Whole(value) => draft.piece(Piece::Value(self.place(*value), Encoding::Json)),
+                JsonPiece::Inside(value) => draft.piece(Piece::Value(self.value_ref(*value), Encoding::InString)),
+                JsonPiece::Whole(value) => draft.piece(Piece::Value(self.value_ref(*value), Encoding::Json)),
             }
         }
     }
@@ -195,12 +196,12 @@ impl<'a> Compiler<'a> {
 
     fn program(&mut self) -> Program {
         let mut program = Program::default();
-        program.on_start = self.block_alone(&self.flow.on_start, &mut program);
-        program.on_stop = self.block_alone(&self.flow.on_stop, &mut program);
+        program.on_start = self.top_level_block(&self.flow.on_start, &mut program);
+        program.on_stop = self.top_level_block(&self.flow.on_stop, &mut program);
         let mut up_to = 0;
         for action in &self.flow.actions {
             up_to += u64::from(action.weight);
-            let address = self.block_alone(&action.steps, &mut program);
+            let address = self.top_level_block(&action.steps, &mut program);
             program.actions.push((address, up_to));
         }
         if up_to == 0 {
@@ -209,8 +210,8 @@ impl<'a> Compiler<'a> {
         program
     }
 
-    fn block_alone(&mut self, block: &Block, program: &mut Program) -> u32 {
-        let address = program.here();
+    fn top_level_block(&mut self, block: &Block, program: &mut Program) -> u32 {
+        let address = program.next_address();
         self.block(block, 0, program);
         program.push(Op::End);
         address
@@ -225,36 +226,37 @@ impl<'a> Compiler<'a> {
             Instruction::Request(index) => drop(program.push(Op::Request(*index as u32))),
             Instruction::Pause(think) => drop(program.push(Op::Pause(*think))),
             Instruction::When { conditions, then, otherwise } => {
-                let (unless, _) = self.unless(conditions, program);
+                let (unless, _) = self.jump_unless(conditions, program);
                 self.block(then, loops, program);
                 let jump = (!otherwise.0.is_empty()).then(|| program.push(Op::Jump(0)));
-                program.close(unless);
+                program.patch_target(unless);
                 self.block(otherwise, loops, program);
-                jump.into_iter().for_each(|jump| program.close(jump));
+                jump.into_iter().for_each(|jump| program.patch_target(jump));
             }
             Instruction::Repeat { times, steps } => {
-                self.round(steps, loops, program, |_, counter, program| {
-                    program.push(Op::Repeat { counter, times: *times, end: 0 })
+                self.loop_block(steps, loops, program, |_, counter, program| {
+                    program.push(Op::CountRound { counter, times: *times, end: 0 })
                 });
             }
             Instruction::Each { list, item, at_most, steps } => {
-                let list = self.place(Reference::Value(*list));
-                self.round(steps, loops, program, |_, counter, program| {
-                    program.push(Op::Each { counter, list, item: item.0, at_most: *at_most, end: 0 })
+                let list = self.value_ref(Reference::Value(*list));
+                self.loop_block(steps, loops, program, |_, counter, program| {
+                    program.push(Op::NextItem { counter, list, item: item.0, at_most: *at_most, end: 0 })
                 });
             }
             Instruction::While { conditions, at_most, steps } => {
-                self.round(steps, loops, program, |compiler, counter, program| {
-                    let (unless, conditions) = compiler.unless(conditions, program);
-                    program.push(Op::Bound { counter, at_most: *at_most, conditions });
+                self.loop_block(steps, loops, program, |compiler, counter, program| {
+                    let (unless, conditions) = compiler.jump_unless(conditions, program);
+                    program.push(Op::LimitRounds { counter, at_most: *at_most, conditions });
                     unless
                 });
             }
         }
     }
 
-    /// A loop: what decides whether it goes on, which `head` writes and says where, then its steps.
-    fn round(
+    /// Compiles a loop. `head` writes the operation that decides if another round follows, and returns its
+    /// address. The steps of a round come after it.
+    fn loop_block(
         &mut self,
         steps: &Block,
         loops: usize,
@@ -268,24 +270,25 @@ impl<'a> Compiler<'a> {
             return;
         }
         let counter = loops as u8;
-        program.push(Op::Zero(counter));
-        let begin = program.here();
+        program.push(Op::ResetCounter(counter));
+        let begin = program.next_address();
         let head = head(self, counter, program);
         self.block(steps, loops + 1, program);
         program.push(Op::Jump(begin));
-        program.close(head);
+        program.patch_target(head);
     }
 
-    /// Says where the operation stands, and which conditions are its.
-    fn unless(&mut self, conditions: &[flow::Condition], program: &mut Program) -> (u32, (u32, u32)) {
+    /// Compiles a jump that is taken unless all conditions hold. Returns its address, and the range of its
+    /// conditions.
+    fn jump_unless(&mut self, conditions: &[flow::Condition], program: &mut Program) -> (u32, (u32, u32)) {
         let first = program.conditions.len() as u32;
         for condition in conditions {
             if let Some(test) = self.test(&condition.test) {
-                program.conditions.push(Condition { place: self.place(condition.value), test });
+                program.conditions.push(Condition { place: self.value_ref(condition.value), test });
             }
         }
         let conditions = (first, program.conditions.len() as u32);
-        (program.push(Op::Unless { conditions, to: 0 }), conditions)
+        (program.push(Op::JumpUnless { conditions, to: 0 }), conditions)
     }
 
     fn test(&mut self, test: &flow::Test) -> Option<Test> {
@@ -304,11 +307,13 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn chance(parameter: &Parameter) -> Result<Chance, String> {
+fn random_value(parameter: &Parameter) -> Result<RandomValue, String> {
     Ok(match parameter {
-        Parameter::Number { low, high, distribution } => Chance::Number(Numbers::of_study(*low, *high, *distribution)?),
-        Parameter::Text(length) => Chance::Text(*length),
-        Parameter::Constant(text) => Chance::Constant(Value::Text(text.as_str().into())),
+        Parameter::Number { low, high, distribution } => {
+            RandomValue::Number(IntegerSampler::checked(*low, *high, *distribution)?)
+        }
+        Parameter::Text(length) => RandomValue::Text(*length),
+        Parameter::Constant(text) => RandomValue::Constant(Value::Text(text.as_str().into())),
         Parameter::Same(_) | Parameter::Feed { .. } => {
             return Err("expected a range, a text or a constant, found what only SQL has".to_owned());
         }

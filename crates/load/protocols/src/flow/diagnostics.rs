@@ -1,4 +1,4 @@
-//! What is to be said of a flow before it runs, and of which part of it.
+//! Diagnostics of a flow before it runs, with the part that they concern.
 
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::schedule::arrivals_within;
@@ -7,8 +7,8 @@ use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, Flow, WorkloadPart};
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Stop};
 use plimsoll_model::workload::{Steps, Workload};
 
-/// What the author of a study should know of a workload under this load: feeds that have fewer rows
-/// than users, or iterations, are to take.
+/// The diagnostics of a workload under this load: feeds with fewer rows than its users or iterations
+/// will take.
 #[must_use]
 pub fn diagnostics(workload: &Workload, load: &LoadProfile) -> Vec<WorkloadDiagnostic> {
     let Steps::Flow(flow) = &workload.steps else { return Vec::new() };
@@ -19,7 +19,7 @@ pub fn diagnostics(workload: &Workload, load: &LoadProfile) -> Vec<WorkloadDiagn
         .collect()
 }
 
-/// Says of a feed that it has too few rows; `None` where it has enough, and where nobody knows.
+/// The fault of a feed with too few rows; `None` if it has enough, or if that is unknown.
 fn too_short(feed: &Feed, load: &LoadProfile) -> Option<String> {
     let rows = Table::read(&feed.file).ok()?.rows() as u64;
     let (name, users) = (&feed.name, u64::from(load.most_users()));
@@ -40,7 +40,7 @@ fn too_short(feed: &Feed, load: &LoadProfile) -> Option<String> {
     }
 }
 
-/// How many rows are taken where each iteration takes one, and by what: each arrival is an iteration, and each user
+/// The number of rows taken if each iteration takes one, and by whom. Each arrival is an iteration, and each user
 /// makes at least one.
 fn rows_taken(load: &LoadProfile) -> (u64, String) {
     let users = u64::from(load.most_users());

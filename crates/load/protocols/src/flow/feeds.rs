@@ -1,6 +1,6 @@
-//! The files whose rows users take.
+//! The feed files of a flow, and the rows that users take.
 
-use super::template::Place;
+use super::template::ValueRef;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_feed::{AtEnd, Cursor, Order, Table, Turn};
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, WorkloadPart};
@@ -15,17 +15,17 @@ pub(super) struct Feeds {
     pub(super) tables: Vec<Table>,
     names: Vec<String>,
     orders: Vec<Order>,
-    /// When the first user found no row, in nanoseconds; the largest number where none has.
+    /// The instant at which a user first found no row, in nanoseconds; `i64::MAX` if none has.
     ends: Vec<AtomicI64>,
-    /// For each value of a feed, where it is found.
-    places: Vec<(u16, Place)>,
+    /// The source of each value that comes from a feed.
+    places: Vec<(u16, ValueRef)>,
 }
 
 /// The cursors of one thread.
 pub(super) struct Cursors(RefCell<Vec<Cursor>>);
 
 impl Feeds {
-    /// Reads all of them, and finds their columns.
+    /// Reads all files, and finds their columns.
     pub(super) fn read(feeds: &[Feed], faults: &mut Vec<WorkloadDiagnostic>) -> Feeds {
         let mut all = Feeds::default();
         for (number, feed) in feeds.iter().enumerate() {
@@ -42,11 +42,11 @@ impl Feeds {
         for (value, column) in &feed.columns {
             match table.column(column) {
                 Ok(column) => {
-                    let place = Place::Cell { feed: number, column: column as u16, name: value.0 };
+                    let place = ValueRef::Cell { feed: number, column: column as u16, name: value.0 };
                     self.places.push((value.0, place));
                 }
                 Err(fault) if table.columns().any(|known| known == column) => {
-                    // It is right to use it: what is wrong is a row.
+                    // The column exists; a row lacks its value.
                     faults.push(WorkloadDiagnostic::of(WorkloadPart::Feed(index), fault.to_string()));
                 }
                 Err(fault) => {
@@ -64,19 +64,19 @@ impl Feeds {
         self.ends.push(AtomicI64::new(i64::MAX));
     }
 
-    /// Notes that a user has found no row at `now`.
-    pub(super) fn note_end(&self, feed: usize, now: Instant) {
+    /// Records that a user found no row at `now`.
+    pub(super) fn record_end(&self, feed: usize, now: Instant) {
         self.ends[feed].fetch_min(now.0, Ordering::Relaxed);
     }
 
-    /// Why users have stopped, if a feed is the reason.
+    /// The reason why users stopped, if a feed ended.
     pub(super) fn ended(&self) -> Option<String> {
         let at = |feed: &usize| self.ends[*feed].load(Ordering::Relaxed);
         let first = (0..self.tables.len()).min_by_key(at)?;
-        (at(&first) < i64::MAX).then(|| self.end_in_words(first, Instant(at(&first))))
+        (at(&first) < i64::MAX).then(|| self.describe_end(first, Instant(at(&first))))
     }
 
-    fn end_in_words(&self, feed: usize, at: Instant) -> String {
+    fn describe_end(&self, feed: usize, at: Instant) -> String {
         let (name, table) = (&self.names[feed], &self.tables[feed]);
         let (file, rows) = (table.file().display(), table.rows());
         if let Order::PerUser(_) = self.orders[feed] {
@@ -92,8 +92,8 @@ impl Feeds {
         )
     }
 
-    /// Where the value is found, if it is one of a feed.
-    pub(super) fn place(&self, value: u16) -> Option<Place> {
+    /// The source of a value, if it comes from a feed.
+    pub(super) fn value_ref(&self, value: u16) -> Option<ValueRef> {
         self.places.iter().find(|(known, _)| *known == value).map(|(_, place)| *place)
     }
 
@@ -108,7 +108,7 @@ impl Feeds {
 }
 
 impl Cursors {
-    /// Takes a row of each feed for this turn; the feed that has none left where the user is to stop.
+    /// Takes a row of each feed for this turn. Fails with the index of a feed that has no row left.
     pub(super) fn take(&self, turn: Turn, rows: &mut [u32]) -> Result<(), usize> {
         let mut cursors = self.0.borrow_mut();
         cursors.iter_mut().zip(rows).enumerate().try_for_each(|(feed, (cursor, row))| {

@@ -1,7 +1,7 @@
-//! Finds a value in JSON by a plain path such as `$.a['b'][0]`, over the bytes and without a tree:
-//! whatever lies beside the path is skipped, not read.
+//! Finds a value in JSON by a simple path such as `$.a['b'][0]`, on the bytes and without a tree. Values
+//! beside the path are skipped, not parsed.
 
-/// A step of a plain path.
+/// A step of a simple path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     /// A member of an object.
@@ -10,12 +10,12 @@ pub(super) enum Segment {
     Index(usize),
 }
 
-/// A body that is no JSON, as far as it was looked at.
+/// The error of a body whose inspected part is no JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotJson;
 
-/// The segments of a JSONPath that names one place at most; `None` for any other.
-pub(super) fn plain(path: &str) -> Option<Vec<Segment>> {
+/// Parses a JSONPath that names one value at most; `None` for any other.
+pub(super) fn parse_simple(path: &str) -> Option<Vec<Segment>> {
     let mut rest = path.trim().strip_prefix('$')?;
     let mut segments = Vec::new();
     while !rest.is_empty() {
@@ -45,7 +45,7 @@ fn bracketed(text: &str) -> Option<(Segment, &str)> {
     (!name.contains(['\'', '"', '\\'])).then(|| (Segment::Name(name.into()), behind))
 }
 
-/// The value under the path, as it stands in the body.
+/// The bytes of the value under the path.
 pub(super) fn find<'a>(body: &'a [u8], path: &[Segment]) -> Result<Option<&'a [u8]>, NotJson> {
     let mut reader = Reader { body, at: 0 };
     reader.skip_space();
@@ -79,8 +79,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes this byte if it comes next, space before it included.
-    fn takes(&mut self, byte: u8) -> bool {
+    /// Takes this byte if it comes next, after any whitespace.
+    fn take_if(&mut self, byte: u8) -> bool {
         self.skip_space();
         let comes = self.body.get(self.at) == Some(&byte);
         self.at += usize::from(comes);
@@ -88,16 +88,16 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, byte: u8) -> Result<(), NotJson> {
-        if self.takes(byte) { Ok(()) } else { Err(NotJson) }
+        if self.take_if(byte) { Ok(()) } else { Err(NotJson) }
     }
 
-    /// Moves to the value of a member; false where there is no object, or none with this member.
+    /// Moves to the value of a member. Returns false if this is no object, or has no such member.
     fn enter_member(&mut self, wanted: &str) -> Result<bool, NotJson> {
         if self.peek()? != b'{' {
             return self.skip_value().map(|()| false);
         }
         self.at += 1;
-        if self.takes(b'}') {
+        if self.take_if(b'}') {
             return Ok(false);
         }
         loop {
@@ -109,25 +109,25 @@ impl<'a> Reader<'a> {
                 return Ok(true);
             }
             self.skip_value()?;
-            if !self.takes(b',') {
+            if !self.take_if(b',') {
                 return self.expect(b'}').map(|()| false);
             }
         }
     }
 
-    /// Moves to an item; false where there is no array, or none as long.
+    /// Moves to an item. Returns false if this is no array, or is too short.
     fn enter_item(&mut self, index: usize) -> Result<bool, NotJson> {
         if self.peek()? != b'[' {
             return self.skip_value().map(|()| false);
         }
         self.at += 1;
-        if self.takes(b']') {
+        if self.take_if(b']') {
             return Ok(false);
         }
         for _ in 0..index {
             self.skip_space();
             self.skip_value()?;
-            if !self.takes(b',') {
+            if !self.take_if(b',') {
                 return self.expect(b']').map(|()| false);
             }
         }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Skips an object or array by counting brackets, whatever stands between them.
+    /// Skips an object or array by counting brackets.
     fn skip_nested(&mut self) -> Result<(), NotJson> {
         let mut depth = 0_usize;
         loop {
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a string; what stands between its quotes.
+    /// Takes a string, and returns the bytes between its quotes.
     fn string(&mut self) -> Result<&'a [u8], NotJson> {
         if self.peek()? != b'"' {
             return Err(NotJson);
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// True if a name in the body is this one; escapes in it are seldom.
+/// True if a name in the body is this one. Names with escapes are rare.
 fn is_name(found: &[u8], wanted: &str) -> bool {
     if !found.contains(&b'\\') {
         return found == wanted.as_bytes();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_place_are_plain() {
+    fn paths_of_one_place_are_simple() {
         for (path, expected) in [
             ("$", Some(vec![])),
             ("$.a", Some(vec![name("a")])),
@@ -227,7 +227,7 @@ mod tests {
             ("$[0:1]", None),
             ("$['a','b']", None),
         ] {
-            assert_eq!(plain(path), expected, "{path}");
+            assert_eq!(parse_simple(path), expected, "{path}");
         }
     }
 
@@ -245,7 +245,7 @@ mod tests {
             ("$.skip[0][0]", None),
             ("$.skip", Some("[1, {\"id\": \"no\"}, \"]}\"]")),
         ] {
-            let segments = plain(path).expect("plain");
+            let segments = parse_simple(path).expect("simple");
             let found = find(body, &segments).expect("JSON");
             assert_eq!(found.map(|found| std::str::from_utf8(found).expect("UTF-8")), expected, "{path}");
         }

@@ -1,9 +1,8 @@
-//! Flows: HTTP users that keep what they were told, branch, and wait.
+//! Flows: HTTP users that keep values from replies, branch, and wait.
 //!
 //! A flow is compiled once: requests into pieces of bytes with values between them, steps into a
-//! program. A user is where it stands in the program and what it knows; nothing else of it is kept
-//! while it waits. A request without values that nobody looks into costs what it costs the bare
-//! driver.
+//! program. A waiting user is only an address in the program and its values. A request without
+//! values, checks and captures costs as much as with the plain HTTP driver.
 
 mod capture;
 mod check;
@@ -15,18 +14,18 @@ mod program;
 mod redirect;
 mod reply;
 mod request;
-mod steps_not_made;
 mod template;
+mod unreached_steps;
 mod user;
 mod value;
 
 pub use compile::CompiledFlow;
 pub use diagnostics::diagnostics;
-pub use steps_not_made::StepsNotMade;
-pub use template::sample;
+pub use template::excerpt;
+pub use unreached_steps::UnreachedSteps;
 
-use crate::http::wire::Wire;
-use capture::Seen;
+use crate::http::exchange::ExchangeState;
+use capture::InspectedReply;
 use feeds::Cursors;
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::protocol::{Failure, Next, Protocol, ReceivedReply, Sending, Signal, Violation};
@@ -34,44 +33,44 @@ use plimsoll_model::load::Share;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
 use plimsoll_web::{Coding, Jar, UnixSeconds};
-use redirect::Hop;
+use redirect::Redirect;
 use reply::{LARGEST_BODY, Reply};
 use request::Request;
 use std::cell::RefCell;
 use user::User;
 
-/// How much space for replies a thread keeps that are not under way.
+/// The most unused reply buffers that a thread keeps.
 const MOST_SPARE: usize = 256;
 
 /// The flow on one thread.
 pub struct Flows<'a> {
-    plan: &'a CompiledFlow,
+    flow: &'a CompiledFlow,
     clock: Clock,
     cursors: Cursors,
-    /// When the trial's clock was started, in nanoseconds since 1970.
-    born: u64,
-    /// Space for bodies of requests.
+    /// The start of the load's clock, in nanoseconds since 1970.
+    started_unix_nanos: u64,
+    /// A buffer for the bodies of requests.
     scratch: RefCell<Vec<u8>>,
-    /// Space for replies, used again.
+    /// Unused reply buffers.
     #[allow(clippy::vec_box, reason = "a box goes from here to a connection and back; idle connections have none")]
     spare: RefCell<Vec<Box<Reply>>>,
 }
 
 /// One connection.
 pub struct Connection {
-    wire: Wire,
-    /// While an exchange is under way.
+    exchange: ExchangeState,
+    /// The reply of the exchange under way.
     reply: Option<Box<Reply>>,
 }
 
 impl<'a> Flows<'a> {
     /// The flow on the thread that carries this share.
-    pub fn new(plan: &'a CompiledFlow, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
+    pub fn new(flow: &'a CompiledFlow, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
         Flows {
-            plan,
+            flow,
             clock,
-            cursors: plan.feeds.cursors(seed, share),
-            born: clock.unix(clock.first()).0.unsigned_abs(),
+            cursors: flow.feeds.cursors(seed, share),
+            started_unix_nanos: clock.unix(clock.first()).0.unsigned_abs(),
             scratch: RefCell::default(),
             spare: RefCell::default(),
         }
@@ -91,50 +90,50 @@ impl<'a> Flows<'a> {
     }
 
     fn request_of(&self, user: &User) -> &'a Request {
-        &self.plan.requests[user.request as usize]
+        &self.flow.requests[user.request as usize]
     }
 
-    /// Looks at a reply: cookies, redirects, what it must be, what is taken from it.
-    fn look_at(&self, user: &mut User, reply: &mut Reply) -> Result<(), Failure> {
+    /// Processes a reply: keeps cookies, follows redirects, runs checks, and takes captures.
+    fn process_reply(&self, user: &mut User, reply: &mut Reply) -> Result<(), Failure> {
         let request = self.request_of(user);
-        if self.plan.cookies {
+        if self.flow.cookies {
             self.keep_cookies(&mut user.jar, reply, user.now);
         }
-        let before = user.hop.take();
-        if let Some(hop) = Hop::after(self.plan, request, before.as_deref(), reply)? {
-            user.hop = Some(Box::new(hop));
+        let before = user.redirect.take();
+        if let Some(redirect) = Redirect::after(self.flow, request, before.as_deref(), reply)? {
+            user.redirect = Some(Box::new(redirect));
             return Ok(());
         }
         if request.keep.body {
-            make_readable(reply)?;
+            decode_body(reply)?;
         }
-        let seen = Seen::new(reply);
-        request.checks.status(&seen)?;
-        request.checks.rest(&seen, &mut user.known(self), user.spent)?;
+        let inspected = InspectedReply::new(reply);
+        request.checks.check_status(&inspected)?;
+        request.checks.check_rest(&inspected, &mut user.context(self), user.elapsed)?;
         for capture in &request.captures {
-            let name = &self.plan.names[capture.into as usize];
+            let name = &self.flow.names[capture.into as usize];
             let kept = |cookie: &str| self.kept_cookie(&user.jar, cookie, reply, user.now);
-            user.values[capture.into as usize] = capture.take(name, &seen, &mut user.random, kept)?;
+            user.values[capture.into as usize] = capture.extract(name, &inspected, &mut user.random, kept)?;
         }
         Ok(())
     }
 
     fn keep_cookies(&self, jar: &mut Jar, reply: &Reply, now: i64) {
-        let place = redirect::place(&self.plan.origin, &reply.target);
+        let place = redirect::place(&self.flow.origin, &reply.target);
         for cookie in reply.header("set-cookie").filter_map(|cookie| std::str::from_utf8(cookie).ok()) {
             jar.receive(cookie, place, UnixSeconds(now / 1000));
         }
     }
 
     fn kept_cookie(&self, jar: &Jar, wanted: &str, reply: &Reply, now: i64) -> Option<String> {
-        let place = redirect::place(&self.plan.origin, &reply.target);
+        let place = redirect::place(&self.flow.origin, &reply.target);
         let cookies = jar.cookies(place, UnixSeconds(now / 1000));
         cookies.into_iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())
     }
 }
 
-/// Undoes the codings of a body that somebody looks into.
-fn make_readable(reply: &mut Reply) -> Result<(), Failure> {
+/// Undoes the content codings of a body that checks or captures need.
+fn decode_body(reply: &mut Reply) -> Result<(), Failure> {
     if reply.is_cut {
         let detail = format!("expected a body of at most {LARGEST_BODY} bytes to look into, found a larger one");
         return Err(Failure::new(ErrorKind::Check, detail));
@@ -170,41 +169,42 @@ impl Protocol for Flows<'_> {
     }
 
     fn retires(&self) -> bool {
-        !self.plan.program.is_empty_at(self.plan.program.on_stop)
+        !self.flow.program.is_empty_at(self.flow.program.on_stop)
     }
 
     fn retire(&self, user: &mut User) -> Next {
-        self.begin_to_stop(user)
+        self.begin_on_stop(user)
     }
 
     fn first_step(&self) -> Option<usize> {
-        self.plan.first_step
+        self.flow.first_step
     }
 
     fn open(&self, _out: &mut Vec<u8>) -> Connection {
-        Connection { wire: Wire::default(), reply: None }
+        Connection { exchange: ExchangeState::default(), reply: None }
     }
 
     #[inline]
     fn capacity(&self, connection: &Connection) -> usize {
-        usize::from(connection.wire.is_reusable())
+        usize::from(connection.exchange.is_reusable())
     }
 
     #[inline]
     fn is_reusable(&self, connection: &Connection) -> bool {
-        connection.wire.is_reusable()
+        connection.exchange.is_reusable()
     }
 
     fn send(&self, connection: &mut Connection, user: &mut User, sending: Sending, out: &mut Vec<u8>) {
         user.now = self.unix_millis(sending.now);
         let request = self.request_of(user);
         let scratch = &mut *self.scratch.borrow_mut();
-        let mut with = request::Sending { plan: self.plan, jar: &user.jar, hop: user.hop.as_deref(), scratch };
-        let target = request.write(&mut user.known(self), &mut with, out);
+        let mut state =
+            request::WriteState { flow: self.flow, jar: &user.jar, redirect: user.redirect.as_deref(), scratch };
+        let target = request.write(&mut user.context(self), &mut state, out);
         let mut reply = self.spare.borrow_mut().pop().unwrap_or_default();
         reply.expect(request.keep, &out[target]);
         connection.reply = Some(reply);
-        connection.wire.send(sending.ticket, &*request.method == "HEAD");
+        connection.exchange.send(sending.ticket, &*request.method == "HEAD");
     }
 
     fn receive(
@@ -215,13 +215,13 @@ impl Protocol for Flows<'_> {
         signals: &mut Vec<Signal>,
     ) -> Result<(), Violation> {
         match &mut connection.reply {
-            Some(reply) => connection.wire.receive(input, &mut **reply, signals, whole),
-            None => connection.wire.receive(input, &mut (), signals, whole),
+            Some(reply) => connection.exchange.receive(input, &mut **reply, signals, any_status),
+            None => connection.exchange.receive(input, &mut (), signals, any_status),
         }
     }
 
     fn end_of_input(&self, connection: &mut Connection, signals: &mut Vec<Signal>) {
-        connection.wire.end_of_input(signals, whole);
+        connection.exchange.end_of_input(signals, any_status);
     }
 
     fn conclude(
@@ -231,27 +231,27 @@ impl Protocol for Flows<'_> {
         received: ReceivedReply,
         reply: plimsoll_engine::protocol::Reply,
     ) -> plimsoll_engine::protocol::Reply {
-        let Some(mut kept) = connection.reply.take() else { return reply };
+        let Some(mut buffer) = connection.reply.take() else { return reply };
         user.now = self.unix_millis(received.now);
-        user.spent.0 += received.took.0;
-        let looked_at = self.look_at(user, &mut kept);
-        self.give_back(kept);
-        match looked_at {
+        user.elapsed.0 += received.took.0;
+        let processed = self.process_reply(user, &mut buffer);
+        self.give_back(buffer);
+        match processed {
             Ok(()) => reply,
             Err(failure) => plimsoll_engine::protocol::Reply::Failed(failure),
         }
     }
 
     fn cancel(&self, connection: &mut Connection, _ticket: u32, _out: &mut Vec<u8>) -> bool {
-        connection.wire.give_up();
+        connection.exchange.abandon();
         false
     }
 
     fn close(&self, _connection: &mut Connection, _out: &mut Vec<u8>) {}
 }
 
-/// That a reply is whole; whether it is right is seen when its user looks at it.
-fn whole(_status: u16) -> plimsoll_engine::protocol::Reply {
+/// Accepts a complete reply of any status. Its user checks it in [`Protocol::conclude`].
+fn any_status(_status: u16) -> plimsoll_engine::protocol::Reply {
     plimsoll_engine::protocol::Reply::Expected { number: None }
 }
 

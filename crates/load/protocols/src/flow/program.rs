@@ -1,51 +1,51 @@
-//! Steps, conditions and loops as one list of operations, so that where a user stands is a number.
+//! Steps, conditions and loops as one list of operations, so that the position of a user is a number.
 
 use super::check::Condition;
-use super::template::Place;
+use super::template::ValueRef;
 use plimsoll_model::load::Think;
 
-/// Where an operation stands.
+/// The index of an operation.
 pub(super) type Address = u32;
 
-/// Operations in a row without a request or a pause after which a user is in a loop that does
-/// nothing: its thread has other users too.
-pub(super) const MOST_IN_A_ROW: u32 = 1_000_000;
+/// The most operations in a row without a request or a pause. A user beyond that is in a loop that does
+/// nothing, and fails: its thread has other users too.
+pub(super) const MOST_STEPS_WITHOUT_WAIT: u32 = 1_000_000;
 
-/// One operation. `end` is where to go on when a loop is over.
+/// One operation. `end` is the address behind a loop.
 #[derive(Debug)]
 pub(super) enum Op {
     /// The request of this index.
     Request(u32),
     Pause(Think),
-    /// Goes on at `to` unless all conditions of this range hold.
-    Unless {
+    /// Jumps to `to` unless all conditions of this range hold.
+    JumpUnless {
         conditions: (u32, u32),
         to: Address,
     },
     Jump(Address),
-    /// Before a loop: this counter is zero.
-    Zero(u8),
-    /// Counts one more time of a loop that goes round so often.
-    Repeat {
+    /// Sets the counter of a loop to zero, before the loop.
+    ResetCounter(u8),
+    /// Counts one more round of a loop with a fixed number of rounds.
+    CountRound {
         counter: u8,
         times: u32,
         end: Address,
     },
     /// Takes the next item of a list.
-    Each {
+    NextItem {
         counter: u8,
-        list: Place,
+        list: ValueRef,
         item: u16,
         at_most: u32,
         end: Address,
     },
-    /// Counts one more time of a loop that has to end by its conditions, this range.
-    Bound {
+    /// Counts one more round of a loop that its conditions must end before `at_most` rounds.
+    LimitRounds {
         counter: u8,
         at_most: u32,
         conditions: (u32, u32),
     },
-    /// The block is over.
+    /// Ends the block.
     End,
 }
 
@@ -56,12 +56,12 @@ pub(super) struct Program {
     pub(super) conditions: Vec<Condition>,
     pub(super) on_start: Address,
     pub(super) on_stop: Address,
-    /// Where each action begins, and the sum of weights up to it and including it.
+    /// The address of each action, and the sum of weights up to and including it.
     pub(super) actions: Vec<(Address, u64)>,
 }
 
 impl Program {
-    pub(super) fn here(&self) -> Address {
+    pub(super) fn next_address(&self) -> Address {
         self.ops.len() as Address
     }
 
@@ -70,19 +70,19 @@ impl Program {
         matches!(self.ops[address as usize], Op::End)
     }
 
-    /// Appends an operation, and says where it stands.
+    /// Appends an operation, and returns its address.
     pub(super) fn push(&mut self, op: Op) -> Address {
         self.ops.push(op);
-        self.here() - 1
+        self.next_address() - 1
     }
 
-    /// Lets the loop or branch at an address go on here.
-    pub(super) fn close(&mut self, at: Address) {
-        let here = self.here();
+    /// Sets the target of the loop or branch at an address to the next operation.
+    pub(super) fn patch_target(&mut self, at: Address) {
+        let next = self.next_address();
         match &mut self.ops[at as usize] {
-            Op::Unless { to, .. } | Op::Jump(to) => *to = here,
-            Op::Repeat { end, .. } | Op::Each { end, .. } => *end = here,
-            Op::Request(_) | Op::Pause(_) | Op::Zero(_) | Op::Bound { .. } | Op::End => {}
+            Op::JumpUnless { to, .. } | Op::Jump(to) => *to = next,
+            Op::CountRound { end, .. } | Op::NextItem { end, .. } => *end = next,
+            Op::Request(_) | Op::Pause(_) | Op::ResetCounter(_) | Op::LimitRounds { .. } | Op::End => {}
         }
     }
 

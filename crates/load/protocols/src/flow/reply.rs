@@ -1,57 +1,57 @@
-//! What is kept of a reply until its user has looked at it.
+//! The parts of a reply that are kept until its user has processed it.
 
-use super::template::SAMPLE;
+use super::template::LONGEST_EXCERPT;
 use crate::http::response::Sink;
 use std::ops::Range;
 
-/// The largest body that a step can look into.
+/// The largest body that checks and captures accept.
 pub(super) const LARGEST_BODY: usize = 16 << 20;
 
-/// Larger buffers are given back after the reply.
+/// Larger buffers are freed after the reply.
 const KEPT_CAPACITY: usize = 16 << 10;
 
-/// What a step wants of a reply, beside its status.
+/// The parts of a reply that a step needs, beside its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Keep {
+pub(super) struct KeptParts {
     pub(super) headers: bool,
     pub(super) body: bool,
 }
 
-/// A reply, as far as it has come and somebody wants it.
+/// The kept parts of a reply, as far as they have arrived.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    pub(super) keep: Keep,
+    pub(super) keep: KeptParts,
     /// Path and query of the request.
     pub(super) target: String,
     pub(super) status: u16,
-    /// All names and values of headers, one behind the other.
+    /// The names and values of all headers, joined.
     text: Vec<u8>,
     headers: Vec<(Range<usize>, Range<usize>)>,
-    /// The body if it is to be kept; of one that says what went wrong, the beginning.
+    /// The body if it is to be kept; of an error response, the beginning.
     pub(super) body: Vec<u8>,
     /// True if the body is larger than what is kept.
     pub(super) is_cut: bool,
 }
 
 impl Reply {
-    /// Gets ready for the reply to another request.
-    pub(super) fn expect(&mut self, keep: Keep, target: &[u8]) {
+    /// Prepares for the reply to another request.
+    pub(super) fn expect(&mut self, keep: KeptParts, target: &[u8]) {
         self.keep = keep;
-        self.forget();
+        self.clear();
         self.target.clear();
         self.target.push_str(&String::from_utf8_lossy(target));
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.text.clear();
         self.headers.clear();
         self.body.clear();
         self.is_cut = false;
     }
 
-    /// Gives back what only a reply larger than most has needed.
+    /// Frees the memory that only an unusually large reply needed.
     pub(super) fn shrink(&mut self) {
-        self.forget();
+        self.clear();
         self.body.shrink_to(KEPT_CAPACITY);
         self.text.shrink_to(KEPT_CAPACITY);
     }
@@ -62,11 +62,11 @@ impl Reply {
         self.headers.iter().filter(move |(name, _)| is_wanted(name)).map(|(_, value)| &self.text[value.clone()])
     }
 
-    /// How much of the body is kept.
+    /// The most bytes of the body to keep.
     fn limit(&self) -> usize {
         match (self.keep.body, self.status >= 400) {
             (true, _) => LARGEST_BODY,
-            (false, true) => SAMPLE + 1,
+            (false, true) => LONGEST_EXCERPT + 1,
             (false, false) => 0,
         }
     }
@@ -80,14 +80,14 @@ impl Reply {
 
 impl Sink for Reply {
     fn same_head(&mut self, status: u16) -> bool {
-        self.forget();
+        self.clear();
         self.status = status;
         !self.keep.headers
     }
 
     fn head(&mut self, status: u16, headers: &[httparse::Header<'_>], _: &[u8]) {
         // An interim response may have come before.
-        self.forget();
+        self.clear();
         self.status = status;
         if self.keep.headers {
             for header in headers {
@@ -98,8 +98,8 @@ impl Sink for Reply {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let room = self.limit() - self.body.len();
-        self.is_cut |= bytes.len() > room;
-        self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let space = self.limit() - self.body.len();
+        self.is_cut |= bytes.len() > space;
+        self.body.extend_from_slice(&bytes[..bytes.len().min(space)]);
     }
 }

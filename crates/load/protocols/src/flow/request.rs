@@ -1,11 +1,11 @@
-//! Requests: compiled into templates, and written with what their user knows.
+//! Requests: compiled into templates, and written with the values of their user.
 
 use super::capture::{Capture, Query, compiled};
 use super::check::Checks;
 use super::compile::{CompiledFlow, Compiler};
-use super::redirect::{self, Hop};
-use super::reply::Keep;
-use super::template::{Draft, Encoding, Known, Piece, Place, Template};
+use super::redirect::{self, Redirect};
+use super::reply::KeptParts;
+use super::template::{Draft, Encoding, Piece, Template, TemplateContext, ValueRef};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plimsoll_engine::protocol::Failure;
@@ -19,21 +19,21 @@ use std::io::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
-/// A request, and what its reply must be.
+/// A compiled request, with the checks and captures of its reply.
 pub(super) struct Request {
-    /// Under which it is recorded.
+    /// The step under which it is recorded.
     pub(super) step: usize,
     pub(super) method: Box<str>,
     /// Path and query.
     pub(super) target: Template,
-    /// What follows the target, but for what describes the body.
+    /// Everything between the target and the headers that describe the body.
     pub(super) head: Template,
     /// The headers that describe the body.
     pub(super) content: Template,
     pub(super) body: Template,
-    /// All of it, where it has no values: the parts lie side by side.
+    /// The range of the whole request in the pool, if it has no values.
     pub(super) whole: Option<Range<usize>>,
-    pub(super) keep: Keep,
+    pub(super) keep: KeptParts,
     pub(super) captures: Vec<Capture>,
     pub(super) checks: Checks,
 }
@@ -41,21 +41,21 @@ pub(super) struct Request {
 /// User and password of basic authentication.
 pub(super) struct Basic {
     user: Template,
-    password: Word,
+    password: PasswordSource,
 }
 
-/// A password.
-enum Word {
-    Set(Secret),
-    Kept(Place),
+/// Where the password of basic authentication comes from.
+enum PasswordSource {
+    Environment(Secret),
+    Value(ValueRef),
 }
 
 impl Compiler<'_> {
-    /// Compiles a request; nothing where something is wrong with it.
+    /// Compiles a request; `None` if it has faults.
     pub(super) fn request(&mut self, number: usize, request: &FlowRequest) -> Option<Request> {
         let of = Some(WorkloadPart::Request(number));
         let captures = request.captures.iter().map(|capture| self.or_fault(of, Capture::new(capture)));
-        // All of them are looked at, whatever is wrong with one.
+        // Collect first, so that the faults of all captures are found.
         let captures: Vec<Option<Capture>> = captures.collect();
         let checks = self.checks(&request.checks, of);
         let drafts = self.drafts(request, of);
@@ -74,17 +74,17 @@ impl Compiler<'_> {
         Some(Request { step, method, target, head, content, body, whole, keep, captures, checks })
     }
 
-    fn keep(&self, request: &FlowRequest, captures: &[Capture], checks: &Checks) -> Keep {
+    fn keep(&self, request: &FlowRequest, captures: &[Capture], checks: &Checks) -> KeptParts {
         let body = checks.needs_body() || captures.iter().any(Capture::needs_body);
         let in_head =
             |capture: &flow::Capture| matches!(capture.from, flow::Source::Header(_) | flow::Source::Cookie(_));
-        // A body that is looked into may be coded.
+        // The header says how a body is coded.
         let headers = body
             || self.flow.cookies
             || self.flow.redirects > 0
             || !checks.header.is_empty()
             || request.captures.iter().any(in_head);
-        Keep { headers, body }
+        KeptParts { headers, body }
     }
 
     fn checks(&mut self, checks: &flow::Checks, of: Option<WorkloadPart>) -> Option<Checks> {
@@ -113,10 +113,10 @@ impl Compiler<'_> {
             self.or_fault(of, written)?;
         }
         let content_type = content_type?;
-        if self.flow.cookies && !gives(request, "cookie") {
+        if self.flow.cookies && !sets_header(request, "cookie") {
             drafts.head.piece(Piece::Cookies);
         }
-        if let Some(content_type) = content_type.filter(|_| !gives(request, "content-type")) {
+        if let Some(content_type) = content_type.filter(|_| !sets_header(request, "content-type")) {
             drafts.content.literal(format!("Content-Type: {content_type}\r\n"));
         }
         // A method that means to carry a body says so even when the body is empty (RFC 9110, 8.6).
@@ -129,13 +129,13 @@ impl Compiler<'_> {
 
     fn write_own_headers(&self, request: &FlowRequest, head: &mut Draft) {
         head.literal(" HTTP/1.1\r\n");
-        if !gives(request, "host") {
+        if !sets_header(request, "host") {
             head.literal(format!("Host: {}\r\n", crate::http::authority(self.target)));
         }
-        if !gives(request, "user-agent") {
+        if !sets_header(request, "user-agent") {
             head.literal(crate::http::USER_AGENT);
         }
-        if !self.flow.compression.is_empty() && !gives(request, "accept-encoding") {
+        if !self.flow.compression.is_empty() && !sets_header(request, "accept-encoding") {
             head.literal(format!("Accept-Encoding: {}\r\n", codings(&self.flow.compression)));
         }
     }
@@ -162,8 +162,8 @@ impl Compiler<'_> {
                 head.literal("Basic ");
                 let user = self.template(user, Encoding::Plain);
                 let password = match password {
-                    Password::Environment(variable) => Word::Set(from_environment(variable)?),
-                    Password::Value(value) => Word::Kept(self.place(flow::Reference::Value(*value))),
+                    Password::Environment(variable) => PasswordSource::Environment(from_environment(variable)?),
+                    Password::Value(value) => PasswordSource::Value(self.value_ref(flow::Reference::Value(*value))),
                 };
                 head.piece(Piece::Basic(self.basics.len() as u16));
                 self.basics.push(Basic { user, password });
@@ -173,7 +173,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Writes a body, and says of what type it is.
+    /// Writes a body, and returns its content type.
     fn body(&mut self, body: &Body, of: Option<WorkloadPart>, draft: &mut Draft) -> Option<Option<String>> {
         let content_type = match body {
             Body::None => None,
@@ -204,7 +204,7 @@ impl Compiler<'_> {
     }
 
     fn multipart(&mut self, parts: &[MultipartPart], of: Option<WorkloadPart>, draft: &mut Draft) -> Option<String> {
-        let contents: Vec<Option<Vec<u8>>> = parts.iter().map(|part| self.or_fault(of, known_content(part))).collect();
+        let contents: Vec<Option<Vec<u8>>> = parts.iter().map(|part| self.or_fault(of, fixed_content(part))).collect();
         let contents: Vec<Vec<u8>> = contents.into_iter().collect::<Option<_>>()?;
         let named: Vec<Part<'_>> =
             parts.iter().zip(&contents).map(|(part, content)| described(part, content)).collect();
@@ -222,7 +222,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A request under way to its templates.
+/// The parts of a request while it is compiled.
 #[derive(Default)]
 struct Drafts {
     target: Draft,
@@ -242,8 +242,8 @@ impl Drafts {
     }
 }
 
-/// True if the study itself gives a header.
-fn gives(request: &FlowRequest, wanted: &str) -> bool {
+/// True if the study itself sets a header.
+fn sets_header(request: &FlowRequest, wanted: &str) -> bool {
     request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
 }
 
@@ -269,8 +269,8 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(file).map_err(|error| format!("failed to read `{}`: {error}", file.display()))
 }
 
-/// What of a part is known before it is sent: the boundary must not stand in it.
-fn known_content(part: &MultipartPart) -> Result<Vec<u8>, String> {
+/// The content of a part that is known when compiled: the boundary must not occur in it.
+fn fixed_content(part: &MultipartPart) -> Result<Vec<u8>, String> {
     match &part.content {
         PartContent::File(file) => read(file),
         PartContent::Text(text) => {
@@ -291,85 +291,96 @@ fn described<'a>(part: &'a MultipartPart, content: &'a [u8]) -> Part<'a> {
     Part { name: &part.name, file, content_type: part.content_type.as_deref(), content }
 }
 
-/// What a request is written with, beside what its user knows.
-pub(super) struct Sending<'a> {
-    pub(super) plan: &'a CompiledFlow,
+/// The state that writing a request needs beside the values of its user.
+pub(super) struct WriteState<'a> {
+    pub(super) flow: &'a CompiledFlow,
     pub(super) jar: &'a Jar,
-    /// Where a redirect leads.
-    pub(super) hop: Option<&'a Hop>,
-    /// Space for the body.
+    /// The redirect to follow, if any.
+    pub(super) redirect: Option<&'a Redirect>,
+    /// A buffer for the body.
     pub(super) scratch: &'a mut Vec<u8>,
 }
 
 impl Request {
-    /// True if its user can make it.
-    pub(super) fn fits(&self, known: &mut Known<'_>, plan: &CompiledFlow) -> Result<(), Failure> {
+    /// Checks that all values of the request are present and fit their places.
+    pub(super) fn check(&self, context: &mut TemplateContext<'_>, flow: &CompiledFlow) -> Result<(), Failure> {
         if self.whole.is_some() {
             return Ok(());
         }
-        [&self.target, &self.head, &self.content, &self.body].into_iter().try_for_each(|part| known.fits(part))?;
+        [&self.target, &self.head, &self.content, &self.body].into_iter().try_for_each(|part| context.check(part))?;
         for piece in &*self.head.0 {
             match piece {
-                Piece::Basic(number) => plan.basics[*number as usize].fits(known)?,
+                Piece::Basic(number) => flow.basics[*number as usize].check(context)?,
                 Piece::Bytes(_) | Piece::Value(..) | Piece::Length | Piece::Cookies => {}
             }
         }
-        if self.target.begins_with_link() { self.link(known, plan).map(|_| ()) } else { Ok(()) }
+        if self.target.begins_with_link() { self.resolve_link(context, flow).map(|_| ()) } else { Ok(()) }
     }
 
-    /// Appends the request, and says where in `out` its target stands.
-    pub(super) fn write(&self, known: &mut Known<'_>, sending: &mut Sending<'_>, out: &mut Vec<u8>) -> Range<usize> {
-        if let Some(whole) = self.whole.clone().filter(|_| sending.hop.is_none()) {
+    /// Appends the request to `out`, and returns the range of its target there.
+    pub(super) fn write(
+        &self,
+        context: &mut TemplateContext<'_>,
+        state: &mut WriteState<'_>,
+        out: &mut Vec<u8>,
+    ) -> Range<usize> {
+        if let Some(whole) = self.whole.clone().filter(|_| state.redirect.is_none()) {
             let target = out.len() + self.method.len() + 1;
-            out.extend_from_slice(&known.pool[whole]);
+            out.extend_from_slice(&context.pool[whole]);
             return target..target + self.target.fixed_length();
         }
-        let has_body = !sending.hop.is_some_and(|hop| hop.drops_body);
+        let has_body = !state.redirect.is_some_and(|redirect| redirect.drops_body);
         let method = if has_body || &*self.method == "HEAD" { &*self.method } else { "GET" };
         out.extend_from_slice(method.as_bytes());
         out.push(b' ');
         let start = out.len();
-        match sending.hop {
-            Some(hop) => out.extend_from_slice(hop.target.as_bytes()),
-            None => self.write_target(known, sending.plan, out),
+        match state.redirect {
+            Some(redirect) => out.extend_from_slice(redirect.target.as_bytes()),
+            None => self.write_target(context, state.flow, out),
         }
         let target = start..out.len();
-        sending.scratch.clear();
-        write_head(&self.head, &target, known, sending, out);
+        state.scratch.clear();
+        write_head(&self.head, &target, context, state, out);
         if has_body {
-            known.write(&self.body, sending.scratch);
-            write_head(&self.content, &target, known, sending, out);
+            context.write(&self.body, state.scratch);
+            write_head(&self.content, &target, context, state, out);
         }
         out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(sending.scratch);
+        out.extend_from_slice(state.scratch);
         target
     }
 
-    fn write_target(&self, known: &mut Known<'_>, plan: &CompiledFlow, out: &mut Vec<u8>) {
+    fn write_target(&self, context: &mut TemplateContext<'_>, flow: &CompiledFlow, out: &mut Vec<u8>) {
         if !self.target.begins_with_link() {
-            known.write(&self.target, out);
-        } else if let Ok(target) = self.link(known, plan) {
+            context.write(&self.target, out);
+        } else if let Ok(target) = self.resolve_link(context, flow) {
             out.extend_from_slice(target.as_bytes());
         }
     }
 
-    /// Where a link leads that was captured: it may name the server too.
-    fn link(&self, known: &mut Known<'_>, plan: &CompiledFlow) -> Result<String, Failure> {
+    /// Resolves a captured link, which may be an absolute URL.
+    fn resolve_link(&self, context: &mut TemplateContext<'_>, flow: &CompiledFlow) -> Result<String, Failure> {
         let mut link = Vec::new();
-        known.write(&self.target, &mut link);
-        redirect::target_on(&plan.origin, &plan.origin, &String::from_utf8_lossy(&link))
+        context.write(&self.target, &mut link);
+        redirect::target_on(&flow.origin, &flow.origin, &String::from_utf8_lossy(&link))
     }
 }
 
-fn write_head(head: &Template, target: &Range<usize>, known: &mut Known<'_>, sending: &Sending<'_>, out: &mut Vec<u8>) {
+fn write_head(
+    head: &Template,
+    target: &Range<usize>,
+    context: &mut TemplateContext<'_>,
+    state: &WriteState<'_>,
+    out: &mut Vec<u8>,
+) {
     for piece in &*head.0 {
         match piece {
-            Piece::Bytes(range) => out.extend_from_slice(&known.pool[range.clone()]),
-            Piece::Value(place, encoding) => known.write_value(*place, *encoding, out),
-            Piece::Length => drop(write!(out, "{}", sending.scratch.len())),
-            Piece::Cookies => write_cookies(target, known.now, sending, out),
+            Piece::Bytes(range) => out.extend_from_slice(&context.pool[range.clone()]),
+            Piece::Value(place, encoding) => context.write_value(*place, *encoding, out),
+            Piece::Length => drop(write!(out, "{}", state.scratch.len())),
+            Piece::Cookies => write_cookies(target, context.now, state, out),
             Piece::Basic(number) => {
-                let credentials = sending.plan.basics[*number as usize].credentials(known);
+                let credentials = state.flow.basics[*number as usize].credentials(context);
                 out.extend_from_slice(STANDARD.encode(credentials).as_bytes());
             }
         }
@@ -377,34 +388,34 @@ fn write_head(head: &Template, target: &Range<usize>, known: &mut Known<'_>, sen
 }
 
 impl Basic {
-    fn fits(&self, known: &Known<'_>) -> Result<(), Failure> {
-        known.fits(&self.user)?;
+    fn check(&self, context: &TemplateContext<'_>) -> Result<(), Failure> {
+        context.check(&self.user)?;
         match &self.password {
-            Word::Set(_) => Ok(()),
-            Word::Kept(place) => known.value_fits(*place, Encoding::Plain),
+            PasswordSource::Environment(_) => Ok(()),
+            PasswordSource::Value(place) => context.check_value(*place, Encoding::Plain),
         }
     }
 
-    fn credentials(&self, known: &mut Known<'_>) -> Vec<u8> {
+    fn credentials(&self, context: &mut TemplateContext<'_>) -> Vec<u8> {
         let mut credentials = Vec::new();
-        known.write(&self.user, &mut credentials);
+        context.write(&self.user, &mut credentials);
         credentials.push(b':');
         match &self.password {
-            Word::Set(Secret(password)) => credentials.extend_from_slice(password.as_bytes()),
-            Word::Kept(place) => known.write_value(*place, Encoding::Plain, &mut credentials),
+            PasswordSource::Environment(Secret(password)) => credentials.extend_from_slice(password.as_bytes()),
+            PasswordSource::Value(place) => context.write_value(*place, Encoding::Plain, &mut credentials),
         }
         credentials
     }
 }
 
-fn write_cookies(target: &Range<usize>, now: i64, sending: &Sending<'_>, out: &mut Vec<u8>) {
-    if sending.jar.is_empty() {
+fn write_cookies(target: &Range<usize>, now: i64, state: &WriteState<'_>, out: &mut Vec<u8>) {
+    if state.jar.is_empty() {
         return;
     }
     let path = String::from_utf8_lossy(&out[target.clone()]).into_owned();
     let start = out.len();
     out.extend_from_slice(b"Cookie: ");
-    if sending.jar.write(redirect::place(&sending.plan.origin, &path), UnixSeconds(now / 1000), out) {
+    if state.jar.write(redirect::place(&state.flow.origin, &path), UnixSeconds(now / 1000), out) {
         out.extend_from_slice(b"\r\n");
     } else {
         out.truncate(start);

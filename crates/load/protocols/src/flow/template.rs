@@ -1,6 +1,6 @@
-//! Texts with values in them, made into pieces once and written as often as need be.
+//! Texts with values in them: compiled into pieces once, written for each request.
 
-use super::value::{Value, View};
+use super::value::{Value, ValueView};
 use plimsoll_engine::protocol::Failure;
 use plimsoll_feed::Table;
 use plimsoll_model::record::ErrorKind;
@@ -8,16 +8,16 @@ use plimsoll_web::{form, percent};
 use std::io::Write as _;
 use std::ops::Range;
 
-/// Where a value is found.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Among what the user keeps.
+pub(super) enum ValueRef {
+    /// A value that the user keeps, by its slot.
     Kept(u16),
-    /// In the user's row of a feed.
+    /// A cell in the user's row of a feed.
     Cell {
         feed: u16,
         column: u16,
-        /// Which of the flow's names it has.
+        /// The index of its name among the flow's names.
         name: u16,
     },
     User,
@@ -26,12 +26,12 @@ pub(super) enum Place {
     Now,
 }
 
-/// How a value is written, so that it means itself in its place.
+/// How a value is encoded, so that its place does not change its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     /// As it is.
     Plain,
-    /// As it is, where only what a path may have can stand.
+    /// As it is, in a path: it must have no characters that a path cannot have.
     Link,
     /// In a path or query.
     Component,
@@ -48,10 +48,10 @@ pub(super) enum Encoding {
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Always the same: a part of the pool.
+    /// Fixed bytes: a range of the pool.
     Bytes(Range<usize>),
     /// A value.
-    Value(Place, Encoding),
+    Value(ValueRef, Encoding),
     /// The length of the body.
     Length,
     /// The line with the user's cookies, if it has any for this path.
@@ -64,7 +64,7 @@ pub(super) enum Piece {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Template(pub(super) Box<[Piece]>);
 
-/// A template that is being made.
+/// A template while it is compiled.
 #[derive(Debug, Default)]
 pub(super) struct Draft(Vec<Part>);
 
@@ -75,7 +75,7 @@ enum Part {
 }
 
 impl Draft {
-    /// Appends bytes, to what stands before them where that are bytes too.
+    /// Appends bytes. They join the bytes before them, if any.
     pub(super) fn literal(&mut self, bytes: impl AsRef<[u8]>) {
         match self.0.last_mut() {
             Some(Part::Bytes(before)) => before.extend_from_slice(bytes.as_ref()),
@@ -87,7 +87,7 @@ impl Draft {
         self.0.push(Part::Piece(piece));
     }
 
-    /// How many bytes it has, where all are known.
+    /// Its length in bytes, if it has no values.
     pub(super) fn length(&self) -> Option<usize> {
         match &*self.0 {
             [] => Some(0),
@@ -96,7 +96,7 @@ impl Draft {
         }
     }
 
-    /// Puts the bytes into the pool of all templates, behind what is there.
+    /// Appends the bytes to the pool of all templates, and returns the template.
     pub(super) fn finish(self, pool: &mut Vec<u8>) -> Template {
         let pieces = self.0.into_iter().map(|part| match part {
             Part::Bytes(bytes) => {
@@ -116,19 +116,19 @@ impl Template {
         self.0.iter().all(|piece| matches!(piece, Piece::Bytes(_)))
     }
 
-    /// True if it begins with a link that was captured.
+    /// True if it begins with a captured link.
     pub(super) fn begins_with_link(&self) -> bool {
         matches!(self.0.first(), Some(Piece::Value(_, Encoding::Link)))
     }
 
-    /// How long it is, where it has no values.
+    /// The length of its fixed bytes.
     pub(super) fn fixed_length(&self) -> usize {
         self.0.iter().map(|piece| if let Piece::Bytes(range) = piece { range.len() } else { 0 }).sum()
     }
 }
 
-/// What a user knows while it writes a request or looks at a reply.
-pub(super) struct Known<'a> {
+/// The values of a user and its surroundings, from which templates are written.
+pub(super) struct TemplateContext<'a> {
     pub(super) pool: &'a [u8],
     pub(super) names: &'a [String],
     pub(super) tables: &'a [Table],
@@ -140,42 +140,42 @@ pub(super) struct Known<'a> {
     pub(super) iteration: u64,
     /// Milliseconds since 1970.
     pub(super) now: i64,
-    /// What the UUIDs of this request follow from.
+    /// The seed of the UUIDs of this request.
     pub(super) uuids: u128,
 }
 
-impl<'a> Known<'a> {
-    /// What is found in a place. A UUID has none.
-    pub(super) fn view(&self, place: Place) -> View<'a> {
+impl<'a> TemplateContext<'a> {
+    /// The value of a reference. A UUID has none until it is written.
+    pub(super) fn view(&self, place: ValueRef) -> ValueView<'a> {
         match place {
-            Place::Kept(slot) => self.values[slot as usize].view(),
-            Place::Cell { feed, column, .. } => {
+            ValueRef::Kept(slot) => self.values[slot as usize].view(),
+            ValueRef::Cell { feed, column, .. } => {
                 let row = self.rows[feed as usize];
                 if row == u32::MAX {
-                    return View::Absent;
+                    return ValueView::Absent;
                 }
-                View::of_cell(self.tables[feed as usize].cell(row as usize, column as usize))
+                ValueView::of_cell(self.tables[feed as usize].cell(row as usize, column as usize))
             }
-            Place::User => View::Integer(self.user as i64),
-            Place::Iteration => View::Integer(self.iteration as i64),
-            Place::Now => View::Integer(self.now),
-            Place::Uuid => View::Absent,
+            ValueRef::User => ValueView::Integer(self.user as i64),
+            ValueRef::Iteration => ValueView::Integer(self.iteration as i64),
+            ValueRef::Now => ValueView::Integer(self.now),
+            ValueRef::Uuid => ValueView::Absent,
         }
     }
 
-    /// True if a template can be written: all its values are there, and fit into their places.
-    pub(super) fn fits(&self, template: &Template) -> Result<(), Failure> {
+    /// Checks that a template can be written: all its values are present, and fit their encoding.
+    pub(super) fn check(&self, template: &Template) -> Result<(), Failure> {
         template.0.iter().try_for_each(|piece| match piece {
-            Piece::Value(place, encoding) => self.value_fits(*place, *encoding),
+            Piece::Value(place, encoding) => self.check_value(*place, *encoding),
             Piece::Bytes(_) | Piece::Length | Piece::Cookies | Piece::Basic(_) => Ok(()),
         })
     }
 
-    pub(super) fn value_fits(&self, place: Place, encoding: Encoding) -> Result<(), Failure> {
+    pub(super) fn check_value(&self, place: ValueRef, encoding: Encoding) -> Result<(), Failure> {
         let fits = |fit: fn(char) -> bool| self.view(place).text().chars().all(fit);
         match encoding {
-            _ if place == Place::Uuid => Ok(()),
-            _ if self.view(place) == View::Absent => Err(self.absent(place)),
+            _ if place == ValueRef::Uuid => Ok(()),
+            _ if self.view(place) == ValueView::Absent => Err(self.absent(place)),
             Encoding::Link if !fits(|c| c.is_ascii_graphic()) => {
                 Err(self.unfit(place, "a link without spaces, control characters and letters beyond ASCII"))
             }
@@ -186,8 +186,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Writes a template that fits and has nothing but bytes and values, as all have but the heads of
-    /// requests.
+    /// Writes a checked template of bytes and values. Only the heads of requests have other pieces.
     pub(super) fn write(&mut self, template: &Template, out: &mut Vec<u8>) {
         for piece in &*template.0 {
             match piece {
@@ -198,25 +197,25 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// What a template comes to, if it fits.
-    pub(super) fn written(&mut self, template: &Template) -> Result<Vec<u8>, Failure> {
-        self.fits(template)?;
+    /// Checks a template, and returns its text.
+    pub(super) fn render(&mut self, template: &Template) -> Result<Vec<u8>, Failure> {
+        self.check(template)?;
         let mut out = Vec::new();
         self.write(template, &mut out);
         Ok(out)
     }
 
-    pub(super) fn write_value(&mut self, place: Place, encoding: Encoding, out: &mut Vec<u8>) {
+    pub(super) fn write_value(&mut self, place: ValueRef, encoding: Encoding, out: &mut Vec<u8>) {
         let uuid;
-        let view = if place == Place::Uuid {
+        let view = if place == ValueRef::Uuid {
             uuid = uuid_of(self.uuids);
             self.uuids = self.uuids.wrapping_add(1);
-            View::Text(&uuid)
+            ValueView::Text(&uuid)
         } else {
             self.view(place)
         };
         match (view, encoding) {
-            (View::Integer(number), _) => drop(write!(out, "{number}")),
+            (ValueView::Integer(number), _) => drop(write!(out, "{number}")),
             (view, Encoding::Json) => {
                 let mut json = String::new();
                 view.write_json(&mut json);
@@ -226,24 +225,24 @@ impl<'a> Known<'a> {
         }
     }
 
-    fn absent(&self, place: Place) -> Failure {
+    fn absent(&self, place: ValueRef) -> Failure {
         let name = self.name(place);
         Failure::new(ErrorKind::Capture, format!("expected a value for `{{${name}}}`, found none captured so far"))
     }
 
-    fn unfit(&self, place: Place, expected: &str) -> Failure {
-        let (name, text) = (self.name(place), sample(self.view(place).text().as_bytes()));
+    fn unfit(&self, place: ValueRef, expected: &str) -> Failure {
+        let (name, text) = (self.name(place), excerpt(self.view(place).text().as_bytes()));
         Failure::new(ErrorKind::Capture, format!("expected `{{${name}}}` to be {expected}, found `{text}`"))
     }
 
-    /// As a study writes it, without `$`.
-    pub(super) fn name(&self, place: Place) -> &str {
+    /// The name of a value in the study, without `$`.
+    pub(super) fn name(&self, place: ValueRef) -> &str {
         match place {
-            Place::Kept(name) | Place::Cell { name, .. } => &self.names[name as usize],
-            Place::User => "user",
-            Place::Iteration => "iteration",
-            Place::Uuid => "uuid",
-            Place::Now => "now",
+            ValueRef::Kept(name) | ValueRef::Cell { name, .. } => &self.names[name as usize],
+            ValueRef::User => "user",
+            ValueRef::Iteration => "iteration",
+            ValueRef::Uuid => "uuid",
+            ValueRef::Now => "now",
         }
     }
 }
@@ -267,8 +266,8 @@ fn uuid_of(bits: u128) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// Two rounds of SplitMix64's finalizer over both halves, each of which takes the other in: what
-/// differs stays different.
+/// Two rounds of SplitMix64's finalizer over both halves, each combined with the other. Different inputs
+/// stay different.
 fn mixed(bits: u128) -> u128 {
     let mix = |z: u64| {
         let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -283,13 +282,13 @@ fn mixed(bits: u128) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// The most of a body or value that a reason shows.
-pub(super) const SAMPLE: usize = 300;
+/// The most bytes of a body or value in an error message.
+pub(super) const LONGEST_EXCERPT: usize = 300;
 
-/// The beginning of a text, in one line.
-pub fn sample(bytes: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(SAMPLE)]);
-    let more = if bytes.len() > SAMPLE { "…" } else { "" };
+/// The beginning of a text, in one line, for error messages.
+pub fn excerpt(bytes: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_EXCERPT)]);
+    let more = if bytes.len() > LONGEST_EXCERPT { "…" } else { "" };
     let mut text = String::new();
     for c in shown.chars() {
         if c.is_control() { text.extend(c.escape_debug()) } else { text.push(c) }

@@ -130,7 +130,7 @@ fn target() -> Target {
     Target { host: "127.0.0.1".to_owned(), port: 8080, tls: None }
 }
 
-fn plan(flow: &Flow) -> CompiledFlow {
+fn compiled(flow: &Flow) -> CompiledFlow {
     CompiledFlow::new(flow, &target()).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
@@ -155,16 +155,16 @@ struct Driven<'a> {
 }
 
 impl<'a> Driven<'a> {
-    fn new(plan: &'a CompiledFlow) -> Driven<'a> {
-        Driven::numbered(plan, 0)
+    fn new(compiled: &'a CompiledFlow) -> Driven<'a> {
+        Driven::numbered(compiled, 0)
     }
 
-    fn numbered(plan: &'a CompiledFlow, number: u64) -> Driven<'a> {
-        Driven::on_thread(plan, Share { index: 0, of: 1 }, number)
+    fn numbered(compiled: &'a CompiledFlow, number: u64) -> Driven<'a> {
+        Driven::on_thread(compiled, Share { index: 0, of: 1 }, number)
     }
 
-    fn on_thread(plan: &'a CompiledFlow, share: Share, number: u64) -> Driven<'a> {
-        let flows = Flows::new(plan, share, Clock::start(Duration::ZERO), 7);
+    fn on_thread(compiled: &'a CompiledFlow, share: Share, number: u64) -> Driven<'a> {
+        let flows = Flows::new(compiled, share, Clock::start(Duration::ZERO), 7);
         let (user, connection) = (flows.user(number, 7), flows.open(&mut Vec::new()));
         Driven { flows, user, connection, sent: Vec::new(), pauses: Vec::new() }
     }
@@ -232,8 +232,8 @@ impl<'a> Driven<'a> {
 fn an_idle_user_takes_little() {
     let before = size_of::<User>() + VALUES.len() * size_of::<value::Value>() + size_of::<Connection>();
     assert!(before < 1024, "{before} bytes besides what it captured");
-    let plan = plan(&flow(vec![capturing(request("GET", "/"), [capture("a", json_at("$.a"))])]));
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow(vec![capturing(request("GET", "/"), [capture("a", json_at("$.a"))])]));
+    let mut driven = Driven::new(&compiled);
     let body = format!("{{\"a\": 1, \"rest\": \"{}\"}}", "x".repeat(1 << 20));
     driven.iterate(|_| ok(&body)).expect("it is right");
     assert!(driven.connection.reply.is_none(), "a connection keeps nothing between exchanges");

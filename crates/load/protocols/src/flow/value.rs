@@ -1,9 +1,9 @@
-//! What a user keeps under a name, and how that is written.
+//! The values that a user keeps, and their text and JSON.
 
 use plimsoll_feed::Cell;
 use std::borrow::Cow;
 
-/// What a user keeps under a name.
+/// A value that a user keeps under a name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Value {
     /// Nothing yet.
@@ -15,13 +15,13 @@ pub(super) enum Value {
     Text(Box<str>),
     /// JSON that is no text.
     Json(Box<str>),
-    /// All that was found.
+    /// All values that a capture found.
     List(Box<[Value]>),
 }
 
-/// A value, wherever it lies.
+/// A borrowed value, of a user or of a feed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum View<'a> {
+pub(super) enum ValueView<'a> {
     Absent,
     Integer(i64),
     Text(&'a str),
@@ -30,17 +30,17 @@ pub(super) enum View<'a> {
 }
 
 impl Value {
-    pub(super) fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> ValueView<'_> {
         match self {
-            Value::Absent => View::Absent,
-            Value::Integer(number) => View::Integer(*number),
-            Value::Text(text) => View::Text(text),
-            Value::Json(json) => View::Json(json),
-            Value::List(items) => View::List(items),
+            Value::Absent => ValueView::Absent,
+            Value::Integer(number) => ValueView::Integer(*number),
+            Value::Text(text) => ValueView::Text(text),
+            Value::Json(json) => ValueView::Json(json),
+            Value::List(items) => ValueView::List(items),
         }
     }
 
-    /// A value of JSON as it stands in a body; `None` where it is no JSON.
+    /// Parses a JSON value of a body; `None` if it is no JSON.
     pub(super) fn of_json(raw: &[u8]) -> Option<Value> {
         let text = std::str::from_utf8(raw).ok()?;
         match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
@@ -52,7 +52,7 @@ impl Value {
         }
     }
 
-    /// A value of JSON that was parsed.
+    /// A value from parsed JSON.
     pub(super) fn of_parsed(value: &serde_json::Value) -> Value {
         match value {
             serde_json::Value::String(text) => Value::Text(text.as_str().into()),
@@ -60,7 +60,7 @@ impl Value {
         }
     }
 
-    /// What a study gives: an array is a list.
+    /// A value from the study file. An array is a list.
     pub(super) fn of_study(value: &serde_json::Value) -> Value {
         match value {
             serde_json::Value::Array(items) => Value::List(items.iter().map(Value::of_parsed).collect()),
@@ -68,7 +68,7 @@ impl Value {
         }
     }
 
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub(super) fn size(&self) -> usize {
         match self {
             Value::Absent | Value::Integer(_) => 0,
@@ -78,26 +78,26 @@ impl Value {
     }
 }
 
-impl<'a> View<'a> {
-    pub(super) fn of_cell(cell: Cell<'a>) -> View<'a> {
+impl<'a> ValueView<'a> {
+    pub(super) fn of_cell(cell: Cell<'a>) -> ValueView<'a> {
         match cell {
-            Cell::Text(text) => View::Text(text),
-            Cell::Json(json) => View::Json(json),
+            Cell::Text(text) => ValueView::Text(text),
+            Cell::Json(json) => ValueView::Json(json),
         }
     }
 
-    /// True if there is something: no `null`, and no list without items.
-    pub(super) fn is_there(self) -> bool {
-        !matches!(self, View::Absent | View::Json("null") | View::List([]))
+    /// False for absent values, `null`, and empty lists.
+    pub(super) fn is_present(self) -> bool {
+        !matches!(self, ValueView::Absent | ValueView::Json("null") | ValueView::List([]))
     }
 
-    /// As a text: lists, arrays and objects are JSON. Nothing where it is absent.
+    /// Its text. Lists, arrays and objects are JSON; an absent value is empty.
     pub(super) fn text(self) -> Cow<'a, str> {
         match self {
-            View::Absent => Cow::Borrowed(""),
-            View::Integer(number) => Cow::Owned(number.to_string()),
-            View::Text(text) | View::Json(text) => Cow::Borrowed(text),
-            View::List(_) => Cow::Owned(self.json()),
+            ValueView::Absent => Cow::Borrowed(""),
+            ValueView::Integer(number) => Cow::Owned(number.to_string()),
+            ValueView::Text(text) | ValueView::Json(text) => Cow::Borrowed(text),
+            ValueView::List(_) => Cow::Owned(self.json()),
         }
     }
 
@@ -108,14 +108,14 @@ impl<'a> View<'a> {
         json
     }
 
-    /// Appends it as JSON: a text has quotes.
+    /// Appends its JSON. A text gets quotes.
     pub(super) fn write_json(self, out: &mut String) {
         match self {
-            View::Absent => out.push_str("null"),
-            View::Integer(number) => out.push_str(&number.to_string()),
-            View::Text(text) => out.push_str(&serde_json::Value::from(text).to_string()),
-            View::Json(json) => out.push_str(json),
-            View::List(items) => {
+            ValueView::Absent => out.push_str("null"),
+            ValueView::Integer(number) => out.push_str(&number.to_string()),
+            ValueView::Text(text) => out.push_str(&serde_json::Value::from(text).to_string()),
+            ValueView::Json(json) => out.push_str(json),
+            ValueView::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
                     out.push_str(if index > 0 { "," } else { "" });
@@ -129,13 +129,13 @@ impl<'a> View<'a> {
     /// The items of a list, or of an array in JSON.
     pub(super) fn items(self) -> Option<Cow<'a, [Value]>> {
         match self {
-            View::List(items) => Some(Cow::Borrowed(items)),
-            View::Json(json) if json.starts_with('[') => {
+            ValueView::List(items) => Some(Cow::Borrowed(items)),
+            ValueView::Json(json) if json.starts_with('[') => {
                 let items: Vec<serde_json::Value> = serde_json::from_str(json).ok()?;
                 Some(Cow::Owned(items.iter().map(Value::of_parsed).collect()))
             }
-            View::Absent | View::Json("null") => Some(Cow::Borrowed(&[])),
-            View::Integer(_) | View::Text(_) | View::Json(_) => None,
+            ValueView::Absent | ValueView::Json("null") => Some(Cow::Borrowed(&[])),
+            ValueView::Integer(_) | ValueView::Text(_) | ValueView::Json(_) => None,
         }
     }
 }

@@ -1,12 +1,12 @@
-//! HTTP/2 frames (RFC 9113, section 4): their headers, and the few that a client writes.
+//! HTTP/2 frames (RFC 9113, section 4): their headers, and writing them.
 
 /// Length of a frame's header.
 pub(super) const HEADER: usize = 9;
 
-/// The largest payload that a peer may send unless it is told otherwise, and we do not.
+/// The largest payload that a peer may send: the default, which our settings do not change.
 pub(super) const LARGEST_PAYLOAD: usize = 16_384;
 
-/// What a client sends first (RFC 9113, 3.4).
+/// The first bytes of a client (RFC 9113, 3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Frame types.
@@ -85,7 +85,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The header at the start of `bytes`, if it is there whole.
+    /// Reads the header at the start of `bytes`; `None` if it is incomplete.
     pub(super) fn read(bytes: &[u8]) -> Option<Header> {
         let bytes: &[u8; HEADER] = bytes.first_chunk()?;
         Some(Header {
@@ -114,7 +114,7 @@ pub(super) fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut 
     out.extend_from_slice(payload);
 }
 
-/// The big-endian number in the first four bytes, which must be there.
+/// The big-endian number in the first four of at least four bytes.
 pub(super) fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }

@@ -1,5 +1,5 @@
-//! HPACK (RFC 7541), as much as a client that sends the same few headers needs: an encoder that
-//! puts them into the dynamic table once and then sends indices, and a full decoder.
+//! HPACK (RFC 7541) for a client that sends the same few headers. The encoder puts them into the dynamic
+//! table once and then sends indices. The decoder is complete.
 
 use super::huffman;
 use plimsoll_engine::protocol::Violation;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// The size of both dynamic tables unless the peer says otherwise (RFC 9113, 6.5.2).
 const DEFAULT_TABLE_SIZE: usize = 4096;
 
-/// What an entry costs beside its text (RFC 7541, 4.1).
+/// The size of a table entry beside its text (RFC 7541, 4.1).
 const ENTRY_OVERHEAD: usize = 32;
 
 /// The static table (RFC 7541, appendix A), from index 1 on.
@@ -76,17 +76,17 @@ const STATIC: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// A header line.
+/// A header field: name and value.
 pub type Field = (String, String);
 
 fn size(name: &[u8], value: &[u8]) -> usize {
     name.len() + value.len() + ENTRY_OVERHEAD
 }
 
-/// The sending side. Fields are known by their number in a list that all connections share.
+/// The sending side. Fields are identified by their index in a list that all connections share.
 #[derive(Debug)]
 pub(super) struct Encoder {
-    /// Numbers of the fields in the peer's dynamic table, oldest first.
+    /// The indexes of the fields in the peer's dynamic table, oldest first.
     table: Vec<usize>,
     used: usize,
     limit: usize,
@@ -100,7 +100,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// The peer's table may hold `limit` bytes from now on.
+    /// Limits the peer's table to `limit` bytes from now on.
     pub(super) fn set_limit(&mut self, limit: usize) {
         let limit = limit.min(DEFAULT_TABLE_SIZE);
         if limit != self.limit {
@@ -111,7 +111,7 @@ impl Encoder {
     /// Writes the header block of `numbers`, which are indices into `fields`.
     pub(super) fn encode(&mut self, fields: &[Field], numbers: &[usize], out: &mut Vec<u8>) {
         if std::mem::take(&mut self.announce) {
-            // Down to nothing first: what was in the table before is forgotten on both sides.
+            // A size of zero comes first: it empties the table on both sides.
             integer(0x20, 5, 0, out);
             integer(0x20, 5, self.limit, out);
         }
@@ -120,8 +120,8 @@ impl Encoder {
         }
     }
 
-    /// Goes on with fields that are different each time, and so do not go into the table.
-    pub(crate) fn encode_passing(fields: &[Field], out: &mut Vec<u8>) {
+    /// Writes fields that differ each time and so do not go into the table.
+    pub(crate) fn encode_unindexed(fields: &[Field], out: &mut Vec<u8>) {
         for (name, value) in fields {
             match STATIC.iter().position(|(known, _)| known == name) {
                 Some(index) => integer(0x00, 4, index + 1, out),
@@ -200,7 +200,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Reads a whole header block, giving each name and value to `field`.
+    /// Decodes a complete header block. Calls `field` with each name and value.
     pub(super) fn decode(&mut self, block: &[u8], mut field: impl FnMut(&[u8], &[u8])) -> Result<(), Violation> {
         let mut input = Input(block);
         while let Some(&first) = input.0.first() {
@@ -264,7 +264,7 @@ impl Decoder {
         }
     }
 
-    /// Makes room for an entry of `size`.
+    /// Evicts entries until one of this size fits.
     fn evict(&mut self, size_needed: usize) {
         while self.used + size_needed > self.limit
             && let Some((name, value)) = self.table.pop_back()
@@ -274,12 +274,12 @@ impl Decoder {
     }
 }
 
-/// What is left of a header block.
+/// The rest of a header block.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
     fn byte(&mut self) -> Result<u8, Violation> {
-        let (first, rest) = self.0.split_first().ok_or_else(cut_short)?;
+        let (first, rest) = self.0.split_first().ok_or_else(incomplete_block)?;
         self.0 = rest;
         Ok(*first)
     }
@@ -290,7 +290,7 @@ impl Input<'_> {
         if value < most {
             return Ok(value);
         }
-        // Four more bytes reach 2²⁸, which no honest index or length comes near.
+        // Four more bytes reach 2²⁸, far beyond any valid index or length.
         for shift in [0, 7, 14, 21] {
             let byte = usize::from(self.byte()?);
             value += (byte & 127) << shift;
@@ -302,10 +302,10 @@ impl Input<'_> {
     }
 
     fn string(&mut self, text: &mut Vec<u8>) -> Result<(), Violation> {
-        let coded = self.0.first().ok_or_else(cut_short)? & 0x80 != 0;
+        let coded = self.0.first().ok_or_else(incomplete_block)? & 0x80 != 0;
         let length = self.integer(7)?;
         if length > self.0.len() {
-            return Err(cut_short());
+            return Err(incomplete_block());
         }
         let (bytes, rest) = self.0.split_at(length);
         self.0 = rest;
@@ -317,7 +317,7 @@ impl Input<'_> {
     }
 }
 
-fn cut_short() -> Violation {
+fn incomplete_block() -> Violation {
     Violation::new("expected more of a header block, found its end")
 }
 
@@ -389,13 +389,13 @@ mod tests {
     }
 
     #[test]
-    fn passing_fields_leave_no_trace() {
+    fn unindexed_fields_leave_no_trace() {
         let fields = [field(":path", "/a.B/c"), field("x-request", "1"), field("authorization", "secret")];
         let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
         for _ in 0..2 {
             let mut block = Vec::new();
             encoder.encode(&fields, &[0], &mut block);
-            Encoder::encode_passing(&fields[1..], &mut block);
+            Encoder::encode_unindexed(&fields[1..], &mut block);
             assert_eq!(decoded(&mut decoder, &block), Ok(fields.to_vec()));
         }
         assert_eq!((encoder.table.len(), decoder.table.len()), (1, 1));

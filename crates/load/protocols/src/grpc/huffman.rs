@@ -1,9 +1,8 @@
 //! The Huffman code of HPACK (RFC 7541, appendix B).
 //!
-//! The code is canonical: symbols sorted by length, then by value, have consecutive codes. So the
-//! lengths are the whole table, and decoding walks them bit by bit. That is slow beside a table
-//! of states, and right here: a repeated header is an index into the dynamic table and is decoded
-//! once for each connection.
+//! The code is canonical: symbols sorted by length, then by value, have consecutive codes. So the table
+//! is just the lengths, and decoding goes bit by bit. A table of states would be faster, but is not
+//! needed: a repeated header is an index into the dynamic table, and is decoded once per connection.
 
 use plimsoll_engine::protocol::Violation;
 
@@ -25,7 +24,7 @@ const END_OF_STRING: u16 = 256;
 
 /// Symbols by code, made from [`LENGTHS`] at compile time.
 struct Codes {
-    /// For each length, the first code and how many codes there are.
+    /// For each length, the first code and the number of codes.
     first: [u32; LONGEST + 1],
     count: [u32; LONGEST + 1],
     /// For each length, where its symbols begin in `symbols`.
@@ -80,7 +79,7 @@ pub(super) fn decode(bytes: &[u8], text: &mut Vec<u8>) -> Result<(), Violation> 
             (code, length) = (0, 0);
         }
     }
-    // What is left must be the beginning of the end-of-string code: up to seven ones.
+    // The rest must be the beginning of the end-of-string code: up to seven ones.
     let padded = length < 8 && code == (1 << length) - 1;
     if padded { Ok(()) } else { Err(Violation::new("expected a header padded with ones, found other padding")) }
 }

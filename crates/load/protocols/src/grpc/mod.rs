@@ -1,5 +1,5 @@
-//! Unary gRPC calls over HTTP/2: messages compiled once from `.proto` files or from the server's
-//! reflection, framing and headers of our own in a sans-IO state machine.
+//! Unary gRPC calls over HTTP/2. Messages are compiled once, with types from `.proto` files or from the
+//! server's reflection. Framing and headers are a sans-IO state machine.
 
 mod frame;
 mod hpack;
@@ -12,7 +12,7 @@ pub mod status;
 
 use crate::http::authority;
 pub use hpack::Field;
-use number::NumberIn;
+use number::NumberField;
 use percent_encoding::percent_decode_str;
 use plimsoll_engine::protocol::{Failure, InOrder, Next, Protocol, Reply, Sending, Signal, Violation};
 use plimsoll_engine::transport::Dialer;
@@ -40,7 +40,7 @@ struct Call {
     /// The message with its prefix.
     message: Vec<u8>,
     status: u16,
-    number: Option<NumberIn>,
+    number: Option<NumberField>,
 }
 
 /// One connection.
@@ -64,7 +64,7 @@ impl Grpc {
         let symbols: Vec<&str> = steps.iter().map(|step| schema::service_of(&step.call)).collect();
         let pool = match schema {
             GrpcSchema::Files { files, include } => schema::compile(files, include),
-            GrpcSchema::Reflection => reflection::ask(dialer, &authority(target), &symbols, timeout),
+            GrpcSchema::Reflection => reflection::fetch_types(dialer, &authority(target), &symbols, timeout),
         };
         let pool = pool.map_err(|fault| vec![fault])?;
         let mut grpc = Grpc { fields: Vec::new(), calls: Vec::new() };
@@ -72,7 +72,7 @@ impl Grpc {
         for step in steps {
             match schema::encode(&pool, step) {
                 Ok((message, number)) => {
-                    let fields = grpc.number_fields(headers(target, step));
+                    let fields = grpc.intern_fields(headers(target, step));
                     grpc.calls.push(Call { fields, message, status: step.status, number });
                 }
                 Err(found) => faults.extend(found),
@@ -81,7 +81,7 @@ impl Grpc {
         if faults.is_empty() { Ok(grpc) } else { Err(faults) }
     }
 
-    fn number_fields(&mut self, fields: Vec<Field>) -> Vec<usize> {
+    fn intern_fields(&mut self, fields: Vec<Field>) -> Vec<usize> {
         let mut numbers = Vec::with_capacity(fields.len());
         for field in fields {
             let known = self.fields.iter().position(|known| *known == field);
@@ -93,7 +93,8 @@ impl Grpc {
         numbers
     }
 
-    fn judge(&self, step: usize, response: &Response) -> Reply {
+    /// Checks a complete response.
+    fn check(&self, step: usize, response: &Response) -> Reply {
         let call = &self.calls[step];
         if response.status != Some(200) && response.grpc_status.is_none() {
             let found = response.status.map_or("none".to_owned(), |status| status.to_string());
@@ -124,7 +125,7 @@ fn failed(kind: ErrorKind, detail: String) -> Reply {
     Reply::Failed(Failure { kind, detail })
 }
 
-/// The one message that a unary reply must hold.
+/// Extracts the one message of a unary reply.
 fn unary_message(body: &[u8]) -> Result<&[u8], String> {
     let (prefix, message) = body
         .split_first_chunk::<MESSAGE_PREFIX>()
@@ -163,13 +164,14 @@ fn headers(target: &Target, step: &GrpcStep) -> Vec<Field> {
     fields
 }
 
-/// At most eight digits and a unit: microseconds, or milliseconds where those are too many.
+/// Formats a deadline as `grpc-timeout`: at most eight digits and a unit. The unit is microseconds, or
+/// milliseconds for longer deadlines.
 pub fn grpc_timeout(deadline: Duration) -> String {
     let micros = deadline.as_micros();
     if micros <= 99_999_999 { format!("{micros}u") } else { format!("{}m", deadline.as_millis().min(99_999_999)) }
 }
 
-/// A message with its prefix: not compressed, and its length.
+/// Puts the prefix of an uncompressed message before it.
 pub fn prefixed(message: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(MESSAGE_PREFIX + message.len());
     bytes.push(0);
@@ -207,7 +209,7 @@ impl Protocol for Grpc {
 
     #[inline]
     fn is_reusable(&self, connection: &Connection) -> bool {
-        connection.session.takes_more()
+        connection.session.accepts_requests()
     }
 
     fn send(&self, connection: &mut Connection, _user: &mut InOrder, request: Sending, out: &mut Vec<u8>) {
@@ -228,15 +230,15 @@ impl Protocol for Grpc {
         let mut events = std::mem::take(&mut connection.events);
         for event in events.drain(..) {
             let signal = match event {
-                Event::Begun(ticket) => Signal::FirstByte { ticket },
-                // Only streams have those, and calls of a workload are none.
-                Event::More(_) => continue,
-                Event::Ended(ticket, response) => {
-                    let reply = self.judge(connection.take_step(ticket), &response);
+                Event::FirstByte(ticket) => Signal::FirstByte { ticket },
+                // Only streams report progress; calls of a workload are unary.
+                Event::Progress(_) => continue,
+                Event::Complete(ticket, response) => {
+                    let reply = self.check(connection.take_step(ticket), &response);
                     connection.session.reuse(response.body);
                     Signal::Done { ticket, reply }
                 }
-                Event::Dropped(ticket, why) => {
+                Event::Failed(ticket, why) => {
                     connection.take_step(ticket);
                     Signal::Done { ticket, reply: failed(ErrorKind::Closed, why.to_string()) }
                 }

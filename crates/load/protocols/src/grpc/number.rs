@@ -1,12 +1,12 @@
-//! Finds the number that a sequence check looks for, straight in an encoded protobuf message.
+//! Finds the number of a sequence check in an encoded protobuf message, without decoding all of it.
 
 use super::schema::listed;
 use plimsoll_model::workload::Sequence;
 use prost_reflect::{Kind, MessageDescriptor};
 
-/// Where the number is.
+/// The field with the number, and its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NumberIn {
+pub(super) struct NumberField {
     field: u32,
     form: Form,
 }
@@ -19,13 +19,13 @@ enum Form {
     Zigzag,
     /// Four or eight bytes, little-endian.
     Fixed,
-    /// Text that has the number in decimal after this one.
+    /// A text in which the number follows this text, in decimal.
     After(String),
 }
 
-impl NumberIn {
-    /// Looks up the field in the reply's type.
-    pub(super) fn new(sequence: &Sequence, reply: &MessageDescriptor) -> Result<NumberIn, String> {
+impl NumberField {
+    /// Finds the field in the type of the reply.
+    pub(super) fn new(sequence: &Sequence, reply: &MessageDescriptor) -> Result<NumberField, String> {
         let wanted = &sequence.field;
         let Some(field) = reply.get_field_by_name(wanted) else {
             return Err(format!(
@@ -45,22 +45,22 @@ impl NumberIn {
         let form = form.ok_or_else(|| {
             format!("the sequence check needs a string or an integer, but field `{wanted}` is neither")
         })?;
-        Ok(NumberIn { field: field.number(), form })
+        Ok(NumberField { field: field.number(), form })
     }
 
     #[cfg(test)]
-    pub(super) fn new_for_test(field: u32, after: &str) -> NumberIn {
-        NumberIn { field, form: Form::After(after.to_owned()) }
+    pub(super) fn new_for_test(field: u32, after: &str) -> NumberField {
+        NumberField { field, form: Form::After(after.to_owned()) }
     }
 
-    /// The number in `message`, if it is there.
+    /// Finds the number in a message; `None` if it is absent.
     pub(super) fn find(&self, message: &[u8]) -> Option<u64> {
         let mut input = message;
         let mut found = None;
         while !input.is_empty() {
             let tag = varint(&mut input)?;
             let value = Value::read(tag & 7, &mut input)?;
-            // The last one counts where a field stands twice (protobuf's own rule).
+            // Of a repeated field the last value counts (protobuf's own rule).
             if tag >> 3 == u64::from(self.field) {
                 found = self.read(&value);
             }
@@ -131,8 +131,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn after(text: &str) -> NumberIn {
-        NumberIn { field: 1, form: Form::After(text.to_owned()) }
+    fn after(text: &str) -> NumberField {
+        NumberField { field: 1, form: Form::After(text.to_owned()) }
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         let message = b"\x0a\x1bIncremented value is 123456";
         assert_eq!(after("value is ").find(message), Some(123_456));
         assert_eq!(after("count is ").find(message), None);
-        assert_eq!(NumberIn { field: 2, form: Form::Varint }.find(message), None);
+        assert_eq!(NumberField { field: 2, form: Form::Varint }.find(message), None);
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
             (b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", Form::Varint, None),
         ];
         for (message, form, number) in cases {
-            assert_eq!(NumberIn { field: 1, form: form.clone() }.find(message), number, "{form:?}");
+            assert_eq!(NumberField { field: 1, form: form.clone() }.find(message), number, "{form:?}");
         }
     }
 
@@ -161,7 +161,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_not_but_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             after("x").find(&bytes);
-            NumberIn { field: 1, form: Form::Fixed }.find(&bytes);
+            NumberField { field: 1, form: Form::Fixed }.find(&bytes);
         }
     }
 }

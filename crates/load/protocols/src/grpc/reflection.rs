@@ -1,5 +1,5 @@
-//! Asks a server for its message types by the reflection of gRPC, each question as a call of its own. One connection,
-//! closed before any load is sent.
+//! Fetches message types from a server by gRPC reflection, each request as a call of its own. The connection closes
+//! before any load is sent.
 
 use super::hpack::Field;
 use super::session::{Event, Response, Session};
@@ -11,42 +11,42 @@ use prost_reflect::DescriptorPool;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 
-/// The types that these services need.
-pub(super) fn ask(
+/// Fetches the types of these services.
+pub(super) fn fetch_types(
     dialer: &Dialer,
     authority: &str,
     services: &[&str],
     timeout: Duration,
 ) -> Result<DescriptorPool, String> {
-    let mut server = Server::connect(dialer, authority, timeout)?;
+    let mut client = ReflectionClient::connect(dialer, authority, timeout)?;
     let mut inquiry = Inquiry::about(services.iter().copied());
-    while let Some(question) = inquiry.question() {
-        inquiry.take(&server.call(&question)?)?;
+    while let Some(request) = inquiry.question() {
+        inquiry.take(&client.call(&request)?)?;
     }
     inquiry.pool()
 }
 
-/// A connection on which one request is made at a time.
-struct Server {
+/// A connection that makes one reflection call at a time.
+struct ReflectionClient {
     transport: Transport,
     session: Session,
     out: Vec<u8>,
     events: Vec<Event>,
-    /// The header fields that every request has, then the paths of the versions.
+    /// The header fields of every request, then the path of each version of the service.
     fields: Vec<Field>,
     version: usize,
     until: Instant,
 }
 
-/// How many fields every request has.
+/// The number of fields of every request.
 const COMMON: usize = 5;
 
-impl Server {
-    fn connect(dialer: &Dialer, authority: &str, timeout: Duration) -> Result<Server, String> {
+impl ReflectionClient {
+    fn connect(dialer: &Dialer, authority: &str, timeout: Duration) -> Result<ReflectionClient, String> {
         let transport = dialer.dial().map_err(|broken| broken.detail)?;
         let mut out = Vec::new();
         let session = Session::open(&mut out);
-        let mut server = Server {
+        let mut client = ReflectionClient {
             transport,
             session,
             out,
@@ -55,17 +55,17 @@ impl Server {
             version: 0,
             until: Instant::now() + timeout,
         };
-        server.wait_for(PollFlags::OUT)?;
-        server.transport.connected().map_err(in_words)?;
-        while server.session.capacity() == 0 {
-            server.move_bytes()?;
+        client.wait_for(PollFlags::OUT)?;
+        client.transport.connected().map_err(in_words)?;
+        while client.session.capacity() == 0 {
+            client.exchange_bytes()?;
         }
-        Ok(server)
+        Ok(client)
     }
 
-    fn call(&mut self, question: &[u8]) -> Result<Vec<u8>, String> {
+    fn call(&mut self, request: &[u8]) -> Result<Vec<u8>, String> {
         loop {
-            let response = self.exchange(&prefixed(question))?;
+            let response = self.exchange(&prefixed(request))?;
             match response.grpc_status {
                 Some(UNIMPLEMENTED) if self.version + 1 < PATHS.len() => self.version += 1,
                 Some(UNIMPLEMENTED) => {
@@ -82,23 +82,23 @@ impl Server {
 
     fn exchange(&mut self, message: &[u8]) -> Result<Response, String> {
         let ticket = 0;
-        // Names that begin with a colon must come before the others.
+        // Pseudo-header fields come first.
         let numbers = [COMMON + self.version, 0, 1, 2, 3, 4];
         self.session.request(&self.fields, &numbers, message, ticket, &mut self.out);
         loop {
             for event in std::mem::take(&mut self.events) {
                 match event {
-                    Event::Begun(_) | Event::More(_) => {}
-                    Event::Ended(_, response) => return Ok(response),
-                    Event::Dropped(_, why) => return Err(why.to_string()),
+                    Event::FirstByte(_) | Event::Progress(_) => {}
+                    Event::Complete(_, response) => return Ok(response),
+                    Event::Failed(_, why) => return Err(why.to_string()),
                 }
             }
-            self.move_bytes()?;
+            self.exchange_bytes()?;
         }
     }
 
-    /// Sends what is to be sent, waits for something to come, and takes it.
-    fn move_bytes(&mut self) -> Result<(), String> {
+    /// Sends pending bytes, then waits for bytes of the server and processes them.
+    fn exchange_bytes(&mut self) -> Result<(), String> {
         self.transport.send(&mut self.out).map_err(in_words)?;
         self.wait_for(PollFlags::IN)?;
         let (mut raw, mut plain) = (vec![0; 64 * 1024], Vec::new());

@@ -1,7 +1,7 @@
-//! Message types at run time: `.proto` files compiled without `protoc`, calls looked up, request
-//! messages encoded from their JSON form.
+//! Message types at run time. Compiles `.proto` files without `protoc`, finds calls, and encodes request
+//! messages from JSON.
 
-use super::number::NumberIn;
+use super::number::NumberField;
 use super::prefixed;
 use plimsoll_model::workload::GrpcStep;
 use prost::Message;
@@ -32,14 +32,14 @@ pub(super) fn compile(files: &[PathBuf], include: &[PathBuf]) -> Result<Descript
         Ok(compiler.descriptor_pool())
     });
     compiled.map_err(|error| {
-        // The plain text says what, the debug text also where.
+        // Only the debug text has the place of the fault.
         let place = error.file().map_or(String::new(), |file| format!(" in {file}"));
         format!("failed to compile the .proto files{place}: {error:?}")
     })
 }
 
-/// The encoded request of a call, and where in its reply to look for a number.
-pub(super) fn encode(pool: &DescriptorPool, step: &GrpcStep) -> Result<(Vec<u8>, Option<NumberIn>), Vec<String>> {
+/// Encodes the request of a call, and finds the field of a sequence check in its reply.
+pub(super) fn encode(pool: &DescriptorPool, step: &GrpcStep) -> Result<(Vec<u8>, Option<NumberField>), Vec<String>> {
     let method = method(pool, &step.call).map_err(|fault| vec![fault])?;
     let message = read(&method.input(), &step.message).map_err(|error| {
         let fault = wrong_field(&method.input(), &step.message).unwrap_or_else(|| {
@@ -48,7 +48,7 @@ pub(super) fn encode(pool: &DescriptorPool, step: &GrpcStep) -> Result<(Vec<u8>,
         });
         format!("the message of `{}` is no `{}`: {fault}", step.call, method.input().full_name())
     });
-    let number = step.sequence.as_ref().map(|sequence| NumberIn::new(sequence, &method.output())).transpose();
+    let number = step.sequence.as_ref().map(|sequence| NumberField::new(sequence, &method.output())).transpose();
     match (message, number) {
         (Ok(message), Ok(number)) => Ok((prefixed(&message.encode_to_vec()), number)),
         (message, number) => Err([message.err(), number.err()].into_iter().flatten().collect()),
@@ -59,15 +59,15 @@ fn read(kind: &MessageDescriptor, json: &Value) -> Result<DynamicMessage, serde_
     DynamicMessage::deserialize_with_options(kind.clone(), json, &DeserializeOptions::new().deny_unknown_fields(true))
 }
 
-/// The first field of the message whose value does not do. The library's own error says neither
-/// which field it is, nor its type; so each is read alone.
+/// Describes the first field of the message with an unfit value. The library's own error names neither the
+/// field nor its type, so each field is read alone.
 fn wrong_field(kind: &MessageDescriptor, json: &Value) -> Option<String> {
     json.as_object()?.iter().find_map(|(name, value)| {
         let field = kind.get_field_by_json_name(name).or_else(|| kind.get_field_by_name(name))?;
         let alone = Value::Object([(name.clone(), value.clone())].into_iter().collect());
         read(kind, &alone).err()?;
         match field.kind() {
-            // What is wrong lies deeper.
+            // The fault is in a field of the inner message.
             Kind::Message(inner) if value.is_object() && !field.is_map() => wrong_field(&inner, value),
             _ => Some(format!("field `{}` must be {}, not {value}", field.full_name(), type_of(&field))),
         }
@@ -104,7 +104,7 @@ fn method(pool: &DescriptorPool, call: &str) -> Result<MethodDescriptor, String>
     Ok(method)
 }
 
-/// `` `a`, `b` ``, or `none`.
+/// Lists names as `` `a`, `b` ``, or `none`.
 pub(super) fn listed(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }

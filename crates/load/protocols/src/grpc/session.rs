@@ -1,21 +1,22 @@
-//! One HTTP/2 connection as a client sees it (RFC 9113): bytes in, bytes out, and what happened to each request.
-//! Nothing in it knows gRPC but the two trailers that it picks out. What goes out is here; `receive` takes what comes
-//! in, `answer` is what comes of it.
+//! The client's side of one HTTP/2 connection (RFC 9113): bytes in, bytes out, and the events of each request.
+//! It knows nothing of gRPC but the names of two trailers. This module sends; `receive` takes the server's frames,
+//! `response` holds what they say.
 //!
-//! A request is sent whole and answered whole, or it is a stream: [`Session::begin`], [`Session::send`] and
-//! [`Session::finish`] say what goes out when, and what has come of the answer is there after each [`Event::More`].
+//! A request either has a whole body and a whole response, or it is a stream. [`Session::begin`], [`Session::send`] and
+//! [`Session::finish`] send a stream in parts. After each [`Event::Progress`], [`Session::response`] has more of its
+//! response.
 
-mod answer;
 mod receive;
+mod response;
 
 use super::frame::{self, HEADER, Header, error, flag, kind, setting};
 use super::hpack::{Decoder, Encoder, Field};
 use std::collections::VecDeque;
 
-pub use answer::{Dropped, Response};
+pub use response::{Response, StreamError};
 
-/// What we let the server send before we ask for more, on a stream and on the connection. The
-/// protocol's own 64 KB would make large replies wait for us.
+/// The receive window of a stream and of the connection, in bytes. The protocol's default of 64 KB would make
+/// large replies wait for us.
 const WINDOW: u32 = 16 * 1024 * 1024;
 
 /// The window of a connection and, unless the server says otherwise, of a stream (RFC 9113, 6.9.2).
@@ -26,25 +27,25 @@ const DEFAULT_WINDOW: i64 = 65_535;
 pub struct Session {
     encoder: Encoder,
     decoder: Decoder,
-    /// A frame that has not come whole yet.
+    /// The received part of an incomplete frame.
     partial: Vec<u8>,
-    /// A header block that continues in the next frame: stream, flags of its first, bytes.
+    /// A header block that continues in the next frame: stream, flags of its first frame, bytes.
     block: Option<(u32, u8, Vec<u8>)>,
-    greeted: bool,
+    settings_received: bool,
     going_away: bool,
     peer: Peer,
-    /// The requests that are not over, by stream: place `i` is stream `oldest + 2·i`.
+    /// The open requests by stream: place `i` is stream `oldest + 2·i`.
     streams: VecDeque<Option<Stream>>,
     oldest: u32,
-    /// What we may still send on the connection.
+    /// The send window of the connection, in bytes.
     window: i64,
-    /// What the server has sent since we last gave it more room.
+    /// Bytes received since the last update of the receive window.
     received: u32,
-    /// Bodies of requests that are over, to be used again.
+    /// Unused buffers for bodies.
     spare: Vec<Vec<u8>>,
 }
 
-/// What the server's settings allow us.
+/// The limits that the server's settings set.
 #[derive(Debug)]
 struct Peer {
     most_streams: usize,
@@ -52,46 +53,46 @@ struct Peer {
     largest_payload: usize,
 }
 
-/// A request that is not over.
+/// An open request.
 #[derive(Debug)]
 struct Stream {
     ticket: u32,
     response: Response,
     begun: bool,
-    /// What of the request's body has not been sent for want of room.
+    /// The part of the request's body that waits for a send window.
     unsent: Vec<u8>,
-    /// How far the request has come.
+    /// The state of the request's body.
     sending: Sending,
     window: i64,
     received: u32,
 }
 
-/// How much of a request is sent.
+/// The state of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
-    /// More may be handed over.
+    /// The caller may add more.
     Open,
-    /// Everything was handed over.
+    /// The caller has added everything.
     Ending,
-    /// Its end was sent.
+    /// Its end is sent.
     Done,
 }
 
-/// What happened to a request.
+/// An event of a request, by its ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first bytes of its response have come.
-    Begun(u32),
-    /// More of the answer to a stream has come: [`Session::answer`].
-    More(u32),
-    /// Its response is complete; of a stream, what was not taken yet.
-    Ended(u32, Response),
-    /// The server gave it up.
-    Dropped(u32, Dropped),
+    /// The first bytes of its response arrived.
+    FirstByte(u32),
+    /// More of the response to a stream arrived: see [`Session::response`].
+    Progress(u32),
+    /// Its response is complete. For a stream, the body has the bytes that were not taken yet.
+    Complete(u32, Response),
+    /// The server ended it without a response.
+    Failed(u32, StreamError),
 }
 
 impl Session {
-    /// A connection's first bytes: the preface, our settings, and a large window.
+    /// Opens a connection: writes the preface, our settings, and a large window.
     pub fn open(out: &mut Vec<u8>) -> Session {
         out.extend_from_slice(frame::PREFACE);
         let mut settings = Vec::with_capacity(12);
@@ -107,9 +108,9 @@ impl Session {
             decoder: Decoder::default(),
             partial: Vec::new(),
             block: None,
-            greeted: false,
+            settings_received: false,
             going_away: false,
-            // What holds until its settings say otherwise.
+            // The limits before the server's settings arrive.
             peer: Peer {
                 most_streams: usize::MAX,
                 stream_window: DEFAULT_WINDOW,
@@ -123,15 +124,15 @@ impl Session {
         }
     }
 
-    /// How many requests can be under way at once: none until the server's settings are known.
+    /// The number of concurrent requests that the server allows; none until its settings arrive.
     #[inline]
     pub fn capacity(&self) -> usize {
-        if self.greeted && self.takes_more() { self.peer.most_streams } else { 0 }
+        if self.settings_received && self.accepts_requests() { self.peer.most_streams } else { 0 }
     }
 
-    /// True if the connection can carry further requests, now or later.
+    /// True if the connection can take further requests, now or later.
     #[inline]
-    pub fn takes_more(&self) -> bool {
+    pub fn accepts_requests(&self) -> bool {
         // The largest stream number is 2³¹ - 1.
         !self.going_away && self.next_stream() < 0x7fff_ffff
     }
@@ -141,7 +142,7 @@ impl Session {
         self.oldest + 2 * self.streams.len() as u32
     }
 
-    /// Sends a request: the fields with these numbers, and a body.
+    /// Sends a request with these fields, by their numbers, and a body.
     pub fn request(&mut self, fields: &[Field], numbers: &[usize], body: &[u8], ticket: u32, out: &mut Vec<u8>) {
         let response = Response { body: self.spare.pop().unwrap_or_default(), ..Response::default() };
         let id = self.add_stream(ticket, response);
@@ -149,29 +150,29 @@ impl Session {
         self.send_body(id, body, Sending::Ending, out);
     }
 
-    /// Begins a stream: the fields with these numbers, and others that are different each time.
-    pub fn begin(&mut self, fields: &[Field], numbers: &[usize], passing: &[Field], ticket: u32, out: &mut Vec<u8>) {
+    /// Begins a stream with these fields, by their numbers, and `unindexed` ones that differ each time.
+    pub fn begin(&mut self, fields: &[Field], numbers: &[usize], unindexed: &[Field], ticket: u32, out: &mut Vec<u8>) {
         let response = Response { fields: Some(Box::default()), ..Response::default() };
         let id = self.add_stream(ticket, response);
-        self.write_headers(id, fields, numbers, passing, out);
+        self.write_headers(id, fields, numbers, unindexed, out);
     }
 
-    /// Sends more of the body of a stream; nothing, where that is over.
+    /// Sends more of the body of a stream. Does nothing if the stream is closed.
     pub fn send(&mut self, ticket: u32, body: &[u8], out: &mut Vec<u8>) {
         if let Some(id) = self.id(ticket) {
             self.send_body(id, body, Sending::Open, out);
         }
     }
 
-    /// Says that the body of a stream is whole.
+    /// Ends the body of a stream.
     pub fn finish(&mut self, ticket: u32, out: &mut Vec<u8>) {
         if let Some(id) = self.id(ticket) {
             self.send_body(id, &[], Sending::Ending, out);
         }
     }
 
-    /// What has come of the answer to a stream that is not over. What is taken of its body is not told again.
-    pub fn answer(&mut self, ticket: u32) -> Option<&mut Response> {
+    /// The response to an open stream, as far as it arrived. The caller may take bytes out of its body.
+    pub fn response(&mut self, ticket: u32) -> Option<&mut Response> {
         let id = self.id(ticket)?;
         Some(&mut self.stream(id)?.response)
     }
@@ -183,16 +184,16 @@ impl Session {
         id
     }
 
-    fn write_headers(&mut self, id: u32, fields: &[Field], numbers: &[usize], passing: &[Field], out: &mut Vec<u8>) {
+    fn write_headers(&mut self, id: u32, fields: &[Field], numbers: &[usize], unindexed: &[Field], out: &mut Vec<u8>) {
         let start = out.len();
         Header { length: 0, kind: kind::HEADERS, flags: flag::END_HEADERS, stream: id }.write(out);
         self.encoder.encode(fields, numbers, out);
-        Encoder::encode_passing(passing, out);
+        Encoder::encode_unindexed(unindexed, out);
         let length = (out.len() - start - HEADER) as u32;
         out[start..start + 3].copy_from_slice(&length.to_be_bytes()[1..]);
     }
 
-    /// Sends of a body what goes, and keeps the rest until there is room for it.
+    /// Sends as much of a body as the windows allow, and keeps the rest.
     fn send_body(&mut self, id: u32, body: &[u8], sending: Sending, out: &mut Vec<u8>) {
         let (room, largest) = (self.window, self.peer.largest_payload);
         let Some(stream) = self.stream(id).filter(|stream| stream.sending == Sending::Open) else { return };
@@ -200,7 +201,7 @@ impl Session {
         let fits = body.len() <= largest && body.len() as i64 <= room.min(stream.window);
         if stream.unsent.is_empty() && fits && !(body.is_empty() && sending == Sending::Open) {
             stream.window -= body.len() as i64;
-            let last = stream.end_if_handed_over();
+            let last = stream.end_flag();
             self.window -= body.len() as i64;
             frame::write(kind::DATA, last, id, body, out);
         } else {
@@ -209,7 +210,7 @@ impl Session {
         }
     }
 
-    /// Gives a request up.
+    /// Cancels a request.
     pub fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
         if let Some(id) = self.id(ticket) {
             frame::write(kind::RST_STREAM, 0, id, &error::CANCEL.to_be_bytes(), out);
@@ -217,14 +218,14 @@ impl Session {
         }
     }
 
-    /// Says goodbye.
+    /// Announces the end of the connection.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         let mut payload = [0; 8];
         payload[4..].copy_from_slice(&error::NO_ERROR.to_be_bytes());
         frame::write(kind::GOAWAY, 0, 0, &payload, out);
     }
 
-    /// Gives back the space of a body that has been looked at.
+    /// Returns the buffer of a processed body for reuse.
     pub fn reuse(&mut self, mut body: Vec<u8>) {
         if self.spare.len() < 64 && body.capacity() <= 4096 {
             body.clear();
@@ -238,7 +239,7 @@ impl Session {
         }
     }
 
-    /// Sends of a request's body what both windows allow.
+    /// Sends as much of a request's waiting body as both windows allow.
     fn send_unsent(&mut self, id: u32, out: &mut Vec<u8>) {
         let Some(place) = self.place(id) else { return };
         let Some(stream) = self.streams.get_mut(place).and_then(Option::as_mut) else { return };
@@ -248,7 +249,7 @@ impl Session {
             if length == 0 {
                 return;
             }
-            let last = if length == stream.unsent.len() { stream.end_if_handed_over() } else { 0 };
+            let last = if length == stream.unsent.len() { stream.end_flag() } else { 0 };
             frame::write(kind::DATA, last, id, &stream.unsent[..length], out);
             stream.unsent.drain(..length);
             stream.window -= length as i64;
@@ -273,11 +274,11 @@ impl Session {
 
     fn end(&mut self, id: u32, out: &mut Vec<u8>, events: &mut Vec<Event>) {
         if let Some(stream) = self.remove(id) {
-            // A server that has answered may want no more of the request; our side of the stream ends with this.
+            // A server may respond before the end of the request; this closes our side of the stream.
             if stream.sending != Sending::Done {
                 frame::write(kind::RST_STREAM, 0, id, &error::CANCEL.to_be_bytes(), out);
             }
-            events.push(Event::Ended(stream.ticket, stream.response));
+            events.push(Event::Complete(stream.ticket, stream.response));
         }
     }
 
@@ -295,19 +296,19 @@ impl Session {
 impl Stream {
     fn begin(&mut self, events: &mut Vec<Event>) {
         if !std::mem::replace(&mut self.begun, true) {
-            events.push(Event::Begun(self.ticket));
+            events.push(Event::FirstByte(self.ticket));
         }
     }
 
-    /// Tells of an answer that is taken as it comes.
-    fn tell_more(&self, events: &mut Vec<Event>) {
+    /// Reports progress, if the response is that of a stream.
+    fn report_progress(&self, events: &mut Vec<Event>) {
         if self.response.fields.is_some() {
-            events.push(Event::More(self.ticket));
+            events.push(Event::Progress(self.ticket));
         }
     }
 
-    /// The flag of the frame that carries the last of what was handed over.
-    fn end_if_handed_over(&mut self) -> u8 {
+    /// The flag of the frame with the last bytes of the body: END_STREAM if the caller has ended it.
+    fn end_flag(&mut self) -> u8 {
         if self.sending == Sending::Open {
             return 0;
         }

@@ -1,11 +1,11 @@
-//! The status of a call whose server gave none: what the gRPC specification reads from HTTP.
+//! The status of a call without `grpc-status`, which the gRPC specification derives from HTTP.
 
 use super::frame::error;
 use plimsoll_grpc::status::{
     CANCELLED, INTERNAL, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAUTHENTICATED, UNAVAILABLE, UNIMPLEMENTED, UNKNOWN,
 };
 
-/// What an HTTP status stands for.
+/// The gRPC status of an HTTP status.
 pub fn of_http(status: Option<u16>) -> u16 {
     match status {
         Some(400) => INTERNAL,
@@ -17,14 +17,14 @@ pub fn of_http(status: Option<u16>) -> u16 {
     }
 }
 
-/// What the error stands for with which a stream was reset.
+/// The gRPC status of the HTTP/2 error with which a stream was reset.
 pub fn of_reset(code: u32) -> u16 {
     match code {
         error::REFUSED_STREAM => UNAVAILABLE,
         error::CANCEL => CANCELLED,
         error::ENHANCE_YOUR_CALM => RESOURCE_EXHAUSTED,
         error::INADEQUATE_SECURITY => PERMISSION_DENIED,
-        // The specification says nothing of two of them; gRPC's own libraries take them for this as well.
+        // The specification omits two of these codes; gRPC's own libraries map them to this as well.
         error::NO_ERROR..=error::HTTP_1_1_REQUIRED => INTERNAL,
         _ => UNKNOWN,
     }

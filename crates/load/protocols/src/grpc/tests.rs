@@ -60,7 +60,7 @@ impl Server {
 }
 
 fn grpc() -> Grpc {
-    let number = NumberIn::new_for_test(1, "is ");
+    let number = NumberField::new_for_test(1, "is ");
     let fields = vec![(":method".to_owned(), "POST".to_owned()), (":path".to_owned(), "/a.B/c".to_owned())];
     let call =
         |status| Call { fields: vec![0, 1], message: prefixed(b"\x08\x01"), status, number: Some(number.clone()) };
@@ -276,8 +276,8 @@ proptest! {
     #[test]
     fn any_bytes_are_taken_or_refused_but_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), piece in 1_usize..50) {
         let _ = exchange(&[0, 1], &bytes, piece);
-        let greeted = [Server::greeting(&[]).bytes, bytes].concat();
-        let _ = exchange(&[0, 1], &greeted, piece);
+        let settings_received = [Server::greeting(&[]).bytes, bytes].concat();
+        let _ = exchange(&[0, 1], &settings_received, piece);
     }
 
     #[test]

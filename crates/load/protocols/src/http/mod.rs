@@ -1,14 +1,14 @@
-//! HTTP/1.1 as a sans-IO state machine: requests rendered once, responses read in any pieces.
+//! HTTP/1.1 as a sans-IO state machine. Requests are rendered once; responses are read in any pieces.
 //!
-//! One exchange at a time on a connection, no pipelining: as browsers and proxies do.
+//! A connection carries one exchange at a time, without pipelining, as browsers and proxies do.
 
+pub(crate) mod exchange;
 pub mod response;
-pub(crate) mod wire;
 
+use exchange::ExchangeState;
 use plimsoll_engine::protocol::{Failure, InOrder, Next, Protocol, Reply, Sending, Signal, Violation};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::workload::{HttpStep, Target};
-use wire::Wire;
 
 /// The requests of a workload, rendered.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ struct Request {
 /// One connection.
 #[derive(Debug, Default)]
 pub struct Connection {
-    wire: Wire,
-    /// The step whose reply is awaited or under way.
+    exchange: ExchangeState,
+    /// The step of the exchange under way.
     step: usize,
 }
 
@@ -39,7 +39,8 @@ impl Http {
         Http { requests: steps.iter().map(|step| render(target, step)).collect() }
     }
 
-    fn judge(&self, step: usize, status: u16) -> Reply {
+    /// Checks the status of a complete response.
+    fn check(&self, step: usize, status: u16) -> Reply {
         let expected = self.requests[step].status;
         if expected.map_or(status < 400, |expected| status == expected) {
             return Reply::Expected { number: None };
@@ -49,7 +50,7 @@ impl Http {
     }
 }
 
-/// As whom requests are made that do not say so themselves.
+/// The header `User-Agent` of requests that do not set one.
 pub const USER_AGENT: &str = concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION"), "\r\n");
 
 fn render(target: &Target, step: &HttpStep) -> Request {
@@ -64,7 +65,7 @@ fn render(target: &Target, step: &HttpStep) -> Request {
     for (name, value) in &step.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    // A method that means to carry a body says so even when the body is empty (RFC 9110, 8.6).
+    // Methods with a body send its length even if it is empty (RFC 9110, 8.6).
     let carries_body = !step.body.is_empty() || matches!(step.method.as_str(), "POST" | "PUT" | "PATCH");
     if carries_body && !given("content-length") && !given("transfer-encoding") {
         head += &format!("Content-Length: {}\r\n", step.body.len());
@@ -74,7 +75,7 @@ fn render(target: &Target, step: &HttpStep) -> Request {
     Request { bytes, is_head: step.method == "HEAD", status: step.status }
 }
 
-/// The authority as a client writes it: without the port where it is the scheme's own.
+/// The authority of a target, without the scheme's default port.
 pub fn authority(target: &Target) -> String {
     let default_port = if target.tls.is_some() { 443 } else { 80 };
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
@@ -105,12 +106,12 @@ impl Protocol for Http {
 
     #[inline]
     fn capacity(&self, connection: &Connection) -> usize {
-        usize::from(connection.wire.is_reusable())
+        usize::from(connection.exchange.is_reusable())
     }
 
     #[inline]
     fn is_reusable(&self, connection: &Connection) -> bool {
-        connection.wire.is_reusable()
+        connection.exchange.is_reusable()
     }
 
     #[inline]
@@ -118,7 +119,7 @@ impl Protocol for Http {
         let request = &self.requests[sending.step];
         out.extend_from_slice(&request.bytes);
         connection.step = sending.step;
-        connection.wire.send(sending.ticket, request.is_head);
+        connection.exchange.send(sending.ticket, request.is_head);
     }
 
     fn receive(
@@ -129,16 +130,16 @@ impl Protocol for Http {
         signals: &mut Vec<Signal>,
     ) -> Result<(), Violation> {
         let step = connection.step;
-        connection.wire.receive(input, &mut (), signals, |status| self.judge(step, status))
+        connection.exchange.receive(input, &mut (), signals, |status| self.check(step, status))
     }
 
     fn end_of_input(&self, connection: &mut Connection, signals: &mut Vec<Signal>) {
         let step = connection.step;
-        connection.wire.end_of_input(signals, |status| self.judge(step, status));
+        connection.exchange.end_of_input(signals, |status| self.check(step, status));
     }
 
     fn cancel(&self, connection: &mut Connection, _ticket: u32, _out: &mut Vec<u8>) -> bool {
-        connection.wire.give_up();
+        connection.exchange.abandon();
         false
     }
 

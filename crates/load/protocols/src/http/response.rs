@@ -1,5 +1,5 @@
-//! Reads one HTTP/1.1 response from pieces of any size, following RFC 9112 section 6 for where
-//! its body ends. The body is counted past, not kept: a [`Sink`] may look at it as it passes.
+//! Reads one HTTP/1.1 response from pieces of any size. The end of its body follows RFC 9112, section 6.
+//! The body is not kept: a [`Sink`] gets its bytes as they arrive.
 
 use plimsoll_engine::protocol::Violation;
 use std::mem::{self, MaybeUninit};
@@ -15,17 +15,18 @@ const LONGEST_LINE: usize = 8 * 1024;
 
 const MOST_HEADERS: usize = 100;
 
-/// Sees what a response holds, as it passes; `()` looks at nothing.
+/// Receives the parts of a response as they arrive. `()` ignores all of them.
 pub trait Sink {
-    /// The head is, byte for byte, the one that was last shown: whether that says enough. Else it is shown again.
+    /// Called for a head that equals the last one byte for byte. Returns true if the sink needs no more of it;
+    /// otherwise [`Sink::head`] follows.
     fn same_head(&mut self, _status: u16) -> bool {
         false
     }
 
-    /// The head of a response, or of an interim one before it: what it says, and all its bytes.
+    /// Receives the head of a response, or of an interim response before it, with all its bytes.
     fn head(&mut self, _status: u16, _headers: &[httparse::Header<'_>], _bytes: &[u8]) {}
 
-    /// The next bytes of the body.
+    /// Receives the next bytes of the body.
     fn body(&mut self, _bytes: &[u8]) {}
 }
 
@@ -35,20 +36,20 @@ impl Sink for () {
     }
 }
 
-/// The state of reading one response after the other.
+/// Reads one response after the other.
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     is_head: bool,
     stage: Stage,
-    /// A head that is not complete yet.
+    /// The received part of an incomplete head.
     partial: Vec<u8>,
-    last: Option<Last>,
+    last: Option<LastHead>,
 }
 
-/// The head that was read last. To the same request a server says the same until its date changes, and to compare
-/// costs less than a tenth of reading.
+/// The head that was read last. A server repeats it for the same request until its date changes, and comparing takes
+/// less than a tenth of the time of parsing.
 #[derive(Debug)]
-struct Last {
+struct LastHead {
     bytes: Box<[u8]>,
     is_head: bool,
     head: Head,
@@ -62,14 +63,14 @@ enum Stage {
     Body(Head, Body),
 }
 
-/// What of the head is needed until the response is complete.
+/// The parts of a head that are needed until the response is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
     keep_alive: bool,
 }
 
-/// How much of the body is still to come.
+/// The rest of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
     /// This many bytes.
@@ -82,37 +83,37 @@ enum Body {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chunked {
-    /// In the line with the chunk's size: the size so far, whether its digits are over, and the
-    /// length of the line so far.
+    /// In the line with the chunk's size: the size and digits so far, whether an extension has begun,
+    /// and the length of the line so far.
     Size { size: u64, digits: u8, in_extension: bool, length: usize },
-    /// In the chunk.
+    /// In the chunk, with this many bytes left.
     Content(u64),
-    /// In the line break after the chunk; how many of its bytes have come.
+    /// In the line break after the chunk, with this many of its bytes read.
     Break(u8),
-    /// In the lines after the last chunk: the length of the present line so far.
+    /// In the lines after the last chunk, with this many bytes of the line read.
     Trailer(usize),
 }
 
 const CHUNK_SIZE: Chunked = Chunked::Size { size: 0, digits: 0, in_extension: false, length: 0 };
 
-/// How far a response has come.
+/// The progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More must come.
+    /// It is incomplete.
     Partial,
-    /// It is complete, and `unread` bytes of the input lie behind it.
+    /// It is complete, and `unread` bytes of the input follow it.
     Complete {
         /// The status.
         status: u16,
         /// True if the connection can carry another exchange.
         keep_alive: bool,
-        /// Bytes of the input behind the response.
+        /// The number of input bytes after the response.
         unread: usize,
     },
 }
 
 impl ResponseReader {
-    /// Gets ready for the response to the next request.
+    /// Prepares for the response to the next request.
     #[inline]
     pub fn expect(&mut self, is_head: bool) {
         self.is_head = is_head;
@@ -120,7 +121,7 @@ impl ResponseReader {
         self.partial.clear();
     }
 
-    /// Takes bytes that came, and shows `sink` what they hold.
+    /// Reads received bytes, and passes their content to `sink`.
     pub fn read(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<Progress, Violation> {
         loop {
             match self.stage {
@@ -146,7 +147,7 @@ impl ResponseReader {
         }
     }
 
-    /// The connection has ended: the status, if that completes the response.
+    /// Handles the end of the connection. Returns the status if that completes the response.
     pub fn end_of_input(&self) -> Option<u16> {
         match self.stage {
             Stage::Body(head, Body::UntilEnd) => Some(head.status),
@@ -154,11 +155,11 @@ impl ResponseReader {
         }
     }
 
-    /// Reads the head, and returns how much of `input` it took.
+    /// Reads the head. Returns also the number of bytes of `input` that it took.
     fn read_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<Option<(Head, Body, usize)>, Violation> {
         if self.partial.is_empty() {
-            // What stands behind a head has no part in how it is read.
-            if let Some(Last { bytes, is_head, head, body }) = &self.last
+            // The bytes after a head do not change its meaning.
+            if let Some(LastHead { bytes, is_head, head, body }) = &self.last
                 && *is_head == self.is_head
                 && input.starts_with(bytes)
                 && sink.same_head(head.status)
@@ -184,14 +185,13 @@ impl ResponseReader {
 
     fn remember(&mut self, bytes: &[u8], head: Head, body: Body) {
         let is_head = self.is_head;
-        let last = || Last { bytes: bytes.into(), is_head, head, body };
+        let last = || LastHead { bytes: bytes.into(), is_head, head, body };
         self.last = (bytes.len() <= LARGEST_REMEMBERED).then(last);
     }
 }
 
 fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Option<(Head, Body, usize)>, Violation> {
-    // Left uninitialised, because clearing the space for the most headers costs more than parsing
-    // the few that come.
+    // Left uninitialised: clearing the space for the most headers takes longer than parsing the usual few.
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let parser = httparse::ParserConfig::default();
@@ -218,7 +218,7 @@ fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Optio
     Ok(Some((Head { status, keep_alive }, body, taken)))
 }
 
-/// What the headers say about the message's length and the connection.
+/// The headers about the length of the message and about the connection.
 #[derive(Default)]
 struct Framing {
     length: Option<u64>,
@@ -282,8 +282,8 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }
 
-/// Moves over the body: what is still to come, and how much of `input` was taken. A body that is
-/// over is `Sized(0)`.
+/// Skips over the body. Returns the rest of the body, and the number of bytes of `input` taken. A complete
+/// body is `Sized(0)`.
 fn skip_body(body: Body, input: &[u8], sink: &mut impl Sink) -> Result<(Body, usize), Violation> {
     match body {
         Body::UntilEnd => {
@@ -314,7 +314,7 @@ fn skip_body(body: Body, input: &[u8], sink: &mut impl Sink) -> Result<(Body, us
 }
 
 impl Chunked {
-    /// Takes at least one byte of `input`, which is not empty; `None` when the body is over.
+    /// Takes at least one byte of `input`, which is not empty. Returns `None` at the end of the body.
     fn advance(self, input: &[u8]) -> Result<(Option<Chunked>, usize), Violation> {
         let byte = input[0];
         let next = match self {

@@ -1,18 +1,18 @@
-//! Messages as `permessage-deflate` has them (RFC 7692, section 7.2), each on its own: without context takeover.
+//! Compression of messages by `permessage-deflate` (RFC 7692, section 7.2), without context takeover.
 
 use super::{Violation, too_large};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// What ends a block that was flushed; it is not sent.
+/// The end of a flushed block, which is not sent.
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// A message as it is sent.
+/// Compresses a message.
 pub(super) fn compress(message: &[u8]) -> Vec<u8> {
     let mut deflate = Compress::new(Compression::fast(), false);
     let mut out = Vec::with_capacity(message.len() / 2 + 64);
     loop {
         let rest = &message[deflate.total_in() as usize..];
-        // What is compressed into memory cannot fail.
+        // Compressing into memory cannot fail.
         let _ = deflate.compress_vec(rest, &mut out, FlushCompress::Sync);
         if deflate.total_in() as usize == message.len() && out.len() < out.capacity() {
             break;
@@ -23,7 +23,7 @@ pub(super) fn compress(message: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A message as it was meant, of at most `largest` bytes.
+/// Decompresses a message of at most `largest` bytes.
 pub(super) fn decompress(message: &[u8], largest: usize) -> Result<Vec<u8>, Violation> {
     let mut inflate = Decompress::new(false);
     let input = [message, &TAIL].concat();

@@ -2,10 +2,10 @@
 
 use super::Violation;
 
-/// The longest payload of a frame that controls the connection.
+/// The longest payload of a control frame.
 pub(super) const LARGEST_CONTROL: usize = 125;
 
-/// Types of frames. Those from `CLOSE` on control the connection.
+/// Types of frames. Those from `CLOSE` on are control frames.
 pub(super) mod opcode {
     pub(crate) const CONTINUATION: u8 = 0;
     pub(crate) const TEXT: u8 = 1;
@@ -20,11 +20,11 @@ const COMPRESSED: u8 = 0x40;
 const RESERVED: u8 = 0x30;
 const MASKED: u8 = 0x80;
 
-/// What stands before the payload of a frame that a server sent.
+/// The header of a frame from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) is_last: bool,
-    /// RSV1, which RFC 7692 has for that.
+    /// The bit RSV1, which RFC 7692 uses for compression.
     pub(super) compressed: bool,
     pub(super) opcode: u8,
     /// Bytes of the payload.
@@ -34,7 +34,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The header at the start of `bytes`; `None` if it is not there whole.
+    /// Reads the header at the start of `bytes`; `None` if it is incomplete.
     pub(super) fn read(bytes: &[u8]) -> Result<Option<Header>, Violation> {
         let Some(([first, second], rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let opcode = first & 0x0f;
@@ -61,7 +61,7 @@ impl Header {
     }
 }
 
-/// A frame to be sent, which is a whole message or controls the connection.
+/// A frame to send: a whole message, or a control frame.
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
     pub(super) opcode: u8,
@@ -70,7 +70,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Writes it, masked, as clients have to.
+    /// Writes the frame with a mask, as clients must.
     pub(super) fn write(&self, mask: [u8; 4], out: &mut Vec<u8>) {
         let length = self.payload.len();
         out.push(LAST | if self.compressed { COMPRESSED } else { 0 } | self.opcode);

@@ -1,29 +1,29 @@
 //! The client's side of a WebSocket (RFC 6455) as a sans-IO state machine: the opening handshake, messages in any
-//! pieces, pings and closing; with `permessage-deflate` (RFC 7692) where both sides have no context takeover.
+//! pieces, pings and closing. It supports `permessage-deflate` (RFC 7692) without context takeover on either side.
 
 mod deflate;
 mod frame;
-mod opening;
+mod handshake;
 
 use crate::http::response::ResponseReader;
 use frame::{Frame, Header, LARGEST_CONTROL, opcode};
-use opening::{Refusal, Verdict};
+use handshake::{HandshakeResult, Refusal};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-pub use opening::{Answer, Opening};
+pub use handshake::{Handshake, HandshakeResponse};
 
-/// The largest message that is taken.
+/// The largest message that is accepted, in bytes.
 const LARGEST_MESSAGE: usize = 64 << 20;
 
-/// What a buffer may hold on to while nothing is in it.
-const KEPT: usize = 16 << 10;
+/// The largest capacity of an empty buffer, in bytes.
+const KEPT_CAPACITY: usize = 16 << 10;
 
 /// Status codes of closing (RFC 6455, 7.4.1).
 mod code {
     pub(super) const PROTOCOL: u16 = 1002;
-    pub(super) const NOTHING_SAID: u16 = 1005;
-    pub(super) const NO_FAREWELL: u16 = 1006;
+    pub(super) const NO_STATUS: u16 = 1005;
+    pub(super) const ABNORMAL: u16 = 1006;
     pub(super) const NOT_UTF_8: u16 = 1007;
     pub(super) const TOO_LARGE: u16 = 1009;
 }
@@ -31,59 +31,59 @@ mod code {
 /// One socket, from its opening request on.
 pub struct Socket {
     stage: Stage,
-    /// Masks of frames. They keep proxies from being fooled; nobody has to be unable to guess them here.
+    /// Masks of frames. They protect proxies from crafted content; here they need not be unpredictable.
     random: Pcg64Mcg,
     deflate: bool,
-    /// What has come of an answer or of a frame, and is not whole yet.
+    /// The received part of an incomplete response or frame.
     partial: Vec<u8>,
     message: Option<Message>,
 }
 
 enum Stage {
-    /// The answer to the opening request is awaited.
-    Opening(Box<opening::Expected>),
-    /// The answer is a refusal, of which the body is still to come.
+    /// The handshake request is sent, its response is awaited.
+    Opening(Box<handshake::ExpectedResponse>),
+    /// The response refuses the handshake; the rest of its body is awaited.
     Refused(Box<Refusal>),
     Open,
-    /// We have said that it is over, the peer has not.
+    /// We have sent a closing frame, the peer has not.
     Closing,
-    Over,
+    Closed,
 }
 
-/// A message whose last fragment has not come.
+/// A message whose last fragment is still missing.
 struct Message {
     is_text: bool,
     compressed: bool,
     bytes: Vec<u8>,
 }
 
-/// What happened on a socket.
+/// An event of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is over, with this answer.
-    Opened(Answer),
-    /// There is no socket, with the reason in words.
-    Refused(Option<Answer>, String),
+    /// The handshake has succeeded, with this response.
+    Opened(HandshakeResponse),
+    /// The handshake has failed, with the response, if any, and the reason.
+    Refused(Option<HandshakeResponse>, String),
     /// A message of text.
     Text(String),
     /// A message of bytes.
     Binary(Vec<u8>),
-    /// A ping. It was answered.
+    /// A ping. The pong is already written.
     Ping,
     /// A pong, with its payload.
     Pong(Vec<u8>),
-    /// The peer has closed, or the connection has ended.
+    /// The peer has closed the socket, or the connection has ended.
     Closed {
         /// The status code of closing.
         code: u16,
         /// The reason that was given.
         reason: String,
     },
-    /// The peer broke the protocol. It was told so, and the socket is over.
+    /// The peer violated the protocol. A closing frame is written, and the socket is closed.
     Broken(String),
 }
 
-/// What is wrong with what the peer sent, and the code with which it is told so.
+/// A violation of the protocol by the peer: the status code of our closing frame, and a description.
 #[derive(Debug)]
 struct Violation(u16, String);
 
@@ -94,37 +94,37 @@ impl Violation {
 }
 
 impl Socket {
-    /// A socket that is being opened: writes the request for that.
-    pub fn open(opening: &Opening<'_>, seed: u64, out: &mut Vec<u8>) -> Socket {
+    /// Creates a socket, and writes its handshake request.
+    pub fn open(handshake: &Handshake<'_>, seed: u64, out: &mut Vec<u8>) -> Socket {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let expected = opening.write(random.next_u64(), random.next_u64(), out);
+        let expected = handshake.write(random.next_u64(), random.next_u64(), out);
         let stage = Stage::Opening(Box::new(expected));
         Socket { stage, random, deflate: false, partial: Vec::new(), message: None }
     }
 
-    /// True if nothing more goes in either direction.
-    pub fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Over)
+    /// True if nothing more can be sent or received.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.stage, Stage::Closed)
     }
 
-    /// Sends a message of text. Like all that is sent: nothing, where the socket is not open.
+    /// Sends a text message. Like all sending, it does nothing if the socket is not open.
     pub fn send_text(&mut self, text: &str, out: &mut Vec<u8>) {
         self.send_message(opcode::TEXT, text.as_bytes(), out);
     }
 
-    /// Sends a message of bytes.
+    /// Sends a binary message.
     pub fn send_binary(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.send_message(opcode::BINARY, bytes, out);
     }
 
-    /// Sends a ping; of its payload at most 125 bytes.
+    /// Sends a ping. Its payload is cut at 125 bytes.
     pub fn ping(&mut self, payload: &[u8], out: &mut Vec<u8>) {
         if matches!(self.stage, Stage::Open) {
             self.write(opcode::PING, &payload[..payload.len().min(LARGEST_CONTROL)], out);
         }
     }
 
-    /// Says that it is over; the peer is to say the same. A reason is cut at 123 bytes.
+    /// Sends a closing frame, which the peer must return. The reason is cut at 123 bytes.
     pub fn close(&mut self, code: u16, reason: &str, out: &mut Vec<u8>) {
         if matches!(self.stage, Stage::Open) {
             self.write_close(code, reason, out);
@@ -132,15 +132,15 @@ impl Socket {
         }
     }
 
-    /// Takes bytes that came.
+    /// Processes received bytes.
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) {
         if let Stage::Refused(refusal) = &mut self.stage {
             let refused = refusal.take(input);
-            return self.refuse_if(refused, events);
+            return self.close_if_refused(refused, events);
         }
         if self.partial.is_empty() {
             let taken = self.take(input, out, events);
-            if !self.is_over() {
+            if !self.is_closed() {
                 self.partial.extend_from_slice(&input[taken..]);
             }
             return;
@@ -149,56 +149,56 @@ impl Socket {
         bytes.extend_from_slice(input);
         let taken = self.take(&bytes, out, events);
         bytes.drain(..taken);
-        if !(bytes.is_empty() && bytes.capacity() > KEPT) {
+        if !(bytes.is_empty() && bytes.capacity() > KEPT_CAPACITY) {
             self.partial = bytes;
         }
     }
 
-    /// The peer has ended its side.
+    /// Handles the end of the connection.
     pub fn end_of_input(&mut self, events: &mut Vec<Event>) {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
+        match std::mem::replace(&mut self.stage, Stage::Closed) {
             Stage::Opening(_) => {
                 let why = "expected an answer to the handshake, found the end of the connection".to_owned();
                 events.push(Event::Refused(None, why));
             }
             Stage::Refused(refusal) => events.push(refusal.end()),
             Stage::Open | Stage::Closing => {
-                events.push(Event::Closed { code: code::NO_FAREWELL, reason: "unexpected EOF".to_owned() });
+                events.push(Event::Closed { code: code::ABNORMAL, reason: "unexpected EOF".to_owned() });
             }
-            Stage::Over => {}
+            Stage::Closed => {}
         }
     }
 
-    /// Takes what is whole in `bytes`, and says how much that was.
+    /// Processes the complete frames in `bytes`, and returns their length.
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) -> usize {
         let mut taken = 0;
         if let Stage::Opening(expected) = &self.stage {
-            match expected.judge(bytes) {
-                Verdict::Partial => return 0,
-                Verdict::Opened { answer, deflate, taken: head } => {
+            match expected.check(bytes) {
+                HandshakeResult::Partial => return 0,
+                HandshakeResult::Opened { response, deflate, taken: head } => {
                     (self.stage, self.deflate, taken) = (Stage::Open, deflate, head);
-                    events.push(Event::Opened(answer));
+                    events.push(Event::Opened(response));
                 }
-                Verdict::Refused(answer, why) => {
-                    self.stage = Stage::Over;
-                    events.push(Event::Refused(answer, why));
+                HandshakeResult::Refused(response, why) => {
+                    self.stage = Stage::Closed;
+                    events.push(Event::Refused(response, why));
                 }
-                Verdict::Other(answer) => {
-                    let mut refusal = Refusal::new(answer, ResponseReader::default());
+                HandshakeResult::OtherStatus(response) => {
+                    let mut refusal = Refusal::new(response, ResponseReader::default());
                     let refused = refusal.take(bytes);
                     self.stage = Stage::Refused(Box::new(refusal));
-                    self.refuse_if(refused, events);
+                    self.close_if_refused(refused, events);
                     return bytes.len();
                 }
             }
         }
-        while !self.is_over() {
+        while !self.is_closed() {
             match self.take_frame(&bytes[taken..], out, events) {
                 Ok(0) => break,
                 Ok(length) => taken += length,
                 Err(Violation(code, text)) => {
                     self.write_close(code, "", out);
-                    self.stage = Stage::Over;
+                    self.stage = Stage::Closed;
                     events.push(Event::Broken(text));
                 }
             }
@@ -206,14 +206,14 @@ impl Socket {
         taken
     }
 
-    fn refuse_if(&mut self, refused: Option<Event>, events: &mut Vec<Event>) {
+    fn close_if_refused(&mut self, refused: Option<Event>, events: &mut Vec<Event>) {
         if let Some(refused) = refused {
-            self.stage = Stage::Over;
+            self.stage = Stage::Closed;
             events.push(refused);
         }
     }
 
-    /// Takes one frame, and says how long it was: nothing, if it is not whole.
+    /// Processes one frame, and returns its length; zero if it is incomplete.
     fn take_frame(&mut self, bytes: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) -> Result<usize, Violation> {
         let Some(header) = Header::read(bytes)? else { return Ok(0) };
         let so_far = self.message.as_ref().map_or(0, |message| message.bytes.len());
@@ -243,7 +243,7 @@ impl Socket {
         };
         message.bytes.extend_from_slice(payload);
         if header.is_last {
-            events.push(message.whole()?);
+            events.push(message.into_event()?);
         } else {
             self.message = Some(message);
         }
@@ -262,7 +262,7 @@ impl Socket {
         }
         match header.opcode {
             opcode::PING => {
-                // Behind our own farewell nothing may follow.
+                // Nothing may follow our own closing frame.
                 if matches!(self.stage, Stage::Open) {
                     self.write(opcode::PONG, payload, out);
                 }
@@ -274,7 +274,7 @@ impl Socket {
                 if matches!(self.stage, Stage::Open) {
                     self.write(opcode::CLOSE, &payload[..payload.len().min(2)], out);
                 }
-                self.stage = Stage::Over;
+                self.stage = Stage::Closed;
                 events.push(Event::Closed { code, reason });
             }
         }
@@ -302,9 +302,9 @@ impl Socket {
         while !reason.is_char_boundary(length) {
             length -= 1;
         }
-        // A code that only says how a connection ended is not sent.
+        // These codes only describe how a connection ended, and are never sent.
         let payload = match code {
-            code::NOTHING_SAID | code::NO_FAREWELL => Vec::new(),
+            code::NO_STATUS | code::ABNORMAL => Vec::new(),
             code => [&code.to_be_bytes()[..], &reason.as_bytes()[..length]].concat(),
         };
         self.write(opcode::CLOSE, &payload, out);
@@ -316,7 +316,8 @@ impl Socket {
 }
 
 impl Message {
-    fn whole(self) -> Result<Event, Violation> {
+    /// The event of a complete message.
+    fn into_event(self) -> Result<Event, Violation> {
         let bytes = match self.compressed {
             true => deflate::decompress(&self.bytes, LARGEST_MESSAGE)?,
             false => self.bytes,
@@ -329,11 +330,11 @@ impl Message {
     }
 }
 
-/// What the payload of a closing frame says (RFC 6455, 5.5.1 and 7.4).
+/// Reads status code and reason of a closing frame (RFC 6455, 5.5.1 and 7.4).
 fn read_close(payload: &[u8]) -> Result<(u16, String), Violation> {
     let Some((code, reason)) = payload.split_first_chunk() else {
         return match payload {
-            [] => Ok((code::NOTHING_SAID, String::new())),
+            [] => Ok((code::NO_STATUS, String::new())),
             _ => Err(Violation::new("expected two bytes of a code in a closing frame, found one")),
         };
     };

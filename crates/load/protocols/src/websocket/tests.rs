@@ -1,14 +1,14 @@
 //! The socket fed with a server's bytes: whole, in pieces, and broken.
 
 use super::*;
-use plimsoll_testkit::websocket::{Server, What};
+use plimsoll_testkit::websocket::{Server, SocketEvent};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-const ASKED: Opening<'_> = Opening { target: "/chat?room=1", headers: &[], subprotocols: &[], deflate: false };
+const ASKED: Handshake<'_> = Handshake { target: "/chat?room=1", headers: &[], subprotocols: &[], deflate: false };
 
 /// A frame as a server sends it: not masked.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a client sent, with its masks taken off: the first byte of each frame, and its payload.
+/// Unmasks the frames of a client: the first byte of each frame, and its payload.
 fn sent(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut frames = Vec::new();
     while let [first, second, rest @ ..] = bytes {
@@ -45,31 +45,31 @@ fn header<'a>(request: &'a str, name: &str) -> Option<&'a str> {
     request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// What a server answers that takes the request.
-fn answer(request: &[u8], more: &str) -> Vec<u8> {
+/// The response of a server that accepts the handshake.
+fn response(request: &[u8], more: &str) -> Vec<u8> {
     let request = std::str::from_utf8(request).expect("a text");
-    let accept = opening::accept(header(request, "Sec-WebSocket-Key").expect("a key"));
+    let accept = handshake::accept(header(request, "Sec-WebSocket-Key").expect("a key"));
     let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade";
     format!("{head}\r\nSec-WebSocket-Accept: {accept}\r\n{more}\r\n").into_bytes()
 }
 
-/// What comes of an answer that the request is given to.
-fn open(opening: &Opening<'_>, answer: impl Fn(&[u8]) -> Vec<u8>, piece: usize) -> (Socket, Vec<Event>) {
+/// Opens a socket with the response to its request, and returns the events.
+fn open(handshake: &Handshake<'_>, response: impl Fn(&[u8]) -> Vec<u8>, piece: usize) -> (Socket, Vec<Event>) {
     let (mut out, mut events) = (Vec::new(), Vec::new());
-    let mut socket = Socket::open(opening, 7, &mut out);
-    for bytes in answer(&out).chunks(piece) {
+    let mut socket = Socket::open(handshake, 7, &mut out);
+    for bytes in response(&out).chunks(piece) {
         socket.receive(bytes, &mut Vec::new(), &mut events);
     }
     (socket, events)
 }
 
 fn opened() -> Socket {
-    let (socket, events) = open(&ASKED, |request| answer(request, ""), usize::MAX);
+    let (socket, events) = open(&ASKED, |request| response(request, ""), usize::MAX);
     assert!(matches!(events[..], [Event::Opened(_)]), "{events:?}");
     socket
 }
 
-/// What comes of a server's bytes, and what is sent in return.
+/// Receives the bytes of a server, and returns the events and the bytes sent in return.
 fn receive(socket: &mut Socket, bytes: &[u8], piece: usize) -> (Vec<Event>, Vec<(u8, Vec<u8>)>) {
     let (mut out, mut events) = (Vec::new(), Vec::new());
     bytes.chunks(piece.max(1)).for_each(|bytes| socket.receive(bytes, &mut out, &mut events));
@@ -85,7 +85,7 @@ fn the_request_asks_for_a_socket() {
     let headers = [("Host".to_owned(), "127.0.0.1:80".to_owned())];
     let subprotocols = ["a".to_owned(), "b".to_owned()];
     let mut out = Vec::new();
-    let opening = Opening { headers: &headers, subprotocols: &subprotocols, deflate: true, ..ASKED };
+    let opening = Handshake { headers: &headers, subprotocols: &subprotocols, deflate: true, ..ASKED };
     Socket::open(&opening, 7, &mut out);
     let request = String::from_utf8(out).expect("a text");
     let key = header(&request, "Sec-WebSocket-Key").expect("a key");
@@ -101,17 +101,17 @@ fn the_request_asks_for_a_socket() {
 #[test]
 fn an_answer_opens_the_socket_and_what_follows_it_is_a_message() {
     for piece in [usize::MAX, 1, 3, 50] {
-        let with_message = |request: &[u8]| [answer(request, "Server: x\r\n"), frame(0x81, b"at once")].concat();
+        let with_message = |request: &[u8]| [response(request, "Server: x\r\n"), frame(0x81, b"at once")].concat();
         let (mut socket, events) = open(&ASKED, with_message, piece);
-        let [Event::Opened(answer), message] = &events[..] else { panic!("{events:?}") };
-        assert_eq!((answer.status, answer.header("server"), message), (101, Some("x"), &text("at once")));
+        let [Event::Opened(response), message] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((response.status, response.header("server"), message), (101, Some("x"), &text("at once")));
         assert_eq!(receive(&mut socket, &frame(0x81, b"later"), piece).0, [text("later")], "in pieces of {piece}");
     }
 }
 
 #[test]
 fn answers_that_open_nothing_are_refused_by_name() {
-    let cases: [(Opening<'_>, &str, &str); 6] = [
+    let cases: [(Handshake<'_>, &str, &str); 6] = [
         (ASKED, "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong\r\n", "belongs to our key"),
         (ASKED, "Connection: Upgrade\r\n", "`Upgrade: websocket`"),
         (ASKED, "+Sec-WebSocket-Protocol: chat\r\n", "instead of `chat`"),
@@ -121,23 +121,23 @@ fn answers_that_open_nothing_are_refused_by_name() {
             "as they were offered",
         ),
         (
-            Opening { deflate: true, ..ASKED },
+            Handshake { deflate: true, ..ASKED },
             "+Sec-WebSocket-Extensions: permessage-deflate\r\n",
             "as they were offered",
         ),
-        (Opening { deflate: true, ..ASKED }, "+Sec-WebSocket-Extensions: brotli\r\n", "as they were offered"),
+        (Handshake { deflate: true, ..ASKED }, "+Sec-WebSocket-Extensions: brotli\r\n", "as they were offered"),
     ];
     for (opening, headers, words) in cases {
         let (socket, events) = open(
             &opening,
             |request| match headers.strip_prefix('+') {
-                Some(more) => answer(request, more),
+                Some(more) => response(request, more),
                 None => format!("HTTP/1.1 101 Switching Protocols\r\n{headers}\r\n").into_bytes(),
             },
             usize::MAX,
         );
         let [Event::Refused(Some(_), why)] = &events[..] else { panic!("{headers}: {events:?}") };
-        assert!(why.contains(words) && socket.is_over(), "expected `{words}`, found: {why}");
+        assert!(why.contains(words) && socket.is_closed(), "expected `{words}`, found: {why}");
     }
 }
 
@@ -146,10 +146,13 @@ fn another_answer_is_handed_over_with_its_body() {
     let no = "HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nContent-Length: 9\r\n\r\nstay away";
     for piece in [usize::MAX, 1, 7] {
         let (socket, events) = open(&ASKED, |_| no.as_bytes().to_vec(), piece);
-        let [Event::Refused(Some(answer), why)] = &events[..] else { panic!("{events:?}") };
-        assert_eq!((answer.status, answer.header("x-why"), &answer.body[..]), (403, Some("no"), &b"stay away"[..]));
+        let [Event::Refused(Some(response), why)] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(
+            (response.status, response.header("x-why"), &response.body[..]),
+            (403, Some("no"), &b"stay away"[..])
+        );
         assert_eq!(why, "websocket: bad handshake: expected status 101, found 403");
-        assert!(socket.is_over());
+        assert!(socket.is_closed());
     }
 }
 
@@ -158,11 +161,11 @@ fn a_refusal_without_end_ends_after_a_kilobyte_or_with_the_connection() {
     let head = b"HTTP/1.1 500 Oh\r\nConnection: close\r\n\r\n";
     let endless = |_: &[u8]| [&head[..], &[b'x'; 3000]].concat();
     let (_, events) = open(&ASKED, endless, 100);
-    assert!(matches!(&events[..], [Event::Refused(Some(answer), _)] if answer.body.len() == 1024), "{events:?}");
+    assert!(matches!(&events[..], [Event::Refused(Some(response), _)] if response.body.len() == 1024), "{events:?}");
     let (mut socket, mut events) = open(&ASKED, |_| [&head[..], b"short"].concat(), 100);
     assert_eq!(events, []);
     socket.end_of_input(&mut events);
-    assert!(matches!(&events[..], [Event::Refused(Some(answer), _)] if answer.body == b"short"), "{events:?}");
+    assert!(matches!(&events[..], [Event::Refused(Some(response), _)] if response.body == b"short"), "{events:?}");
 }
 
 #[test]
@@ -230,7 +233,7 @@ fn a_peer_that_closes_is_answered_and_heard_no_more() {
         let (events, out) = receive(&mut socket, &bytes, usize::MAX);
         assert_eq!(events, [Event::Closed { code, reason: reason.to_owned() }]);
         assert_eq!(out, [(0x88, payload[..payload.len().min(2)].to_vec())]);
-        assert!(socket.is_over());
+        assert!(socket.is_closed());
         let mut late = Vec::new();
         socket.send_text("too late", &mut late);
         assert!(late.is_empty(), "{late:?}");
@@ -293,15 +296,15 @@ fn what_breaks_the_protocol_ends_the_socket_and_is_told() {
         let [Event::Broken(why)] = &events[..] else { panic!("expected `{words}`, found {events:?}") };
         assert!(why.contains(words), "expected `{words}`, found: {why}");
         assert_eq!(out, [(0x88, code.to_be_bytes().to_vec())], "{words}");
-        assert!(socket.is_over());
+        assert!(socket.is_closed());
     }
 }
 
 #[test]
 fn messages_are_compressed_where_both_sides_want_it() {
-    let opening = Opening { deflate: true, ..ASKED };
+    let opening = Handshake { deflate: true, ..ASKED };
     let extension = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n";
-    let (mut socket, _) = open(&opening, |request| answer(request, extension), usize::MAX);
+    let (mut socket, _) = open(&opening, |request| response(request, extension), usize::MAX);
     let hello = [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00];
     // The second message is the same in two fragments; the third one is not compressed.
     let bytes = [frame(0xc1, &hello), frame(0x41, &hello[..3]), frame(0x80, &hello[3..]), frame(0x81, b"plain")];
@@ -349,7 +352,7 @@ proptest! {
     fn any_bytes_are_taken_or_refused_but_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), piece in 1_usize..50) {
         let _ = receive(&mut opened(), &bytes, piece);
         let _ = open(&ASKED, |_| bytes.clone(), piece);
-        let _ = open(&ASKED, |request| [answer(request, ""), bytes.clone()].concat(), piece);
+        let _ = open(&ASKED, |request| [response(request, ""), bytes.clone()].concat(), piece);
     }
 }
 
@@ -361,18 +364,18 @@ struct Wired {
 }
 
 impl Wired {
-    fn open(server: &Server, opening: Opening<'_>) -> Wired {
+    fn open(server: &Server, opening: Handshake<'_>) -> Wired {
         let host = [("Host".to_owned(), server.address().to_string())];
         let mut stream = TcpStream::connect(server.address()).expect("a connection");
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("it takes one");
         let mut out = Vec::new();
-        let socket = Socket::open(&Opening { headers: &host, ..opening }, 7, &mut out);
+        let socket = Socket::open(&Handshake { headers: &host, ..opening }, 7, &mut out);
         stream.write_all(&out).expect("a request");
         Wired { stream, socket, events: VecDeque::new() }
     }
 
     fn at(server: &Server, target: &str) -> Wired {
-        let mut wired = Wired::open(server, Opening { target, ..ASKED });
+        let mut wired = Wired::open(server, Handshake { target, ..ASKED });
         assert!(matches!(wired.next(), Event::Opened(_)), "{target}");
         wired
     }
@@ -387,7 +390,7 @@ impl Wired {
                 0 => self.socket.end_of_input(&mut events),
                 count => self.socket.receive(&bytes[..count], &mut out, &mut events),
             }
-            self.stream.write_all(&out).expect("an answer");
+            self.stream.write_all(&out).expect("written");
             self.events.extend(events);
         }
     }
@@ -418,7 +421,7 @@ fn another_library_understands_us_and_is_understood() {
     assert_eq!(wired.next(), Event::Pong(b"7".to_vec()));
     wired.send(|socket, out| socket.close(4001, "enough", out));
     assert_eq!(wired.next(), closed(4001, "enough"));
-    assert_eq!(server.received().last().map(|message| message.what.clone()), Some(What::Close(Some(4001))));
+    assert_eq!(server.received().last().map(|message| message.event.clone()), Some(SocketEvent::Close(Some(4001))));
 }
 
 #[test]
@@ -433,16 +436,16 @@ fn another_library_pushes_pings_closes_and_refuses() {
     let mut wired = Wired::at(&server, "/cut");
     wired.send(|socket, out| socket.send_text("x", out));
     assert_eq!(wired.next(), closed(1006, "unexpected EOF"));
-    let refused = Wired::open(&server, Opening { target: "/nothing", ..ASKED }).next();
-    let Event::Refused(Some(answer), _) = refused else { panic!("{refused:?}") };
-    assert_eq!((answer.status, answer.body), (404, b"nothing at /nothing".to_vec()));
+    let refused = Wired::open(&server, Handshake { target: "/nothing", ..ASKED }).next();
+    let Event::Refused(Some(response), _) = refused else { panic!("{refused:?}") };
+    assert_eq!((response.status, response.body), (404, b"nothing at /nothing".to_vec()));
 }
 
 #[test]
 fn a_subprotocol_is_chosen_by_another_library() {
     let server = Server::start().expect("a server");
     let subprotocols = ["chat".to_owned(), "superchat".to_owned()];
-    let opening = Opening { target: "/echo", subprotocols: &subprotocols, deflate: true, ..ASKED };
-    let Event::Opened(answer) = Wired::open(&server, opening).next() else { panic!("it is opened") };
-    assert_eq!(answer.header("sec-websocket-protocol"), Some("chat"));
+    let opening = Handshake { target: "/echo", subprotocols: &subprotocols, deflate: true, ..ASKED };
+    let Event::Opened(response) = Wired::open(&server, opening).next() else { panic!("it is opened") };
+    assert_eq!(response.header("sec-websocket-protocol"), Some("chat"));
 }

@@ -182,8 +182,8 @@ fn nul_terminated(endpoint: &Endpoint) -> Vec<u8> {
     [password.as_bytes(), b"\0"].concat()
 }
 
-/// The password as only the server can read it that has just sent this key. Elsewhere than on this
-/// machine, whoever stood between could send his own.
+/// Encrypts the password with the key that the server has just sent. Over a network, an attacker in between
+/// could send a key of his own.
 fn encrypted_password(key: &[u8], endpoint: &Endpoint, nonce: &[u8]) -> Result<Vec<u8>, SqlError> {
     let mut seed = [0; 20];
     getrandom::fill(&mut seed).map_err(|error| SqlError::new(ErrorKind::Connect, error.to_string()))?;

@@ -138,7 +138,7 @@ impl Mariadb {
         Ok(table)
     }
 
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn terminate(&mut self) {
         // The server may be gone already.
         let _ = self.command(QUIT, b"");
     }

@@ -1,4 +1,4 @@
-//! Packets of MariaDB's protocol, and what they are made of.
+//! Packets of MariaDB's protocol, and the values in them.
 
 use crate::SqlError;
 use crate::socket::Socket;
@@ -153,7 +153,7 @@ pub(super) fn write_length_prefixed(bytes: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(&(length as u16).to_le_bytes());
         }
         length => {
-            // More than three bytes can say is refused when the packet is sent.
+            // Lengths beyond three bytes are refused when the packet is sent.
             out.push(0xfd);
             out.extend_from_slice(&(length as u32).to_le_bytes()[..3]);
         }

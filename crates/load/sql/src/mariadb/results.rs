@@ -108,7 +108,7 @@ pub(super) fn descriptions(
     Ok(())
 }
 
-/// The number of changed rows, and the server's status flags.
+/// Reads the number of changed rows, and the server's status flags.
 #[inline]
 fn outcome(mut reader: Reader<'_>) -> Result<(u64, u16), SqlError> {
     reader.u8()?;

@@ -183,7 +183,7 @@ fn write_display(value: &impl std::fmt::Display, out: &mut Vec<u8>) {
     out[start] = (out.len() - start - 1) as u8;
 }
 
-/// Keeps the first result with rows: only procedures give more.
+/// Keeps the first result with rows. Only procedures give more.
 pub(super) struct FirstResult<'a> {
     prepared: &'a mut PreparedStatement,
     result: &'a mut ResultSet,

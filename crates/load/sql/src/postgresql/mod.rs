@@ -102,7 +102,7 @@ impl Postgresql {
         Ok(table)
     }
 
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn terminate(&mut self) {
         // The server may be gone already.
         let _ = self.socket.send(b"X\0\0\0\x04");
     }

@@ -203,7 +203,7 @@ fn a_directory_that_was_made_is_removed_again() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder.path().join("made"), &storage(Mode::Durable));
     store.prepare().unwrap();
-    assert!(store.room().unwrap() > 0);
+    assert!(store.free_space().unwrap() > 0);
     store.clean_up();
     assert!(names(folder.path()).is_empty());
 }
@@ -213,7 +213,7 @@ fn a_full_disk_is_named_and_nothing_stays() {
     let Some(mounted) = Mounted::new("tmpfs", "size=1m") else { return };
     let store = store(mounted.path(), &storage(Mode::App));
     store.prepare().unwrap();
-    assert!(store.room().unwrap() <= 1 << 20);
+    assert!(store.free_space().unwrap() <= 1 << 20);
     let mut session = store.session(0).unwrap();
     let failures = (0..10).filter_map(|number| session.write(&object(number), &mut call()).err());
     let kinds: Vec<ErrorKind> = failures.map(|failure| failure.kind).collect();

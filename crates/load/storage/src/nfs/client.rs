@@ -1,6 +1,6 @@
-//! The requests of NFSv3 (RFC 1813) that objects need, one at a time, and what their refusals mean.
+//! The NFSv3 requests (RFC 1813) that objects need, one at a time, and the failures for their errors.
 
-use super::wire::{Dial, Wire, ready};
+use super::stream::{BlockingStream, Dialer, poll_ready};
 use nfs3_client::nfs3_types::mount::{dirpath, mountstat3};
 use nfs3_client::nfs3_types::nfs3::{
     COMMIT3args, CREATE3args, FSINFO3args, FSSTAT3args, LOOKUP3args, MKDIR3args, Nfs3Option, Nfs3Result, READ3args,
@@ -16,35 +16,35 @@ use plimsoll_model::storage::Nfs;
 use std::fmt::Arguments;
 use std::net::{IpAddr, SocketAddr};
 
-/// A connection to the file service, made again at the next request when it broke.
+/// A connection to the file service. After an error the next request reconnects.
 #[derive(Debug)]
 pub(super) struct Client {
-    dial: Dial,
+    dialer: Dialer,
     server: SocketAddr,
-    rpc: Option<Nfs3Client<Wire>>,
+    rpc: Option<Nfs3Client<BlockingStream>>,
 }
 
-/// A file that is open, as far as a protocol without that notion knows one.
+/// The handle of a file. NFSv3 knows no open files.
 #[derive(Clone, Debug)]
 pub(super) struct File<'a> {
     pub(super) handle: nfs_fh3,
-    /// For errors.
+    /// The name for error messages.
     pub(super) name: &'a str,
 }
 
-/// The most bytes that a server answers or takes at once.
+/// The most bytes that a server sends or accepts in one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) read: u32,
     pub(super) write: u32,
-    /// What it prefers for a page of a listing.
+    /// The preferred size of a page of a listing.
     pub(super) page: u32,
 }
 
-/// A place in a listing.
-pub(super) type Position = (cookie3, cookieverf3);
+/// A position in a listing.
+pub(super) type ListPosition = (cookie3, cookieverf3);
 
-/// What became of the bytes of a write.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) count: u32,
@@ -53,11 +53,11 @@ pub(super) struct Written {
 }
 
 impl Client {
-    /// Mounts the export: a client of the file service, and the handle of the exported folder.
+    /// Mounts the export. Returns a client of the file service, and the handle of the exported folder.
     pub(super) fn mount(ip: IpAddr, nfs: &Nfs, call: &Call) -> Result<(Client, nfs_fh3), Failure> {
-        let dial = Dial::new(call);
-        let mut builder = Nfs3ConnectionBuilder::new(dial.clone(), ip.to_string(), &nfs.export)
-            .connect_from_privileged_port(false) // `Dial` tries that itself, for all connections
+        let dialer = Dialer::new(call);
+        let mut builder = Nfs3ConnectionBuilder::new(dialer.clone(), ip.to_string(), &nfs.export)
+            .connect_from_privileged_port(false) // `Dialer` tries that itself, for all connections
             .credential(credential());
         if let Some(port) = nfs.ports.nfs {
             builder = builder.nfs3_port(port);
@@ -65,18 +65,18 @@ impl Client {
         if let Some(port) = nfs.ports.mount {
             builder = builder.mount_port(port);
         }
-        let mut connection = ready(builder.mount()).map_err(|error| not_mounted(nfs, error))?;
+        let mut connection = poll_ready(builder.mount()).map_err(|error| not_mounted(nfs, error))?;
         let (root, server) = (connection.root_nfs_fh3(), SocketAddr::new(ip, connection.nfs3_port));
-        // The server's list of mounts is for people to look at. The handle outlives the entry, which
-        // nobody would remove later.
+        // Remove our entry from the server's list of mounts, as nobody would do it later. The list is only
+        // for people; the handle stays valid.
         let path = dirpath(Opaque::owned(nfs.export.clone().into_bytes()));
-        let _ = ready(connection.mount_client.umnt(path));
-        Ok((Client { dial, server, rpc: Some(connection.into_nfs3_client()) }, root))
+        let _ = poll_ready(connection.mount_client.umnt(path));
+        Ok((Client { dialer, server, rpc: Some(connection.into_nfs3_client()) }, root))
     }
 
-    /// A client of the file service at this address, which connects when it is first asked.
+    /// A client of the file service at this address. The first request connects.
     pub(super) fn of(server: SocketAddr, call: &Call) -> Client {
-        Client { dial: Dial::new(call), server, rpc: None }
+        Client { dialer: Dialer::new(call), server, rpc: None }
     }
 
     /// The file service.
@@ -86,19 +86,20 @@ impl Client {
 
     pub(super) fn limits(&mut self, folder: &nfs_fh3, call: &Call) -> Result<Limits, Failure> {
         let request = FSINFO3args { fsroot: folder.clone() };
-        let limits = self.ask(call, format_args!("FSINFO of the export"), async |rpc| rpc.fsinfo(&request).await)?;
+        let limits =
+            self.request(call, format_args!("FSINFO of the export"), async |rpc| rpc.fsinfo(&request).await)?;
         Ok(Limits { read: limits.rtmax, write: limits.wtmax, page: limits.dtpref })
     }
 
-    /// Bytes that this user may still write.
-    pub(super) fn room(&mut self, folder: &nfs_fh3, call: &Call) -> Result<u64, Failure> {
+    /// The free space for this user, in bytes.
+    pub(super) fn free_space(&mut self, folder: &nfs_fh3, call: &Call) -> Result<u64, Failure> {
         let request = FSSTAT3args { fsroot: folder.clone() };
-        Ok(self.ask(call, format_args!("FSSTAT of the export"), async |rpc| rpc.fsstat(&request).await)?.abytes)
+        Ok(self.request(call, format_args!("FSSTAT of the export"), async |rpc| rpc.fsstat(&request).await)?.abytes)
     }
 
     pub(super) fn look_up<'a>(&mut self, folder: &nfs_fh3, name: &'a str, call: &Call) -> Result<File<'a>, Failure> {
         let request = LOOKUP3args { what: place(folder, name) };
-        let found = self.ask(call, format_args!("LOOKUP {name}"), async |rpc| rpc.lookup(&request).await)?;
+        let found = self.request(call, format_args!("LOOKUP {name}"), async |rpc| rpc.lookup(&request).await)?;
         Ok(File { handle: found.object, name })
     }
 
@@ -107,7 +108,7 @@ impl Client {
         self.create_as(createhow3::GUARDED(with_mode(0o644)), folder, name, call)
     }
 
-    /// Makes a file, or empties the one that is there.
+    /// Makes a file, or truncates an existing one.
     pub(super) fn truncate<'a>(&mut self, folder: &nfs_fh3, name: &'a str, call: &Call) -> Result<File<'a>, Failure> {
         let empty = sattr3 { size: Nfs3Option::Some(0), ..with_mode(0o644) };
         self.create_as(createhow3::UNCHECKED(empty), folder, name, call)
@@ -121,18 +122,18 @@ impl Client {
         call: &Call,
     ) -> Result<File<'a>, Failure> {
         let request = CREATE3args { where_: place(folder, name), how };
-        let made = self.ask(call, format_args!("CREATE {name}"), async |rpc| rpc.create(&request).await)?;
+        let made = self.request(call, format_args!("CREATE {name}"), async |rpc| rpc.create(&request).await)?;
         self.handle_of(made.obj, folder, name, call)
     }
 
     /// Makes a folder that must not exist before.
     pub(super) fn make_folder(&mut self, folder: &nfs_fh3, name: &str, call: &Call) -> Result<nfs_fh3, Failure> {
         let request = MKDIR3args { where_: place(folder, name), attributes: with_mode(0o755) };
-        let made = self.ask(call, format_args!("MKDIR {name}"), async |rpc| rpc.mkdir(&request).await)?;
+        let made = self.request(call, format_args!("MKDIR {name}"), async |rpc| rpc.mkdir(&request).await)?;
         Ok(self.handle_of(made.obj, folder, name, call)?.handle)
     }
 
-    /// The handle of what was made, which a server may leave out of its answer.
+    /// The handle of a new file or folder. A server may leave it out of its reply.
     fn handle_of<'a>(
         &mut self,
         made: post_op_fh3,
@@ -146,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Writes at most all of `bytes`, without asking for them to be made durable.
+    /// Writes some or all of `bytes`, as UNSTABLE.
     pub(super) fn write(
         &mut self,
         file: &File<'_>,
@@ -163,7 +164,7 @@ impl Client {
             data: Opaque::borrowed(bytes),
         };
         let doing = format_args!("WRITE {} at byte {offset}", file.name);
-        let written = self.ask(call, doing, async |rpc| rpc.write(&request).await)?;
+        let written = self.request(call, doing, async |rpc| rpc.write(&request).await)?;
         if !(1..=count).contains(&written.count) {
             let detail = format!("failed to {doing}: of {count} bytes the server says to have taken {}", written.count);
             return Err(Failure::new(ErrorKind::Protocol, detail));
@@ -172,14 +173,14 @@ impl Client {
         Ok(Written { count: written.count, uncommitted })
     }
 
-    /// Makes the whole file durable. A verifier other than that of the writes says that the server
-    /// has lost them.
+    /// Commits the whole file. A verifier that differs from that of the writes means that the server lost
+    /// them.
     pub(super) fn commit(&mut self, file: &File<'_>, call: &Call) -> Result<writeverf3, Failure> {
         let request = COMMIT3args { file: file.handle.clone(), offset: 0, count: 0 };
-        Ok(self.ask(call, format_args!("COMMIT {}", file.name), async |rpc| rpc.commit(&request).await)?.verf)
+        Ok(self.request(call, format_args!("COMMIT {}", file.name), async |rpc| rpc.commit(&request).await)?.verf)
     }
 
-    /// Reads at most `count` bytes, and says whether they are the last.
+    /// Reads at most `count` bytes. Returns also whether they are the last.
     pub(super) fn read(
         &mut self,
         file: &File<'_>,
@@ -189,20 +190,20 @@ impl Client {
     ) -> Result<(Opaque<'static>, bool), Failure> {
         let request = READ3args { file: file.handle.clone(), offset, count };
         let doing = format_args!("READ {} at byte {offset}", file.name);
-        let answer = self.ask(call, doing, async |rpc| rpc.read(&request).await)?;
+        let answer = self.request(call, doing, async |rpc| rpc.read(&request).await)?;
         Ok((answer.data, answer.eof))
     }
 
-    /// One page of the names in a folder, and where the next one begins.
+    /// Reads a page of the names in a folder, and the position of the next page.
     pub(super) fn names(
         &mut self,
         folder: &nfs_fh3,
-        (cookie, cookieverf): Position,
+        (cookie, cookieverf): ListPosition,
         longest: u32,
         call: &Call,
-    ) -> Result<(Vec<String>, Option<Position>), Failure> {
+    ) -> Result<(Vec<String>, Option<ListPosition>), Failure> {
         let request = READDIR3args { dir: folder.clone(), cookie, cookieverf, count: longest };
-        let page = self.ask(call, format_args!("READDIR"), async |rpc| rpc.readdir(&request).await)?;
+        let page = self.request(call, format_args!("READDIR"), async |rpc| rpc.readdir(&request).await)?;
         let entries = page.reply.entries.into_inner();
         let next = entries.last().filter(|_| !page.reply.eof).map(|last| (last.cookie, page.cookieverf));
         let names = entries.iter().map(|entry| String::from_utf8_lossy(entry.name.as_ref()).into_owned());
@@ -211,25 +212,25 @@ impl Client {
 
     pub(super) fn remove(&mut self, folder: &nfs_fh3, name: &str, call: &Call) -> Result<(), Failure> {
         let request = REMOVE3args { object: place(folder, name) };
-        self.ask(call, format_args!("REMOVE {name}"), async |rpc| rpc.remove(&request).await).map(drop)
+        self.request(call, format_args!("REMOVE {name}"), async |rpc| rpc.remove(&request).await).map(drop)
     }
 
     /// Removes a folder that is empty.
     pub(super) fn remove_folder(&mut self, folder: &nfs_fh3, name: &str, call: &Call) -> Result<(), Failure> {
         let request = RMDIR3args { object: place(folder, name) };
-        self.ask(call, format_args!("RMDIR {name}"), async |rpc| rpc.rmdir(&request).await).map(drop)
+        self.request(call, format_args!("RMDIR {name}"), async |rpc| rpc.rmdir(&request).await).map(drop)
     }
 
-    /// Sends one request and waits for the answer.
-    fn ask<T, E>(
+    /// Sends one request and waits for its reply.
+    fn request<T, E>(
         &mut self,
         call: &Call,
         doing: Arguments<'_>,
-        request: impl AsyncFnOnce(&mut Nfs3Client<Wire>) -> Result<Nfs3Result<T, E>, RpcError>,
+        request: impl AsyncFnOnce(&mut Nfs3Client<BlockingStream>) -> Result<Nfs3Result<T, E>, RpcError>,
     ) -> Result<T, Failure> {
-        self.dial.serve(call);
+        self.dialer.set_call(call);
         let mut rpc = self.rpc.take().map_or_else(|| self.connect(), Ok)?;
-        match ready(request(&mut rpc)) {
+        match poll_ready(request(&mut rpc)) {
             Ok(answer) => {
                 self.rpc = Some(rpc);
                 match answer {
@@ -237,13 +238,13 @@ impl Client {
                     Nfs3Result::Err((status, _)) => Err(refused(doing, status)),
                 }
             }
-            // The next answer on this connection could be the one to this request.
+            // The next reply on this connection could be the one to this request, so close it.
             Err(error) => Err(broken(&doing.to_string(), &error)),
         }
     }
 
-    fn connect(&self) -> Result<Nfs3Client<Wire>, Failure> {
-        let wire = self.dial.reach(self.server).map_err(|error| Failure::io("reach the NFS server", &error))?;
+    fn connect(&self) -> Result<Nfs3Client<BlockingStream>, Failure> {
+        let wire = self.dialer.connect_to(self.server).map_err(|error| Failure::io("reach the NFS server", &error))?;
         Ok(Nfs3Client::new_with_auth(wire, credential(), opaque_auth::default()))
     }
 }
@@ -256,9 +257,9 @@ fn with_mode(mode: u32) -> sattr3 {
     sattr3 { mode: Nfs3Option::Some(mode), ..sattr3::default() }
 }
 
-/// Who asks: this process, as the client of a kernel would say it.
+/// The credential of this process, as the client of a kernel would send it.
 fn credential() -> opaque_auth<'static> {
-    /// As many groups as the protocol has room for.
+    /// The most groups that the protocol allows.
     const GROUPS: usize = 16;
     let groups = rustix::process::getgroups().unwrap_or_default();
     opaque_auth::auth_unix(&auth_unix {
@@ -270,7 +271,7 @@ fn credential() -> opaque_auth<'static> {
     })
 }
 
-/// What a status other than success means.
+/// The failure for an error status.
 fn refused(doing: Arguments<'_>, status: nfsstat3) -> Failure {
     let (kind, hint) = match status {
         nfsstat3::NFS3ERR_NOSPC | nfsstat3::NFS3ERR_DQUOT | nfsstat3::NFS3ERR_FBIG => (ErrorKind::Space, String::new()),
@@ -283,7 +284,7 @@ fn refused(doing: Arguments<'_>, status: nfsstat3) -> Failure {
     Failure::new(kind, format!("failed to {doing}: the server answered {status}{hint}"))
 }
 
-/// What it means that no answer came, or none that could be read.
+/// The failure for a missing or unreadable reply.
 fn broken(doing: &str, error: &RpcError) -> Failure {
     match error {
         RpcError::Io(error) => Failure::io(doing, error),

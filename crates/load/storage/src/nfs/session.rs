@@ -1,7 +1,7 @@
-//! What a user does with objects behind NFS.
+//! The operations of a user on objects behind NFS.
 
-use super::Manner;
-use super::client::{Client, File, Limits, Position};
+use super::TransferOptions;
+use super::client::{Client, File, Limits, ListPosition};
 use crate::{Object, Session};
 use nfs3_client::nfs3_types::nfs3::{nfs_fh3, writeverf3};
 use plimsoll_engine::blocking::{Call, Failure};
@@ -14,20 +14,20 @@ use std::cmp::Ordering;
 pub(super) struct NfsSession {
     pub(super) client: Client,
     pub(super) folder: nfs_fh3,
-    pub(super) manner: Manner,
+    pub(super) options: TransferOptions,
     pub(super) limits: Limits,
 }
 
 impl Session for NfsSession {
     fn write(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
-        let file = call.part(Part::Open, |call| match self.manner.overwrite {
+        let file = call.part(Part::Open, |call| match self.options.overwrite {
             true => self.client.truncate(&self.folder, &object.name, call),
             false => self.client.create(&self.folder, &object.name, call),
         })?;
         let uncommitted = call.part(Part::Data, |call| self.send(object, &file, call))?;
-        // The client of a kernel commits as well when a file is closed: whoever opens it next, on
-        // whatever machine, must see all of it.
-        let part = if self.manner.mode == Mode::Durable { Part::Sync } else { Part::Close };
+        // Like the client of a kernel, commit when a file is closed: whoever opens it next, on any machine,
+        // must see all of it.
+        let part = if self.options.mode == Mode::Durable { Part::Sync } else { Part::Close };
         call.part(part, |call| self.commit(&file, uncommitted, call))
     }
 
@@ -44,7 +44,7 @@ impl Session for NfsSession {
     }
 
     fn list(&mut self, expected: usize, call: &mut Call) -> Result<(), Failure> {
-        let (mut found, mut next) = (0, Some(Position::default()));
+        let (mut found, mut next) = (0, Some(ListPosition::default()));
         while let Some(position) = next {
             call.go_on()?;
             let (names, following) = self.client.names(&self.folder, position, self.limits.page, call)?;
@@ -62,13 +62,13 @@ impl Session for NfsSession {
 }
 
 impl NfsSession {
-    /// Writes all bytes, and gives the verifier of those that the server holds back.
+    /// Writes all bytes. Returns the verifier of those that the server has not committed.
     fn send(&mut self, object: &Object, file: &File<'_>, call: &mut Call) -> Result<Option<writeverf3>, Failure> {
         let (mut offset, mut uncommitted) = (0, None);
         while offset < object.size {
             call.go_on()?;
             let longest = (object.size - offset).min(self.limits.write.into()) as usize;
-            let bytes = self.manner.content.slice(object.number, offset, longest);
+            let bytes = self.options.content.slice(object.number, offset, longest);
             let written = self.client.write(file, offset, bytes, call)?;
             if let Some(verifier) = written.uncommitted {
                 same_server(uncommitted.replace(verifier), verifier, file)?;
@@ -84,7 +84,7 @@ impl NfsSession {
         same_server(Some(verifier), self.client.commit(file, call)?, file)
     }
 
-    /// Reads all bytes, and one more if there is one. Returns how many there were.
+    /// Reads all bytes, and one more if there is one. Returns their number.
     fn fetch(&mut self, object: &Object, file: &File<'_>, call: &mut Call) -> Result<u64, Failure> {
         let mut offset = 0;
         while offset <= object.size {
@@ -95,7 +95,7 @@ impl NfsSession {
             call.received(bytes.len());
             self.compare(object, offset, &bytes)?;
             offset += bytes.len() as u64;
-            // Some servers never say that the last byte was the last.
+            // Some servers never set the end-of-file flag.
             if is_last || bytes.is_empty() {
                 break;
             }
@@ -104,11 +104,11 @@ impl NfsSession {
     }
 
     fn compare(&self, object: &Object, offset: u64, bytes: &[u8]) -> Result<(), Failure> {
-        if !self.manner.verify {
+        if !self.options.verify {
             return Ok(());
         }
         let expected = (object.size - offset).min(bytes.len() as u64) as usize;
-        match self.manner.content.first_difference(object.number, offset, &bytes[..expected]) {
+        match self.options.content.first_difference(object.number, offset, &bytes[..expected]) {
             None => Ok(()),
             Some(at) => {
                 let detail = format!("{} differs from what was written at byte {at}", object.name);
@@ -118,8 +118,8 @@ impl NfsSession {
     }
 }
 
-/// True if two answers come from one run of the server: a verifier that changes says that it lost
-/// what was not committed (RFC 1813, 3.3.7 and 3.3.21).
+/// Fails if the server restarted between two replies: a changed verifier means that it lost uncommitted
+/// bytes (RFC 1813, 3.3.7 and 3.3.21).
 fn same_server(before: Option<writeverf3>, now: writeverf3, file: &File<'_>) -> Result<(), Failure> {
     match before {
         Some(before) if before != now => {

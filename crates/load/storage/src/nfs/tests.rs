@@ -8,7 +8,7 @@ use nfs3_client::nfs3_types::nfs3::{
 };
 use nfs3_client::nfs3_types::xdr_codec::Pack;
 use plimsoll_model::storage::{NfsPorts, Payload, Store as Back};
-use plimsoll_testkit::nfs::{Answer, Server, Status};
+use plimsoll_testkit::nfs::{ReplyMode, Server, Status};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -209,7 +209,7 @@ fn refusals_are_told_apart() {
         (Status::NFS3ERR_ROFS, ErrorKind::Denied),
         (Status::NFS3ERR_IO, ErrorKind::Io),
     ] {
-        server.answer(Answer::Refuse(status));
+        server.set_reply_mode(ReplyMode::Refuse(status));
         let failure = session.write(&object(1, SIZE), &mut call()).unwrap_err();
         assert_eq!(failure.kind, kind);
         assert!(failure.detail.starts_with("failed to CREATE object-1: "), "{}", failure.detail);
@@ -222,10 +222,10 @@ fn a_server_that_stops_answering_is_a_time_out_and_is_reached_again_later() {
     let (_directory, server, store) = given(|_, _| {});
     let mut session = store.session(0).expect("a connection");
     session.write(&object(1, SIZE), &mut call()).expect("there is room");
-    server.answer(Answer::Never);
+    server.set_reply_mode(ReplyMode::Never);
     let failure = session.read(&object(1, SIZE), &mut Call::untimed(SHORT)).unwrap_err();
     assert_eq!(failure.kind, ErrorKind::Timeout, "{}", failure.detail);
-    server.answer(Answer::Honest);
+    server.set_reply_mode(ReplyMode::Normal);
     session.read(&object(1, SIZE), &mut call()).expect("a new connection");
 }
 
@@ -289,7 +289,7 @@ fn connections_come_from_reserved_ports_where_those_are_permitted() {
         .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("a bound socket");
-    let _connection = wire::Dial::new(&call()).reach(address).expect("somebody listens");
+    let _connection = stream::Dialer::new(&call()).connect_to(address).expect("somebody listens");
     let (_, client) = listener.accept().expect("a client");
     assert_eq!(client.port() < 1024, permitted, "{client}");
 }
@@ -346,10 +346,10 @@ fn committed(run: u8) -> Vec<u8> {
 /// What becomes of an object of 1000 bytes that is written to a server with these answers.
 fn write_to(answers: Vec<Vec<u8>>) -> Result<(), Failure> {
     let (address, server) = scripted(answers);
-    let manner = store_at(address, |_, _| {}).expect("a mode that there is").manner;
+    let options = store_at(address, |_, _| {}).expect("a mode that there is").options;
     let client = Client::of(address, &call());
     let limits = Limits { read: 1000, write: 1000, page: 1000 };
-    let mut session = NfsSession { client, folder: nfs_fh3::default(), manner, limits };
+    let mut session = NfsSession { client, folder: nfs_fh3::default(), options, limits };
     let outcome = session.write(&object(1, 1000), &mut call());
     drop(session);
     server.join().expect("the script was followed to its end");

@@ -1,10 +1,9 @@
-//! One connection to the server, kept and made again as needed: requests go out, answers come back,
-//! and what may be tried again is.
+//! Sends requests over one connection, which it keeps and reopens as needed, and retries failed attempts.
 
-use super::answer::{Again, Answer, Refused};
+use super::bucket::Bucket;
 use super::connection::Connection;
 use super::request::{Body, Request};
-use super::site::Site;
+use super::response::{AttemptError, Response, Retry};
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::record::{ErrorKind, Part};
 use plimsoll_protocols::http::response::{Progress, ResponseReader};
@@ -12,57 +11,57 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes that are read at once.
-const READ: usize = 256 << 10;
+/// The size of a read in bytes.
+const READ_SIZE: usize = 256 << 10;
 
-/// The first wait before another attempt, where the server asks for none; each is twice the one before.
+/// The wait before the first retry, unless the server asks for another. Each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 
-/// The longest step of a wait, between which the call is asked whether to go on.
-const STEP: Duration = Duration::from_millis(20);
+/// The longest sleep during a wait; after each, the call is checked for its end.
+const SLEEP: Duration = Duration::from_millis(20);
 
 /// Sends requests, one at a time.
 pub(super) struct Client {
-    site: Arc<Site>,
-    /// The connection, when nothing is under way on it.
+    bucket: Arc<Bucket>,
+    /// The idle connection, if there is one.
     idle: Option<Connection>,
     reader: ResponseReader,
     buffer: Vec<u8>,
 }
 
 impl Client {
-    pub(super) fn new(site: &Arc<Site>) -> Client {
-        Client { site: Arc::clone(site), idle: None, reader: ResponseReader::default(), buffer: vec![0; READ] }
+    pub(super) fn new(bucket: &Arc<Bucket>) -> Client {
+        Client { bucket: Arc::clone(bucket), idle: None, reader: ResponseReader::default(), buffer: vec![0; READ_SIZE] }
     }
 
     /// A client that has a connection.
-    pub(super) fn connected(site: &Arc<Site>) -> Result<Client, Failure> {
-        let mut client = Client::new(site);
-        let mut call = Call::untimed(site.timeout);
+    pub(super) fn connected(bucket: &Arc<Bucket>) -> Result<Client, Failure> {
+        let mut client = Client::new(bucket);
+        let mut call = Call::untimed(bucket.timeout);
         let mut connection = client.dial(&call)?;
-        connection.account(&mut call);
+        connection.record_bytes(&mut call);
         client.idle = Some(connection);
         Ok(client)
     }
 
-    /// Sends a request as often as the study allows, and returns the answer if it is a success.
-    /// Each attempt is a part of `call` of its own.
-    pub(super) fn send(&mut self, request: &Request<'_>, call: &mut Call) -> Result<Answer, Failure> {
-        let payload = request.payload(&self.site, call)?;
+    /// Sends a request, with as many retries as the study allows, and returns the successful response. Each
+    /// attempt is a part of `call`.
+    pub(super) fn send(&mut self, request: &Request<'_>, call: &mut Call) -> Result<Response, Failure> {
+        let payload = request.payload(&self.bucket, call)?;
         let mut wait = FIRST_WAIT;
-        for retries_left in (0..=self.site.settings.retries).rev() {
-            let mut again = Again::Never;
+        for retries_left in (0..=self.bucket.settings.retries).rev() {
+            let mut retry = Retry::Never;
             let result = call.part(Part::Subrequest, |call| {
                 self.attempt(request, &payload, call).map_err(|refused| {
-                    again = refused.again;
-                    let path = self.site.path(request.key);
+                    retry = refused.retry;
+                    let path = self.bucket.path(request.key);
                     let detail = format!("{} {path}: {}", request.method, refused.failure.detail);
                     Failure { detail, ..refused.failure }
                 })
             });
-            match (result, again) {
-                (Err(failure), Again::Soon) if retries_left > 0 => pause(wait, &failure, call)?,
-                (Err(failure), Again::After(wait)) if retries_left > 0 => pause(wait, &failure, call)?,
+            match (result, retry) {
+                (Err(failure), Retry::Soon) if retries_left > 0 => pause(wait, &failure, call)?,
+                (Err(failure), Retry::After(wait)) if retries_left > 0 => pause(wait, &failure, call)?,
                 (result, _) => return result,
             }
             wait = wait.saturating_mul(2);
@@ -70,39 +69,39 @@ impl Client {
         unreachable!("the last attempt returns")
     }
 
-    fn attempt(&mut self, request: &Request<'_>, payload: &str, call: &mut Call) -> Result<Answer, Refused> {
+    fn attempt(&mut self, request: &Request<'_>, payload: &str, call: &mut Call) -> Result<Response, AttemptError> {
         let kept = self.idle.take().and_then(|mut kept| kept.is_usable().then_some(kept));
         let mut connection = kept.map_or_else(|| self.dial(call), Ok)?;
         let exchanged = self.exchange(&mut connection, request, payload, call);
-        connection.account(call);
-        let (answer, keep_alive) = exchanged?;
+        connection.record_bytes(call);
+        let (response, keep_alive) = exchanged?;
         self.idle = keep_alive.then_some(connection);
-        answer.judged()
+        response.into_result()
     }
 
     fn dial(&self, call: &Call) -> Result<Connection, Failure> {
-        Connection::dial(self.site.address, self.site.tls.as_ref(), call)
+        Connection::dial(self.bucket.address, self.bucket.tls.as_ref(), call)
     }
 
-    /// Sends the request and reads the answer; says whether the connection can be used again.
+    /// Sends the request and reads the response; returns true with it if the connection can be used again.
     fn exchange(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
         payload: &str,
         call: &mut Call,
-    ) -> Result<(Answer, bool), Failure> {
+    ) -> Result<(Response, bool), Failure> {
         let Err(failure) = self.upload(connection, request, payload, call) else {
             return self.receive(connection, request, call);
         };
-        // A server that refuses a request may answer and hang up before it has read all of it.
+        // A server that refuses a request may respond and close the connection before it has read all of it.
         match self.receive(connection, request, call) {
-            Ok((answer, _)) if failure.kind == ErrorKind::Closed && answer.status >= 300 => Ok((answer, false)),
+            Ok((response, _)) if failure.kind == ErrorKind::Closed && response.status >= 300 => Ok((response, false)),
             _ => Err(failure),
         }
     }
 
-    /// Sends the head with what follows first in one write, then whatever else follows.
+    /// Sends the head and the first bytes of the body in one write, then the rest of the body.
     fn upload(
         &self,
         connection: &mut Connection,
@@ -110,17 +109,17 @@ impl Client {
         payload: &str,
         call: &Call,
     ) -> Result<(), Failure> {
-        let head = request.head(&self.site, payload);
+        let head = request.head(&self.bucket, payload);
         let first = match request.body {
             Body::Text(text) => text.as_bytes(),
-            Body::Sent(span) => span.slice(&self.site.content, 0),
+            Body::Sent(span) => span.slice(&self.bucket.content, 0),
             _ => &[],
         };
         connection.send(&mut [IoSlice::new(head.as_bytes()), IoSlice::new(first)], call)?;
         if let Body::Sent(span) = request.body {
             let mut done = first.len() as u64;
             while done < span.length {
-                let slice = span.slice(&self.site.content, done);
+                let slice = span.slice(&self.bucket.content, done);
                 connection.send(&mut [IoSlice::new(slice)], call)?;
                 done += slice.len() as u64;
             }
@@ -133,31 +132,31 @@ impl Client {
         connection: &mut Connection,
         request: &Request<'_>,
         call: &mut Call,
-    ) -> Result<(Answer, bool), Failure> {
-        let mut answer = Answer::to(request, &self.site);
+    ) -> Result<(Response, bool), Failure> {
+        let mut response = Response::to(request, &self.bucket);
         self.reader.expect(false);
         loop {
             let count = connection.receive(&mut self.buffer, call)?;
             if count == 0 {
                 let is_whole = self.reader.end_of_input().is_some();
-                return if is_whole { Ok((answer, false)) } else { Err(answer.cut_short()) };
+                return if is_whole { Ok((response, false)) } else { Err(response.incomplete()) };
             }
             call.saw_first_byte();
-            let read = self.reader.read(&self.buffer[..count], &mut answer);
+            let read = self.reader.read(&self.buffer[..count], &mut response);
             match read.map_err(|violation| Failure::new(ErrorKind::Protocol, violation.to_string()))? {
-                Progress::Partial => answer.check()?,
-                Progress::Complete { keep_alive, unread, .. } => return Ok((answer, keep_alive && unread == 0)),
+                Progress::Partial => response.check()?,
+                Progress::Complete { keep_alive, unread, .. } => return Ok((response, keep_alive && unread == 0)),
             }
         }
     }
 }
 
-/// Waits before another attempt, as long as the call goes on.
+/// Waits before a retry. Fails if the call ends meanwhile.
 fn pause(wait: Duration, failure: &Failure, call: &Call) -> Result<(), Failure> {
     let start = Instant::now();
     while let Some(left) = wait.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
         call.go_on().map_err(|over| Failure::new(over.kind, format!("{}; before: {}", over.detail, failure.detail)))?;
-        std::thread::sleep(left.min(STEP));
+        std::thread::sleep(left.min(SLEEP));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! A blocking socket, plain or with TLS, that gives up when its call does.
+//! A blocking socket, plain or with TLS, that stops waiting when its call ends.
 //!
-//! The socket has a short time-out of its own, set once: whoever waits for it looks at the call
-//! once a tick, and nobody who does not wait pays for that.
+//! The socket has a short timeout of its own, set once. A waiting call is checked at each timeout; a call that
+//! does not wait pays nothing for that.
 
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_engine::tls::Encryption;
@@ -12,10 +12,10 @@ use std::io::{self, BufReader, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How often a call that waits for the socket is asked whether to go on.
-const TICK: Duration = Duration::from_millis(100);
+/// How often a call that waits for the socket is checked for its end.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Bytes that are read for TLS at once: it would take 4 KiB itself.
+/// The size of a read for TLS, in bytes. rustls itself would read 4 KiB.
 const TLS_READ: usize = 256 << 10;
 
 /// A connection.
@@ -34,12 +34,12 @@ impl Connection {
         if let Some((config, name)) = tls {
             let tls = ClientConnection::new(config.clone(), name.clone())
                 .map_err(|error| Failure::new(ErrorKind::Tls, format!("failed to {doing}: {error}")))?;
-            connection.shake_hands(tls, &doing, call)?;
+            connection.handshake(tls, &doing, call)?;
         }
         Ok(connection)
     }
 
-    fn shake_hands(&mut self, mut tls: ClientConnection, doing: &str, call: &Call) -> Result<(), Failure> {
+    fn handshake(&mut self, mut tls: ClientConnection, doing: &str, call: &Call) -> Result<(), Failure> {
         while tls.is_handshaking() {
             call.go_on()?;
             match tls.complete_io(&mut self.socket) {
@@ -51,7 +51,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends all of `slices`, if it can in one write.
+    /// Sends all of `slices`, in one write if possible.
     pub(super) fn send(&mut self, mut slices: &mut [IoSlice<'_>], call: &Call) -> Result<(), Failure> {
         IoSlice::advance_slices(&mut slices, 0);
         while !slices.is_empty() {
@@ -69,7 +69,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what TLS holds back.
+    /// Sends the bytes that TLS has buffered.
     pub(super) fn flush(&mut self, call: &Call) -> Result<(), Failure> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         loop {
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Reads what there is, once there is any: 0 bytes at the end.
+    /// Waits for bytes and reads them. Returns 0 at the end of the connection.
     pub(super) fn receive(&mut self, buffer: &mut [u8], call: &Call) -> Result<usize, Failure> {
         loop {
             call.go_on()?;
@@ -91,7 +91,7 @@ impl Connection {
             };
             match read {
                 Ok(count) => return Ok(count),
-                // A TLS connection that ends without a farewell.
+                // A TLS connection may end without close_notify.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) if is_wait(&error) => {}
                 Err(error) => return Err(broken("receive an answer", &error)),
@@ -99,11 +99,11 @@ impl Connection {
         }
     }
 
-    /// True if another request may be sent: the server has neither ended the connection nor said
-    /// anything unasked.
+    /// True if another request may be sent: the server has neither closed the connection nor sent
+    /// unexpected bytes.
     pub(super) fn is_usable(&mut self) -> bool {
         let Some(tls) = &mut self.tls else { return self.socket.waiting() == Waiting::Nothing };
-        // Tickets for later sessions, or a farewell.
+        // Session tickets, or close_notify.
         while self.socket.waiting() == Waiting::Bytes {
             let read = tls.read_tls(&mut self.socket).is_ok();
             if !read || !tls.process_new_packets().is_ok_and(|state| !state.peer_has_closed()) {
@@ -113,21 +113,21 @@ impl Connection {
         self.socket.waiting() == Waiting::Nothing
     }
 
-    /// Puts the bytes that crossed the socket down to `call`.
-    pub(super) fn account(&mut self, call: &mut Call) {
+    /// Records the bytes of the socket since the last time in `call`.
+    pub(super) fn record_bytes(&mut self, call: &mut Call) {
         call.sent(std::mem::take(&mut self.socket.bytes_out));
         call.received(std::mem::take(&mut self.socket.bytes_in));
     }
 }
 
-/// A socket that counts.
+/// A socket that counts bytes.
 struct Socket {
     stream: BufReader<TcpStream>,
     bytes_out: usize,
     bytes_in: usize,
 }
 
-/// What a socket has to be read, before anyone waits for it.
+/// What a read of the socket would find.
 #[derive(PartialEq, Eq)]
 enum Waiting {
     Nothing,
@@ -139,8 +139,8 @@ impl Socket {
     fn new(stream: TcpStream, is_buffered: bool) -> io::Result<Socket> {
         // Requests are written whole: waiting for more to send would only delay them.
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(TICK))?;
-        stream.set_write_timeout(Some(TICK))?;
+        stream.set_read_timeout(Some(POLL_INTERVAL))?;
+        stream.set_write_timeout(Some(POLL_INTERVAL))?;
         let capacity = if is_buffered { TLS_READ } else { 0 };
         Ok(Socket { stream: BufReader::with_capacity(capacity, stream), bytes_out: 0, bytes_in: 0 })
     }
@@ -181,12 +181,12 @@ impl Write for Socket {
     }
 }
 
-/// True if the socket has only nothing to give, or no room, for the time being.
+/// True if the socket is only not ready yet.
 fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Faults of TLS come wrapped as faults of the system.
+/// Maps an error to a failure. rustls wraps its errors in those of the operating system.
 fn broken(doing: &str, error: &io::Error) -> Failure {
     match error.get_ref() {
         Some(inner) if inner.is::<rustls::Error>() => {

@@ -1,32 +1,31 @@
 //! Objects in a bucket, by a client of our own for the API of S3.
 //!
-//! Every byte and every request is accounted for: no SDK sends anything again, adds a checksum or
-//! cuts an object into parts unasked. What is sent goes straight from [`Content`] to the socket;
-//! what comes is held against it as it passes.
+//! The client controls every byte and every request: no SDK retries, adds checksums or splits objects on its
+//! own. Bytes go straight from [`Content`] to the socket; received bytes are compared with it as they arrive.
 
-mod answer;
+mod bucket;
 mod client;
 mod connection;
 mod request;
+mod response;
 mod sign;
-mod site;
 mod upload;
 
 use super::{Content, Object, Session, Store, user_folder};
+use bucket::Bucket;
 use client::Client;
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_engine::tls::Encryption;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::storage::{BucketStyle, Mode, S3, Storage, StorageFacts, Upload};
 use request::{Body, Request, Span};
-use site::Site;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A bucket, and the folder of one trial in it.
 pub(crate) struct S3Store {
-    site: Arc<Site>,
+    bucket: Arc<Bucket>,
 }
 
 impl S3Store {
@@ -43,19 +42,19 @@ impl S3Store {
         timeout: Duration,
         content: Arc<Content>,
     ) -> Result<S3Store, String> {
-        Ok(S3Store { site: Arc::new(Site::new(storage, s3, address, tls, timeout, content)?) })
+        Ok(S3Store { bucket: Arc::new(Bucket::new(storage, s3, address, tls, timeout, content)?) })
     }
 
     fn folder(&self) -> String {
-        format!("{}/", self.site.folder)
+        format!("{}/", self.bucket.folder)
     }
 }
 
 impl Store for S3Store {
     fn prepare(&self) -> Result<(), Failure> {
-        let (folder, mut call) = (self.folder(), Call::untimed(self.site.timeout));
+        let (folder, mut call) = (self.folder(), Call::untimed(self.bucket.timeout));
         let first = list_query(&folder, None, Some("1"));
-        let answer = Client::new(&self.site).send(&list_request(&first), &mut call)?;
+        let answer = Client::new(&self.bucket).send(&list_request(&first), &mut call)?;
         match answer.page()?.0.first() {
             None => Ok(()),
             Some(key) => Err(Failure::new(ErrorKind::Io, format!("expected nothing below {folder}, found {key}"))),
@@ -63,32 +62,32 @@ impl Store for S3Store {
     }
 
     fn session(&self, user: u32) -> Result<Box<dyn Session>, Failure> {
-        let site = Arc::clone(&self.site);
-        let connections = match site.settings.upload {
+        let bucket = Arc::clone(&self.bucket);
+        let connections = match bucket.settings.upload {
             Upload::Single => 1,
             Upload::Multipart(at_once) => {
-                u64::from(at_once.max(1)).min(upload::parts(site.size, site.settings.part_size))
+                u64::from(at_once.max(1)).min(upload::parts(bucket.size, bucket.settings.part_size))
             }
         };
-        let clients = (0..connections).map(|_| Client::connected(&site)).collect::<Result<_, _>>()?;
-        Ok(Box::new(S3Session { folder: self.folder() + &user_folder(user), site, clients }))
+        let clients = (0..connections).map(|_| Client::connected(&bucket)).collect::<Result<_, _>>()?;
+        Ok(Box::new(S3Session { folder: self.folder() + &user_folder(user), bucket, clients }))
     }
 
     fn describe(&self, facts: &mut StorageFacts) {
-        let Site { settings, folder, host, address, .. } = &*self.site;
+        let Bucket { settings, folder, host, address, .. } = &*self.bucket;
         let scheme = if settings.endpoint.tls.is_some() { "https" } else { "http" };
         facts.kind = "S3".to_owned();
-        facts.place = format!("{scheme}://{host}{}", self.site.path(folder));
+        facts.place = format!("{scheme}://{host}{}", self.bucket.path(folder));
         facts.on_this_machine = address.ip().is_loopback();
         facts.page_cache = false;
         facts.details = details(settings);
-        if self.site.mode == Mode::Cold {
+        if self.bucket.mode == Mode::Cold {
             facts.details.push("mode cold: nothing to drop on this side; the server's cache is as it is".to_owned());
         }
     }
 
     fn clean_up(&self) -> Vec<String> {
-        let mut client = Client::new(&self.site);
+        let mut client = Client::new(&self.bucket);
         let mut left = self.abort_uploads(&mut client);
         left.extend(self.delete_objects(&mut client).unwrap_or_else(|failure| vec![failure.detail]));
         left
@@ -98,18 +97,18 @@ impl Store for S3Store {
 impl S3Store {
     fn abort_uploads(&self, client: &mut Client) -> Vec<String> {
         let open =
-            std::mem::take(&mut *self.site.open_uploads.lock().expect("no thread panics while it notes an upload"));
+            std::mem::take(&mut *self.bucket.open_uploads.lock().expect("no thread panics while it notes an upload"));
         let aborted =
-            open.iter().map(|(key, id)| upload::abort(client, key, id, &mut Call::untimed(self.site.timeout)));
+            open.iter().map(|(key, id)| upload::abort(client, key, id, &mut Call::untimed(self.bucket.timeout)));
         aborted.filter_map(Result::err).map(|failure| format!("an unfinished upload: {}", failure.detail)).collect()
     }
 
-    /// Deletes what lies in the trial's folder, then looks whether all of it is gone.
+    /// Deletes all objects in the trial's folder, then checks that none is left.
     fn delete_objects(&self, client: &mut Client) -> Result<Vec<String>, Failure> {
         let mut left = Vec::new();
         for key in self.keys(client)? {
-            match client.send(&delete_request(&key), &mut Call::untimed(self.site.timeout)) {
-                // A server that is gone is not asked again for each object.
+            match client.send(&delete_request(&key), &mut Call::untimed(self.bucket.timeout)) {
+                // A server that is gone gets no further requests.
                 Err(gone) if matches!(gone.kind, ErrorKind::Connect | ErrorKind::Timeout) => return Err(gone),
                 result => left.extend(result.err().map(|failure| failure.detail)),
             }
@@ -123,17 +122,17 @@ impl S3Store {
 
     fn keys(&self, client: &mut Client) -> Result<Vec<String>, Failure> {
         let mut all = Vec::new();
-        list(client, &self.folder(), &mut Call::untimed(self.site.timeout), &mut |keys| all.extend(keys))?;
+        list(client, &self.folder(), &mut Call::untimed(self.bucket.timeout), &mut |keys| all.extend(keys))?;
         Ok(all)
     }
 }
 
-/// What one user works with.
+/// The keys and connections of one user.
 struct S3Session {
-    site: Arc<Site>,
-    /// What the user's keys start with.
+    bucket: Arc<Bucket>,
+    /// The prefix of the user's keys.
     folder: String,
-    /// As many as send parts at once; the first does everything else.
+    /// A client for each concurrent part. The first also sends all other requests.
     clients: Vec<Client>,
 }
 
@@ -146,8 +145,8 @@ impl S3Session {
 impl Session for S3Session {
     fn write(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
         let key = self.key(object);
-        if self.site.settings.upload != Upload::Single {
-            return upload::write(&self.site, &mut self.clients, &key, object, call);
+        if self.bucket.settings.upload != Upload::Single {
+            return upload::write(&self.bucket, &mut self.clients, &key, object, call);
         }
         let body = Body::Sent(Span::whole(object));
         self.clients[0].send(&Request { method: "PUT", key: &key, query: &[], body }, call)?;
@@ -156,7 +155,7 @@ impl Session for S3Session {
 
     fn read(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
         let key = self.key(object);
-        let bodies: Vec<_> = match self.site.settings.range {
+        let bodies: Vec<_> = match self.bucket.settings.range {
             Some(range) if object.size > 0 => {
                 let ranges = 0..upload::parts(object.size, range);
                 ranges.map(|index| Body::Range(Span::part(object, range.max(1), index))).collect()
@@ -215,7 +214,7 @@ fn list_request<'a>(query: &'a [(&'a str, &'a str)]) -> Request<'a> {
     Request { method: "GET", key: "", query, body: Body::Nothing }
 }
 
-/// How objects move, in words.
+/// Describes how objects are transferred.
 fn details(s3: &S3) -> Vec<String> {
     let upload = match s3.upload {
         Upload::Single => "written by one PUT".to_owned(),
@@ -240,7 +239,7 @@ fn details(s3: &S3) -> Vec<String> {
     [upload, download, style.to_owned(), payload.to_owned(), tls.to_owned(), retries].to_vec()
 }
 
-/// So many bytes in the largest unit that divides them.
+/// Formats bytes in the largest unit that divides them.
 fn bytes(count: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fitting = units.into_iter().find(|(shift, _)| count > 0 && count.trailing_zeros() >= *shift);

@@ -1,7 +1,7 @@
-//! One request: what is asked for, how it is rendered and signed, and the bytes that follow it.
+//! One request: rendering, signing, and the bytes of its body.
 
+use super::bucket::{Bucket, encoded_query};
 use super::sign::{self, Signed, UNSIGNED};
-use super::site::{Site, encoded_query};
 use crate::{Content, Object};
 use plimsoll_engine::blocking::{Call, Failure};
 use sha2::{Digest, Sha256};
@@ -17,25 +17,25 @@ pub(super) struct Request<'a> {
     pub(super) body: Body<'a>,
 }
 
-/// What goes with a request, or is to come back.
+/// The body of a request, or the expected body of its response.
 #[derive(Clone, Copy)]
 pub(super) enum Body<'a> {
-    /// Nothing goes; text comes back.
+    /// No body; the response is text.
     Nothing,
-    /// This text goes.
+    /// The request sends this text.
     Text(&'a str),
-    /// These bytes of an object go.
+    /// The request sends these bytes of an object.
     Sent(Span),
-    /// These bytes come, which are a whole object.
+    /// The response has these bytes, a whole object.
     Whole(Span),
-    /// These bytes come, which are asked for as a range of an object.
+    /// The response has these bytes, a requested range of an object.
     Range(Span),
 }
 
-/// A stretch of an object.
+/// A range of bytes of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// What the object's content follows from.
+    /// The number of the object, which determines its content.
     pub(super) number: u64,
     pub(super) offset: u64,
     pub(super) length: u64,
@@ -52,7 +52,7 @@ impl Span {
         Span { number: object.number, offset, length: length.min(object.size - offset) }
     }
 
-    /// What follows the first `done` bytes, as far as one slice of the content reaches.
+    /// The bytes after the first `done`, as far as one slice of the content reaches.
     pub(super) fn slice(self, content: &Content, done: u64) -> &[u8] {
         let left = usize::try_from(self.length - done).unwrap_or(usize::MAX);
         if left == 0 { &[] } else { content.slice(self.number, self.offset + done, left) }
@@ -60,9 +60,9 @@ impl Span {
 }
 
 impl Request<'_> {
-    /// What the signature says of the body.
-    pub(super) fn payload(&self, site: &Site, call: &Call) -> Result<String, Failure> {
-        if site.signer.is_none() || !site.settings.signed_payload {
+    /// The hash of the body for the signature, or [`UNSIGNED`].
+    pub(super) fn payload(&self, bucket: &Bucket, call: &Call) -> Result<String, Failure> {
+        if bucket.signer.is_none() || !bucket.settings.signed_payload {
             return Ok(UNSIGNED.to_owned());
         }
         match self.body {
@@ -72,7 +72,7 @@ impl Request<'_> {
                 let (mut hash, mut done) = (Sha256::new(), 0);
                 while done < span.length {
                     call.go_on()?;
-                    let slice = span.slice(&site.content, done);
+                    let slice = span.slice(&bucket.content, done);
                     hash.update(slice);
                     done += slice.len() as u64;
                 }
@@ -81,14 +81,14 @@ impl Request<'_> {
         }
     }
 
-    /// The head, signed for this instant.
-    pub(super) fn head(&self, site: &Site, payload: &str) -> String {
-        let (path, query) = (site.path(self.key), encoded_query(self.query));
-        let mut headers = vec![("host", site.host.clone())];
+    /// Renders the head, signed for the current time.
+    pub(super) fn head(&self, bucket: &Bucket, payload: &str) -> String {
+        let (path, query) = (bucket.path(self.key), encoded_query(self.query));
+        let mut headers = vec![("host", bucket.host.clone())];
         if let Body::Range(Span { offset, length, .. }) = self.body {
             headers.push(("range", format!("bytes={offset}-{}", offset + length - 1)));
         }
-        if let Some(signer) = &site.signer {
+        if let Some(signer) = &bucket.signer {
             let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
             let signed = Signed { method: self.method, path: &path, query: &query, payload, time: &time };
             signer.sign(&signed, &mut headers);
@@ -105,7 +105,7 @@ impl Request<'_> {
         head + "\r\n"
     }
 
-    /// Bytes of the body, where a request of this method has one.
+    /// The value of `content-length`; none for requests without a body.
     fn length(&self) -> Option<u64> {
         match self.body {
             Body::Sent(span) => Some(span.length),

@@ -1,15 +1,15 @@
 //! Signatures of requests: AWS Signature Version 4, in headers.
 //!
-//! Of our own, for it is a page of text over `hmac` and `sha2`: the official `aws-sigv4` brings
-//! tokio into the generator, and needs a newer compiler than Plimsoll does; `rusty-s3` signs only
-//! addresses, which cannot cover what is sent.
+//! It is our own code, a page over `hmac` and `sha2`. The official `aws-sigv4` brings tokio into the
+//! generator, and needs a newer compiler than Plimsoll does. `rusty-s3` signs only URLs, which cannot cover
+//! the body.
 
 use hmac::{Hmac, KeyInit, Mac};
 use plimsoll_model::storage::Secret;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// Stands for the hash of what is sent where the signature does not cover it.
+/// Replaces the hash of the body if the signature does not cover it.
 pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 /// Signs requests with a pair of keys.
@@ -17,12 +17,12 @@ pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 pub(super) struct Signer {
     pub(super) access_key: String,
     pub(super) secret: Secret,
-    /// Goes with keys that are only lent.
+    /// The session token of temporary keys.
     pub(super) token: Option<Secret>,
     pub(super) region: String,
 }
 
-/// What of a request is signed beside its headers.
+/// The signed parts of a request beside its headers.
 pub(super) struct Signed<'a> {
     pub(super) method: &'a str,
     /// As it is sent: encoded.
@@ -36,7 +36,7 @@ pub(super) struct Signed<'a> {
 }
 
 impl Signer {
-    /// Adds to the headers of a request, whose names are in lower case, those which sign it.
+    /// Adds the headers of the signature to those of a request, whose names are in lower case.
     pub(super) fn sign(&self, request: &Signed<'_>, headers: &mut Vec<(&'static str, String)>) {
         headers.push(("x-amz-content-sha256", request.payload.to_owned()));
         headers.push(("x-amz-date", request.time.to_owned()));
@@ -67,7 +67,7 @@ fn day(time: &str) -> &str {
     &time[..8]
 }
 
-/// The request as client and server write it down to sign it.
+/// The canonical form of a request, which client and server sign.
 fn canonical(request: &Signed<'_>, headers: &[(&str, String)], names: &str) -> String {
     let Signed { method, path, query, payload, .. } = request;
     let headers: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();

@@ -131,7 +131,7 @@ fn round_trip(bucket: &Bucket, s3: &S3, size: u64) -> [usize; 4] {
     assert_eq!(written, Ok(()));
     session.write(&second, &mut Call::untimed(PATIENCE)).expect("it can be written");
 
-    let path = bucket.file(&format!("{}/user-3/object-1", store.site.folder));
+    let path = bucket.file(&format!("{}/user-3/object-1", store.bucket.folder));
     let bytes = std::fs::read(path).expect("the server keeps it as a file");
     assert_eq!((bytes.len() as u64, content().first_difference(1, 0, &bytes)), (size, None));
 
@@ -239,7 +239,7 @@ fn facts_say_how_objects_move() {
     let mut facts = StorageFacts::default();
     store.describe(&mut facts);
     assert_eq!(facts.kind, "S3");
-    assert_eq!(facts.place, format!("http://127.0.0.1:9000/{BUCKET}/{}", store.site.folder));
+    assert_eq!(facts.place, format!("http://127.0.0.1:9000/{BUCKET}/{}", store.bucket.folder));
     assert!(facts.on_this_machine && !facts.page_cache);
     assert!(facts.details.contains(&"written in parts of 8 MiB, 4 at a time".to_owned()), "{:?}", facts.details);
 }
@@ -253,7 +253,7 @@ fn the_bucket_stands_in_the_host_where_the_study_says_so() {
     let mut session = store.session(0).expect("the server takes connections");
     session.write(&object(1, 10), &mut Call::untimed(PATIENCE)).expect("it can be written");
     let head = &script.heads()[0];
-    assert!(head.starts_with(&format!("PUT /{}/user-0/object-1 HTTP/1.1\r\n", store.site.folder)), "{head}");
+    assert!(head.starts_with(&format!("PUT /{}/user-0/object-1 HTTP/1.1\r\n", store.bucket.folder)), "{head}");
     assert!(head.contains(&format!("\r\nhost: {BUCKET}.storage.test:{}\r\n", script.address.port())), "{head}");
     assert!(head.contains("\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\n"), "{head}");
 }
@@ -482,7 +482,7 @@ fn an_upload_that_fails_is_aborted() {
         assert_eq!((failure.kind, methods(&script).as_str()), (kind, expected), "{}", failure.detail);
         let last = script.heads().pop().expect("there are requests");
         assert!(last.contains("?uploadId=up%20%26%20away "), "{last}");
-        assert!(store.site.open_uploads.lock().expect("nothing panics").is_empty());
+        assert!(store.bucket.open_uploads.lock().expect("nothing panics").is_empty());
     }
 }
 
@@ -500,7 +500,7 @@ fn an_upload_that_runs_out_of_time_is_aborted_with_the_trial() {
     let mut session = store.session(0).expect("the server takes connections");
     let failure = session.write(&object(1, 10 * MIB), &mut Call::untimed(Duration::from_millis(300))).unwrap_err();
     assert_eq!(failure.kind, ErrorKind::Timeout);
-    assert_eq!(store.site.open_uploads.lock().expect("nothing panics").len(), 1);
+    assert_eq!(store.bucket.open_uploads.lock().expect("nothing panics").len(), 1);
     store.clean_up();
     assert!(methods(&script).contains("DELETE"), "{}", methods(&script));
 }

@@ -1,15 +1,15 @@
-//! Uploads in parts: begun, sent over several connections at once, and completed or aborted.
+//! Multipart uploads over several connections at once.
 
+use super::bucket::Bucket;
 use super::client::Client;
 use super::request::{Body, Request, Span};
-use super::site::Site;
 use crate::Object;
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::record::ErrorKind;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The number of a part, from 0, and what the server calls its content.
+/// The number of a part, from 0, and its ETag.
 type Tag = (u64, String);
 
 /// An upload that has begun.
@@ -20,14 +20,14 @@ struct Upload<'a> {
     part_size: u64,
 }
 
-/// The parts of an object of `size` bytes; an empty one has an empty part.
+/// The number of parts of an object of `size` bytes. An empty object has one empty part.
 pub(super) fn parts(size: u64, part_size: u64) -> u64 {
     size.div_ceil(part_size.max(1)).max(1)
 }
 
 /// Writes `object` in parts, each client sending one at a time. There is at least one client.
 pub(super) fn write(
-    site: &Site,
+    bucket: &Bucket,
     clients: &mut [Client],
     key: &str,
     object: &Object,
@@ -35,33 +35,33 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     let begin = Request { method: "POST", key, query: &[("uploads", "")], body: Body::Nothing };
     let id = clients[0].send(&begin, call)?.upload_id()?;
-    let open = || site.open_uploads.lock().expect("no thread panics while it notes an upload");
+    let open = || bucket.open_uploads.lock().expect("no thread panics while it notes an upload");
     open().push((key.to_owned(), id.clone()));
-    let upload = Upload { key, id: &id, object, part_size: site.settings.part_size.max(1) };
+    let upload = Upload { key, id: &id, object, part_size: bucket.settings.part_size.max(1) };
     let mut result = upload.send(clients, call);
     if let Ok(tags) = &result {
         result = upload.complete(&mut clients[0], tags, call).map(|()| Vec::new());
     }
-    // What cannot be aborted now, because time is up, is aborted with the trial.
+    // An upload that cannot be aborted in time is aborted at the end of the trial.
     if result.is_ok() || abort(&mut clients[0], key, &id, call).is_ok() {
         open().retain(|(_, open)| *open != id);
     }
     result.map(|_| ())
 }
 
-/// Has the server forget an upload and its parts.
+/// Aborts an upload, with all its parts.
 pub(super) fn abort(client: &mut Client, key: &str, id: &str, call: &mut Call) -> Result<(), Failure> {
     call.go_on()?;
     let request = Request { method: "DELETE", key, query: &[("uploadId", id)], body: Body::Nothing };
     match client.send(&request, call) {
-        // The answer to its completion was lost, not the completion.
+        // The upload was completed, only the response was lost.
         Err(failure) if !failure.detail.contains("NoSuchUpload") => Err(failure),
         _ => Ok(()),
     }
 }
 
 impl Upload<'_> {
-    /// Sends all parts; their tags are in order.
+    /// Sends all parts, and returns their tags in order.
     fn send(&self, clients: &mut [Client], call: &mut Call) -> Result<Vec<Tag>, Failure> {
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let work = |client: &mut Client, mut call: Call| {

@@ -5,8 +5,8 @@ use crate::url::Place;
 use std::cmp::Reverse;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The most cookies of a host or domain, the least that section 6.1 asks for. One more removes the
-/// oldest. A server that sets another name each time would otherwise fill the memory of all users.
+/// The most cookies of a host or domain: the minimum that section 6.1 demands. One more removes the
+/// oldest. Otherwise a server that sets a new name each time would fill the memory of all users.
 const MOST_OF_DOMAIN: usize = 50;
 
 /// Longer ones (name and value) are ignored, as browsers do: RFC 6265bis, section 5.6.
@@ -24,7 +24,7 @@ struct Cookie {
     name: Box<str>,
     value: Box<str>,
     domain: Box<str>,
-    /// Whether only this host gets it, and not those below it.
+    /// True if only this host gets it, and not its subdomains.
     host_only: bool,
     path: Box<str>,
     secure: bool,

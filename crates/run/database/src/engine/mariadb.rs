@@ -5,7 +5,7 @@ use plimsoll_model::storage::Secret;
 use plimsoll_sql::{Connection, SqlError};
 use std::path::Path;
 
-/// What a run chooses by itself. Of MySQL alone is what it would listen on besides.
+/// Settings that a run chooses itself. Some are of MySQL only: further addresses to listen on.
 pub(super) const OWN_SETTINGS: &[&str] = &[
     "admin_address",
     "admin_port",
@@ -23,7 +23,7 @@ pub(super) const OWN_SETTINGS: &[&str] = &[
     "skip_networking",
 ];
 
-/// The same for what initialises.
+/// Arguments of the initialising program that a run chooses itself.
 pub(super) const OWN_ARGUMENTS: &[&str] = &[
     "--datadir",
     "--ldata",
@@ -38,7 +38,7 @@ pub(super) const OWN_ARGUMENTS: &[&str] = &[
     "--initialize-insecure",
 ];
 
-/// Settings by which it would keep files outside the folder of its data.
+/// Settings with paths, which could put files outside the data folder.
 pub(super) const PLACES: &[&str] = &[
     "aria_log_dir_path",
     "general_log_file",
@@ -64,9 +64,9 @@ pub(super) const PLACES: &[&str] = &[
     "tmpdir",
 ];
 
-/// Arguments of the script that initialises; it hands all others to the server, which needs them
+/// Arguments of the initialising script itself. It passes all others to the server, which also needs them
 /// whenever it serves the data.
-const OF_THE_SCRIPT: [&str; 6] =
+const SCRIPT_ARGUMENTS: [&str; 6] =
     ["--auth-root", "--builddir", "--cross-bootstrap", "--force", "--skip-test-db", "--extra-file"];
 
 pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<String> {
@@ -74,17 +74,17 @@ pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<Stri
     command.extend(base(installation));
     command.push(format!("--datadir={}", place.data.display()));
     command.push(temporary(place));
-    // Names of hosts are not looked up, here and whenever it serves.
+    // Never look up names of hosts, here and when it serves.
     command.extend(["--force", "--skip-name-resolve"].map(str::to_owned));
     command.extend(installation.init.iter().cloned());
     command
 }
 
-/// `own` are arguments that a study's settings outdo.
+/// The command that serves the data. The study's settings override the arguments `own`.
 pub(super) fn serve(installation: &Installation, place: &Place, own: &[&str], settings: &[Setting]) -> Vec<String> {
     let mut command = program(installation);
     command.extend(own.iter().map(|&own| own.to_owned()));
-    let of_server = |argument: &&String| !OF_THE_SCRIPT.iter().any(|own| argument.starts_with(own));
+    let of_server = |argument: &&String| !SCRIPT_ARGUMENTS.iter().any(|own| argument.starts_with(own));
     command.extend(installation.init.iter().filter(of_server).cloned());
     command.push(temporary(place));
     command.extend(settings.iter().map(argument));
@@ -99,7 +99,7 @@ pub(super) fn serve(installation: &Installation, place: &Place, own: &[&str], se
     command
 }
 
-/// It is asked for help, which it gives once it has taken all of them.
+/// The command prints its help once it has accepted all settings.
 pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {
     let mut command = program(installation);
     command.extend(settings.iter().map(argument));
@@ -107,7 +107,7 @@ pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) ->
     command
 }
 
-/// The server, and where it finds its texts.
+/// The server program, and the folder of its messages.
 pub(super) fn program(installation: &Installation) -> Vec<String> {
     let server = installation.programs.server.display().to_string();
     [server, "--no-defaults".to_owned()].into_iter().chain(base(installation)).collect()
@@ -121,14 +121,14 @@ fn base(installation: &Installation) -> Option<String> {
     installation.programs.base.as_ref().map(|base| format!("--basedir={}", base.display()))
 }
 
-/// A server that starts removes the temporary tables of all others in the same folder, so that none
-/// may use `/tmp`.
+/// The folder for temporary tables. It must not be `/tmp`: a starting server removes the temporary tables of all
+/// other servers in the same folder.
 pub(super) fn temporary(place: &Place) -> String {
     format!("--tmpdir={}", place.sockets.display())
 }
 
-/// Nothing is synced before the end, and no page is written twice. The shutdown leaves nothing to be
-/// purged. The log has its usual size: a large one would be copied for every trial, and hardly helps.
+/// Settings for loading: no syncs before the end, no double writes, and a shutdown that purges everything. The
+/// log keeps its default size: a large one would be copied for every trial, and hardly helps.
 pub(super) fn settings_to_load(first: &Path) -> Vec<Setting> {
     let settings = [
         ("innodb_flush_log_at_trx_commit", "0"),
@@ -145,7 +145,7 @@ pub(super) fn settings_to_load(first: &Path) -> Vec<Setting> {
     settings
 }
 
-/// What the server does before it lets anybody in.
+/// The statements that the server runs before it accepts connections.
 pub(super) fn first_statements(password: &Secret) -> String {
     let hosts = ["localhost", "127.0.0.1"];
     let user = |host: &str| {
@@ -157,7 +157,8 @@ pub(super) fn first_statements(password: &Secret) -> String {
     hosts.map(user).concat()
 }
 
-/// Nobody else may enter: servers come with a root who needs no password, or one of the system's.
+/// Makes the database, and removes other users: new servers have a root user without a password, or with the
+/// operating system's authentication.
 pub(super) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
     let others = format!(
         "SELECT concat(quote(user), '@', quote(host)) FROM mysql.user \
@@ -178,7 +179,7 @@ pub(super) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Rows lie in the primary key; further keys are read one by one.
+/// Reads all tables, whose rows are in the primary key, then each further index.
 pub(super) fn warm(connection: &mut Connection) -> Result<(), SqlError> {
     let scans = "SELECT concat('SELECT count(`', column_name, '`) FROM `', table_schema, '`.`', table_name, \
                  '` FORCE INDEX (`', index_name, '`)') FROM information_schema.statistics \

@@ -1,4 +1,4 @@
-//! What differs between kinds of servers: their command lines, and what readies loaded data.
+//! The differences between engines: command lines, and the preparation of loaded data.
 
 mod mariadb;
 mod mysql;
@@ -17,14 +17,14 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Whom a run connects as.
+/// The database user of a run.
 pub(crate) const USER: &str = "plimsoll";
 /// The database that is loaded.
 pub(crate) const LOADED: &str = "plimsoll";
-/// The database that a trial uses, where it is made from a template.
+/// The database of a trial, if it is copied from a template.
 pub(crate) const RUN: &str = "run";
 
-/// A server as it is installed, and who runs it.
+/// An installed server, and the user that runs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     pub(crate) engine: Engine,
@@ -32,15 +32,15 @@ pub(crate) struct Installation {
     /// `PostgreSQL 15.18`.
     pub(crate) version: String,
     pub(crate) user: Account,
-    /// The study's arguments for what initialises.
+    /// The study's arguments for initialising the data.
     pub(crate) init: Vec<String>,
 }
 
-/// Where one server keeps its data and listens.
+/// The data folder of a server, and its addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) data: PathBuf,
-    /// Folder of its UNIX socket.
+    /// The folder of its UNIX socket.
     pub(crate) sockets: PathBuf,
     pub(crate) port: u16,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Place {
 pub(crate) type Setting = (String, String);
 
 impl Installation {
-    /// Finds what the study asks for.
+    /// Finds the installation that the study asks for.
     pub(crate) fn find(engine: Engine, server: &Server) -> Result<Installation, Vec<String>> {
         let user = Account::find(server.user.as_deref());
         let programs = Programs::find(engine, server.programs.as_deref());
@@ -66,8 +66,8 @@ impl Installation {
         Ok(installation)
     }
 
-    /// The command that makes data in `place`, which is an empty folder. `password` is the file that
-    /// has the user's.
+    /// The command that initialises the data in `place`, an empty folder. `password` is the file with the user's
+    /// password.
     pub(crate) fn initialise(&self, place: &Place, password: &Path) -> Vec<String> {
         let command = match self.engine {
             Engine::Postgresql => postgresql::initialise(self, place, password),
@@ -77,8 +77,8 @@ impl Installation {
         self.as_user(command)
     }
 
-    /// The command that serves the data for its load: fast, and nothing safe. `first` is the file
-    /// with what is to be done first.
+    /// The command that serves the data for loading: fast, without any safety. `first` is the file with the
+    /// first statements.
     pub(crate) fn serve_to_load(&self, place: &Place, first: &Path) -> Vec<String> {
         self.as_user(match self.engine {
             Engine::Postgresql => postgresql::serve(self, place, &postgresql::settings_to_load(self.number())),
@@ -105,8 +105,8 @@ impl Installation {
         })
     }
 
-    /// What the file that [`Installation::initialise`] and [`Installation::serve_to_load`] read says.
-    pub(crate) fn first_words(&self, password: &Secret) -> String {
+    /// The content of the file that [`Installation::initialise`] or [`Installation::serve_to_load`] reads.
+    pub(crate) fn init_file_content(&self, password: &Secret) -> String {
         match self.engine {
             Engine::Postgresql => password.0.clone(),
             Engine::Mariadb | Engine::Mysql => mariadb::first_statements(password),
@@ -124,7 +124,7 @@ impl Installation {
     }
 }
 
-/// The socket of a server at `place`.
+/// The UNIX socket of a server at `place`.
 pub(crate) fn socket(engine: Engine, place: &Place) -> PathBuf {
     match engine {
         Engine::Postgresql => place.sockets.join(format!(".s.PGSQL.{}", place.port)),
@@ -132,7 +132,7 @@ pub(crate) fn socket(engine: Engine, place: &Place) -> PathBuf {
     }
 }
 
-/// The database of a server that is always there.
+/// The database that every new server has.
 pub(crate) fn first_database(engine: Engine) -> &'static str {
     match engine {
         Engine::Postgresql => "postgres",
@@ -140,7 +140,7 @@ pub(crate) fn first_database(engine: Engine) -> &'static str {
     }
 }
 
-/// What asks a server to end in order, without waiting for those who are connected.
+/// The signal for an orderly shutdown that does not wait for clients.
 pub(crate) fn stop_signal(engine: Engine) -> StopSignal {
     match engine {
         // "Fast shutdown". Its backends, each in a session of its own, do not get the signal.
@@ -149,7 +149,7 @@ pub(crate) fn stop_signal(engine: Engine) -> StopSignal {
     }
 }
 
-/// Makes the empty database that is to be loaded, and takes away what else the server came with.
+/// Makes the empty database for loading, and removes other users and databases of a new server.
 pub(crate) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => connection.batch(&format!("CREATE DATABASE {LOADED}")),
@@ -157,7 +157,7 @@ pub(crate) fn make_database(connection: &mut Connection) -> Result<(), SqlError>
     }
 }
 
-/// Brings loaded data into the state in which a server would have it that was left alone for long.
+/// Brings loaded data into the state that it would have after a long idle time.
 pub(crate) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => postgresql::settle(connection),
@@ -165,7 +165,7 @@ pub(crate) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     }
 }
 
-/// Takes away what would differ from trial to trial, once the server that loaded has ended.
+/// Removes files that would differ between trials, once the loading server has ended.
 pub(crate) fn tidy(engine: Engine, data: &Path) {
     if engine != Engine::Postgresql {
         // The list of pages to be read again at the start: trials begin with an empty cache.
@@ -173,15 +173,15 @@ pub(crate) fn tidy(engine: Engine, data: &Path) {
     }
 }
 
-/// Makes the trial's database from the template, over a connection to another database.
+/// Copies the trial's database from the template, over a connection to another database.
 pub(crate) fn copy_template(connection: &mut Connection, version: [u32; 3]) -> Result<(), SqlError> {
     connection.batch(&format!("DROP DATABASE IF EXISTS {RUN}"))?;
-    // Before 15, files were copied always; since then it is one of two ways.
+    // Before 15, files were always copied; since then there are two strategies.
     let strategy = if version >= [15, 0, 0] { " STRATEGY = FILE_COPY" } else { "" };
     connection.batch(&format!("CREATE DATABASE {RUN} TEMPLATE {LOADED}{strategy}"))
 }
 
-/// Reads all tables and their keys. `may_add` lets something be added to the database for that.
+/// Reads all tables and their indexes. `may_add` allows adding an extension for that.
 pub(crate) fn warm(connection: &mut Connection, may_add: bool) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => postgresql::warm(connection, may_add),
@@ -189,17 +189,17 @@ pub(crate) fn warm(connection: &mut Connection, may_add: bool) -> Result<(), Sql
     }
 }
 
-/// Writes what is new in memory, so that it is not written during the load.
-pub(crate) fn rest(connection: &mut Connection) -> Result<(), SqlError> {
+/// Writes changed pages, so that they are not written during the load.
+pub(crate) fn write_changes(connection: &mut Connection) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => connection.batch("CHECKPOINT"),
-        Engine::Mariadb | Engine::Mysql => Ok(()), // reading alone makes nothing new
+        Engine::Mariadb | Engine::Mysql => Ok(()), // reading changes no pages
     }
 }
 
-/// Settings and arguments that would take the server, or some of its files, away from where the run
-/// put it.
-pub(crate) fn check_asked(database: &Database, server: &Server) -> Vec<String> {
+/// Faults of settings and arguments that would move the server, or some of its files, out of the folder of the
+/// run.
+pub(crate) fn check_settings(database: &Database, server: &Server) -> Vec<String> {
     let (settings, arguments, places) = match database.engine {
         Engine::Postgresql => (postgresql::OWN_SETTINGS, postgresql::OWN_ARGUMENTS, postgresql::PLACES),
         Engine::Mariadb | Engine::Mysql => (mariadb::OWN_SETTINGS, mariadb::OWN_ARGUMENTS, mariadb::PLACES),
@@ -218,7 +218,7 @@ pub(crate) fn check_asked(database: &Database, server: &Server) -> Vec<String> {
     of_settings.chain(of_arguments).collect()
 }
 
-/// Why a study may not ask for this; `places` are the settings that say where files lie.
+/// The reason why a study may not ask for this. `places` are the settings with paths of files.
 fn refusal(is_own: bool, places: &[&str], name: &str, value: &str) -> Option<&'static str> {
     if is_own {
         return Some("is Plimsoll's own to choose; leave it out");
@@ -229,7 +229,7 @@ fn refusal(is_own: bool, places: &[&str], name: &str, value: &str) -> Option<&'s
     )
 }
 
-/// Whether a path, or one of a list, is not below the folder of the data.
+/// True if a path, or one of a list, is not below the data folder.
 fn leads_out(value: &str) -> bool {
     let mut paths = value.split([';', ',']).map(|path| Path::new(path.trim()));
     paths.any(|path| path.is_absolute() || path.components().any(|part| part == Component::ParentDir))
@@ -255,7 +255,7 @@ pub(crate) fn write_secret(path: &Path, text: &str, user: Option<&Account>) -> R
     write().map_err(DatabaseError::io("write", path))
 }
 
-/// Identifiers of all tables, quoted, with their databases where those are to be named.
+/// The first column of a query: quoted identifiers, or statements.
 fn names_of(connection: &mut Connection, sql: &str) -> Result<Vec<String>, SqlError> {
     let rows = connection.query(sql)?.rows;
     Ok(rows.into_iter().filter_map(|mut row| row.swap_remove(0)).collect())

@@ -1,27 +1,29 @@
-//! What differs on MySQL: how its data is made, what it opens by itself, and how it tells whether it
-//! takes settings. The rest it shares with MariaDB.
+//! The differences of MySQL: initialising data, further listeners, and checking settings. The rest is shared with
+//! MariaDB.
 
 use super::mariadb;
 use super::{Installation, Place, Setting};
 use std::path::{Path, PathBuf};
 
-/// What the server is told, unless a study says otherwise: no second protocol, which would listen on
-/// all addresses, and no folder for files of SQL, which packages name and which would have to be
-/// there. Versions that do not know it pass over what is loose.
+/// Arguments that a study's settings override. They disable the second protocol, which would listen on all
+/// addresses, and the folder for files of SQL, which packages name and which may not exist. Versions that do
+/// not know a `loose` option ignore it.
 pub(super) const OWN: &[&str] = &["--loose-mysqlx=OFF", "--loose-secure-file-priv="];
 
-/// The same while it loads: also without the binary log, which would be copied for each trial.
+/// The same for loading, and without the binary log, which would be copied for each trial.
 pub(super) const OWN_TO_LOAD: &[&str] = &[OWN[0], OWN[1], "--skip-log-bin"];
 
-/// The tables of the system as SQL, in this order.
+/// The SQL files of the system tables, in this order.
 const SYSTEM_TABLES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
 
-/// Has a command, which follows the folder of the data and two files, make data of what these say.
+/// A shell script that pipes two SQL files into a command. Its arguments are the data folder, the files, and the
+/// command.
 const BOOTSTRAP: &str = r#"data=$1 tables=$2 rows=$3; shift 3
 mkdir "$data/mysql" && { echo 'USE mysql;'; cat "$tables" "$rows"; } | "$@""#;
 
-/// Since 5.7 the server makes its data by itself; before, a script had it read SQL. Those scripts take
-/// programs beside them, or Perl, and not every distribution has them; all have the SQL.
+/// The command that initialises the data. Since 5.7 the server does that itself; before, a script made it read
+/// SQL files. Those scripts need other programs, or Perl, and some distributions lack them, but all have the SQL
+/// files.
 pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<String> {
     let mut command = mariadb::program(installation);
     command.extend([format!("--datadir={}", place.data.display()), mariadb::temporary(place)]);
@@ -36,7 +38,7 @@ pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<Stri
     ["sh", "-c", BOOTSTRAP, "sh"].map(str::to_owned).into_iter().chain(files).chain(command).collect()
 }
 
-/// What keeps data from being made.
+/// Fails if the data cannot be initialised.
 pub(super) fn check(installation: &Installation) -> Result<(), String> {
     if makes_data(installation) || system_tables(installation).is_some() {
         return Ok(());
@@ -54,7 +56,7 @@ fn makes_data(installation: &Installation) -> bool {
     installation.number() >= [5, 7, 0]
 }
 
-/// The files of which a version makes its data that does not do so by itself.
+/// The SQL files for a version that does not initialise its data itself.
 fn system_tables(installation: &Installation) -> Option<[PathBuf; 2]> {
     let above = installation.programs.server.ancestors().skip(1).take(2).filter(|_| !makes_data(installation));
     let folders = above.flat_map(|base: &Path| ["share", "share/mysql"].map(|name| base.join(name)));
@@ -62,7 +64,7 @@ fn system_tables(installation: &Installation) -> Option<[PathBuf; 2]> {
     files.find(|files| files.iter().all(|file| file.is_file()))
 }
 
-/// It reads them and ends; before it learnt that, it does so where it is asked for help.
+/// The command that checks settings and ends. Older versions do so when they print their help.
 pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {
     if installation.number() < [8, 0, 16] {
         return mariadb::try_settings(installation, settings);

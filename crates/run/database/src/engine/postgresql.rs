@@ -4,7 +4,7 @@ use super::{Installation, Place, Setting, USER, names_of};
 use plimsoll_sql::{Connection, SqlError};
 use std::path::Path;
 
-/// What a run chooses by itself.
+/// Settings that a run chooses itself.
 pub(super) const OWN_SETTINGS: &[&str] = &[
     "port",
     "listen_addresses",
@@ -16,11 +16,11 @@ pub(super) const OWN_SETTINGS: &[&str] = &[
     "logging_collector",
 ];
 
-/// The same for `initdb`. A log elsewhere would be shared by all copies of the data.
+/// Arguments of `initdb` that a run chooses itself. All copies of the data would share a log in another folder.
 pub(super) const OWN_ARGUMENTS: &[&str] =
     &["-D", "--pgdata", "-U", "--username", "--pwfile", "-W", "--pwprompt", "-X", "--waldir"];
 
-/// Settings by which it would keep files outside the folder of its data.
+/// Settings with paths, which could put files outside the data folder.
 pub(super) const PLACES: &[&str] = &["log_directory", "stats_temp_directory"];
 
 pub(super) fn initialise(installation: &Installation, place: &Place, password: &Path) -> Vec<String> {
@@ -47,7 +47,7 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
     command
 }
 
-/// It is asked for one setting, which it tells once it has taken all of them.
+/// The command prints one setting once it has accepted all of them.
 pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {
     let mut command = vec![installation.programs.server.display().to_string()];
     command.extend(["-C", "port", "-D", "/", "-c", "config_file=/dev/null"].map(str::to_owned));
@@ -55,7 +55,7 @@ pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) ->
     command
 }
 
-/// Nothing is synced before the end, and no row is written twice.
+/// Settings for loading: no syncs before the end, and no double writes.
 pub(super) fn settings_to_load(version: [u32; 3]) -> Vec<Setting> {
     let mut settings = vec![
         ("fsync", "off"),
@@ -68,13 +68,13 @@ pub(super) fn settings_to_load(version: [u32; 3]) -> Vec<Setting> {
         ("checkpoint_timeout", "1h"),
         ("shared_buffers", "256MB"),
         ("maintenance_work_mem", "256MB"),
-        // In the data folder, so that none stays in /dev/shm if the server is killed. A trial leaves
-        // it as it is: these files are written back, which would be measured.
+        // In the data folder, so that none stays in /dev/shm if the server is killed. Trials keep the
+        // default: write-back of these files would be measured.
         ("dynamic_shared_memory_type", "mmap"),
     ];
     if version >= [12, 0, 0] {
-        // Segments of the log are made as they are needed and removed after, so that the snapshot
-        // does not hold old ones.
+        // Segments of the log are made when needed and then removed, so that the snapshot has no old
+        // ones.
         settings.extend([("wal_recycle", "off"), ("wal_init_zero", "off")]);
     }
     settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -85,8 +85,8 @@ pub(super) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     connection.batch("CHECKPOINT")
 }
 
-/// Tables and keys go into the server's own cache where the extension for that is at hand: a scan of
-/// a large table does not stay there. `may_add` lets it be added to the database.
+/// Reads tables and indexes into the server's own cache, with the extension `pg_prewarm` if it is installed: the
+/// scan of a large table does not stay there. `may_add` allows adding the extension.
 pub(super) fn warm(connection: &mut Connection, may_add: bool) -> Result<(), SqlError> {
     if may_add {
         let _ = connection.batch("CREATE EXTENSION IF NOT EXISTS pg_prewarm"); // not installed everywhere

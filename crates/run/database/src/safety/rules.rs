@@ -1,7 +1,7 @@
-//! The settings, and the values with which something can be lost.
+//! The risky settings, and the values with which data can be lost.
 //!
-//! What only a replica's files depend on is left out (`sync_relay_log`, `relay_log_info_repository`, …): a
-//! study measures no replica. So is what the manuals call safe, however much it does for speed:
+//! Settings that only concern files of a replica are left out (`sync_relay_log`, `relay_log_info_repository`, …):
+//! a study measures no replica. So are settings that the manuals call safe, even if they make a server faster:
 //! `commit_delay`, `wal_sync_method`, `binlog_order_commits`, `innodb_use_fdatasync`.
 
 use crate::settings::EffectiveSettings;
@@ -13,22 +13,22 @@ pub(super) struct Rule {
     pub(super) setting: &'static str,
     /// Values, or `> 1` for all above it, and what can be lost with them.
     pub(super) risks: &'static [(&'static str, &'static str)],
-    /// The chapter of the server's manual that says so.
+    /// The chapter of the server's manual that documents it.
     pub(super) source: &'static str,
-    /// Whether it is told also where nothing can be lost: those on which most depends.
+    /// True if it is also reported without a risk, as an important setting.
     pub(super) always: bool,
-    /// Other settings decide whether it matters.
+    /// Returns true if the rule applies, given all other settings.
     pub(super) matters: fn(&EffectiveSettings) -> bool,
 }
 
 type Risks = &'static [(&'static str, &'static str)];
 
-/// A setting that is always told.
+/// A setting that is always reported.
 const fn always(setting: &'static str, source: &'static str, risks: Risks) -> Rule {
     Rule { setting, risks, source, always: true, matters: |_| true }
 }
 
-/// A setting that is told where something can be lost with it.
+/// A setting that is reported if something can be lost with it.
 const fn where_lost(setting: &'static str, source: &'static str, risks: Risks) -> Rule {
     Rule { setting, risks, source, always: false, matters: |_| true }
 }
@@ -54,7 +54,7 @@ const CLIENTS: &str = "PostgreSQL: Client Connection Defaults";
 const TORN: &str = "a loss of power in the middle of a write can leave pages that are half old, half new, and that \
                     recovery does not mend";
 
-/// Without the name of a standby nobody waits for one.
+/// Without the name of a standby, commits wait for none.
 fn has_standbys(in_force: &EffectiveSettings) -> bool {
     in_force.get("synchronous_standby_names").is_some_and(|names| !names.is(""))
 }
@@ -126,7 +126,7 @@ const NO_SYNC: &str = "nothing is synced: a loss of power can destroy the whole 
 const UNNOTICED: &str = "damaged pages are not noticed";
 const FOR_GOOD: &str = "data can be damaged for good";
 
-/// Where it cannot be told, there may be one.
+/// True also if it is unknown.
 fn has_binary_log(in_force: &EffectiveSettings) -> bool {
     in_force.get("log_bin").is_none_or(|log| !log.is("off"))
 }

@@ -1,6 +1,6 @@
-//! What a statement of a study sets.
+//! Parses the settings that a statement of a study makes.
 
-/// Words between SET and the name of what is set.
+/// Words between SET and the name of a setting.
 const SCOPES: [&str; 6] = ["session", "local", "global", "persist", "persist_only", "configuration"];
 
 /// Names and values that a text of SQL sets, in lower case: `SET LOCAL synchronous_commit = off`, `SET
@@ -9,7 +9,7 @@ pub(super) fn assignments(sql: &str) -> Vec<(String, String)> {
     sql.split(';').filter_map(|statement| set_part(&statement.to_lowercase())).flat_map(|set| pairs(&set)).collect()
 }
 
-/// What follows SET, in a statement whose matter that is.
+/// The text after SET in a statement that makes settings.
 fn set_part(statement: &str) -> Option<String> {
     let words: Vec<&str> = statement.split_whitespace().collect();
     let kind = (words.first().copied()?, words.get(1).copied().unwrap_or_default());

@@ -1,9 +1,9 @@
-//! Tables that are not kept as others are, and a log that is switched off: no setting says so.
+//! Finds tables that a crash can empty or damage, and a disabled redo log, which no setting shows.
 
 use plimsoll_model::database::{Engine, Setting};
 use plimsoll_sql::{Connection, SqlError};
 
-/// Kind and name of the load's tables.
+/// The queries for kind and name of the load's tables.
 const UNLOGGED: &str = "SELECT 'UNLOGGED', relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace \
     WHERE relpersistence = 'u' AND relkind = 'r' AND nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 2";
 const BY_ENGINE: &str = "SELECT engine, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
@@ -12,7 +12,7 @@ const REDO_LOG: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'";
 
 const PLAIN: &str = "no transactions: a crash can damage them, and a rollback leaves what was written";
 
-/// What can be lost of tables of a kind, and who says so.
+/// Kinds of tables, what can be lost of them, and the source.
 const LOST: [(&str, &str, &str); 8] = [
     ("UNLOGGED", "they are empty after a crash", "PostgreSQL: CREATE TABLE"),
     ("MEMORY", "they are empty when the server starts anew", "MariaDB and MySQL: MEMORY Storage Engine"),
@@ -24,16 +24,16 @@ const LOST: [(&str, &str, &str); 8] = [
     ("Aria", "no transactions: a rollback leaves what was written", "MariaDB: Aria Storage Engine"),
 ];
 
-/// What there is of them, as settings that nobody asked for.
+/// The risky tables of the database, as settings that the study did not ask for.
 pub(crate) fn tables(connection: &mut Connection) -> Result<Vec<Setting>, SqlError> {
     let is_postgresql = connection.engine() == Engine::Postgresql;
     let found = connection.query(if is_postgresql { UNLOGGED } else { BY_ENGINE })?;
     let found: Vec<(String, String)> = found.rows.into_iter().filter_map(pair).collect();
-    let mut told: Vec<Setting> = LOST.iter().filter_map(|kind| of_kind(kind, &found)).collect();
+    let mut found_settings: Vec<Setting> = LOST.iter().filter_map(|kind| of_kind(kind, &found)).collect();
     if !is_postgresql {
-        told.extend(connection.query(REDO_LOG)?.rows.into_iter().filter_map(pair).filter_map(redo_log));
+        found_settings.extend(connection.query(REDO_LOG)?.rows.into_iter().filter_map(pair).filter_map(redo_log));
     }
-    Ok(told)
+    Ok(found_settings)
 }
 
 fn pair(row: Vec<Option<String>>) -> Option<(String, String)> {

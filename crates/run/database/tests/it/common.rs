@@ -5,19 +5,19 @@ use plimsoll_model::database::{Database, Dataset, Engine, Origin, Server, Snapsh
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_sql::{CallLimits, Connection};
-use plimsoll_system::{Launcher, Running, free_port};
+use plimsoll_system::{Interrupt, Launcher, Running, free_port};
 use plimsoll_testkit::database::mysql_folder;
 use procfs::process::all_processes;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::LazyLock;
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// Long enough for anything that must happen, on the busiest machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+pub(crate) static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::new);
 
 /// What the tests load.
 const SCRIPT: &str = "CREATE TABLE account (id INT PRIMARY KEY, amount INT NOT NULL);\n\
@@ -105,7 +105,7 @@ pub(crate) fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 pub(crate) fn start(prepared: &PreparedDatabase, place: &Place) -> Result<Running, DatabaseError> {
     let spec = prepared.system.as_ref().expect("the run starts it");
     let running = launcher().start(spec, &place.path("logs/db.log"))?;
-    running.wait_ready(&|| false)?;
+    running.wait_ready(&NEVER)?;
     prepared.wait_ready(Some(&running), &NEVER)?;
     Ok(running)
 }

@@ -4,9 +4,9 @@ use crate::common::{NEVER, Place, names_in, processes_with, server, settings};
 use plimsoll_database::{DatabaseError, check, check_disk_space};
 use plimsoll_model::database::{Dataset, Engine};
 use plimsoll_model::event::Event;
+use plimsoll_system::Interrupt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
@@ -49,14 +49,15 @@ fn an_interrupted_load_leaves_nothing() {
     for (engine, kept) in [(Engine::Postgresql, Some(folder.clone())), (Engine::Mariadb, None), (Engine::Mysql, None)] {
         let Some(mut database) = place.database(engine, "") else { continue };
         server(&mut database).data = kept;
-        let interrupted = AtomicBool::new(false);
+        let interrupt = Interrupt::new();
         let mut databases = place.databases();
         let run = databases.scratch_folder().to_owned();
         let mut on_data = |event: &Event| {
-            let rests = matches!(event, Event::DataProgress { doing, .. } if doing == "bringing to rest");
-            interrupted.store(rests, Ordering::Relaxed);
+            if matches!(event, Event::DataProgress { doing, .. } if doing == "bringing to rest") {
+                interrupt.set();
+            }
         };
-        let error = databases.prepare(&database, &interrupted, &mut on_data).unwrap_err();
+        let error = databases.prepare(&database, &interrupt, &mut on_data).unwrap_err();
         assert!(matches!(error, DatabaseError::Interrupted), "{error}");
         drop(databases);
         assert!(!run.exists() && !folder.exists());

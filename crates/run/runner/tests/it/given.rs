@@ -8,10 +8,9 @@ use plimsoll_plan::Options;
 use plimsoll_runner::generator::LocalThreads;
 use plimsoll_runner::{Ending, Run};
 use plimsoll_study::Study;
-use plimsoll_system::Launcher;
+use plimsoll_system::{Interrupt, Launcher};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 /// Two variants and the duplicate, twice: six trials that count.
@@ -94,7 +93,7 @@ impl Given {
         } else {
             BundleWriter::create(&path, &self.text, &facts, &self.plan, &Host::default()).expect("a new folder")
         };
-        let interrupted = AtomicBool::new(false);
+        let interrupted = Interrupt::new();
         let run = Run {
             study: &self.study,
             plan: &self.plan,
@@ -110,7 +109,7 @@ impl Given {
             bundle.hear(event)?;
             events.push(event.clone());
             if stop(event) {
-                interrupted.store(true, Ordering::Relaxed);
+                interrupted.set();
             }
             Ok(())
         };

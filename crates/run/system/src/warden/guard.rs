@@ -1,4 +1,4 @@
-//! The warden's own life: start the command, watch both sides, leave nothing behind.
+//! The work of the warden: starts the command, watches it and the control channel, and kills what is left.
 
 use super::STEP_IN;
 use super::signals::Signals;
@@ -18,9 +18,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often the warden looks whether a command that was asked to end has done so. Processes that
-/// are not its own children end without telling it.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How often the warden checks if a command that was asked to end has done so. It gets no signal for the end
+/// of processes that are not its own children.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Runs one command, from the order on the control channel to the end of its last descendant.
 pub(super) fn guard() -> io::Result<()> {
@@ -33,7 +33,7 @@ pub(super) fn guard() -> io::Result<()> {
     match start(&order) {
         Ok(root) => {
             let mut guard = Guard { channel, signals, root, exit: None, stopping_until: None };
-            // Whether watching ended well or not, nothing may stay.
+            // Kill all processes, even if watching failed.
             let watched = guard.channel.send(&WardenReport::Started).and_then(|()| guard.watch());
             let gone = guard.kill_all()?;
             guard.channel.send(&WardenReport::Cleanup(gone))?;
@@ -43,7 +43,7 @@ pub(super) fn guard() -> io::Result<()> {
     }
 }
 
-/// Starts the command in a process group of its own, and waits until it has become itself.
+/// Starts the command in a process group of its own, and waits until its program is executed.
 fn start(order: &LaunchOrder) -> Result<Pid, String> {
     let (own, theirs) = UnixStream::pair().map_err(|error| format!("no socket pair to start it with: {error}"))?;
     let child = Command::new("/proc/self/exe") // the same file, even if it was replaced meanwhile
@@ -54,9 +54,9 @@ fn start(order: &LaunchOrder) -> Result<Pid, String> {
         .process_group(0)
         .spawn()
         .map_err(|error| format!("no process to start it in: {error}"))?;
-    let mut line = ControlChannel::new(own);
+    let mut channel = ControlChannel::new(own);
     let role = Role { warden: getpid().as_raw_nonzero().get(), order: order.clone() };
-    let answer = line.send(&role).and_then(|()| line.receive::<String>(None));
+    let answer = channel.send(&role).and_then(|()| channel.receive::<String>(None));
     match answer {
         Ok(Received::Message(reason)) => Err(reason),
         Ok(Received::Closed | Received::Timeout) => Ok(Pid::from_child(&child)),
@@ -71,12 +71,12 @@ struct Guard {
     /// The command's own process, and its process group.
     root: Pid,
     exit: Option<Exit>,
-    /// When patience ends, once the command was asked to stop.
+    /// The end of the grace period, once the command was asked to stop.
     stopping_until: Option<Instant>,
 }
 
 impl Guard {
-    /// Comes back when everything left is to be killed.
+    /// Returns when the remaining processes must be killed.
     fn watch(&mut self) -> io::Result<()> {
         loop {
             self.signals.clear_children()?;
@@ -85,7 +85,7 @@ impl Guard {
                 return Ok(());
             }
             let [child, end] = self.signals.sources();
-            let look_again = self.stopping_until.map(|_| LOOK_EVERY);
+            let look_again = self.stopping_until.map(|_| POLL_INTERVAL);
             wait_readable(&[self.channel.as_fd(), child, end], look_again)?;
             if self.signals.end_asked()? {
                 return Ok(());
@@ -98,7 +98,7 @@ impl Guard {
         }
     }
 
-    /// Whether the whole group has ended in order, or has had its time.
+    /// True if the whole process group has ended, or its grace period is over.
     fn stop_is_over(&self, until: Instant) -> bool {
         let group = self.root.as_raw_nonzero().get();
         Instant::now() >= until || !descendants(own_pid()).iter().any(|entry| entry.group == group)
@@ -116,7 +116,7 @@ impl Guard {
         let _ = kill_process_group(self.root, signal);
     }
 
-    /// Takes note of every child that ended, adopted ones included; whether any child is left.
+    /// Reaps all children that have ended, adopted ones included. Returns true if any child is left.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -134,8 +134,8 @@ impl Guard {
         }
     }
 
-    /// Kills until no child is left. As every orphan below the warden becomes its child, that
-    /// means: no descendant.
+    /// Kills until no child is left. Every orphan below the warden becomes its child, so then no descendant is
+    /// left.
     fn kill_all(&mut self) -> io::Result<Cleanup> {
         let deadline = Instant::now() + KILL_LIMIT;
         let mut killed = BTreeSet::new();
@@ -150,7 +150,7 @@ impl Guard {
                 kill(entry.pid);
             }
             let [child, _] = self.signals.sources();
-            wait_readable(&[child], Some(LOOK_EVERY))?;
+            wait_readable(&[child], Some(POLL_INTERVAL))?;
             self.signals.clear_children()?;
         }
         Ok(Cleanup { exit: self.exit, killed: killed.len(), left: Vec::new() })

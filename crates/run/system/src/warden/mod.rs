@@ -1,12 +1,12 @@
-//! The process between Plimsoll and a command, which sees to it that nothing outlives the run.
+//! The process between Plimsoll and a command. It makes sure that no process outlives the run.
 //!
 //! The program that uses this crate reaches [`main`] by a hidden subcommand, named in
 //! [`Launcher::arguments`](crate::Launcher). It runs in two places:
 //!
-//! 1. as the warden itself (`guard`), which stays until everything is gone;
-//! 2. as a child of the warden, for an instant: it puts on what the command needs (death with the
-//!    warden, processors, folder, environment) and then becomes the command by `exec`
-//!    (`step_in`). That a program can do this to itself is why no unsafe code is needed.
+//! 1. as the warden itself (`guard`), which runs until all processes are gone;
+//! 2. for a moment as a child of the warden (`step_in`). It applies the settings of the command (death with
+//!    the warden, processors, folder, environment), then becomes the command by `exec`. A program can apply
+//!    these settings to itself without unsafe code.
 
 mod guard;
 mod signals;
@@ -15,7 +15,7 @@ mod step_in;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The word after the launcher's arguments that asks for the second place.
+/// The word after the launcher's arguments that selects the second place.
 const STEP_IN: &str = "step-in";
 
 /// Runs the hidden subcommand, with the arguments that follow it. Must be called from the main

@@ -1,4 +1,4 @@
-//! Signals to the warden, turned into something to wait for.
+//! Turns signals to the warden into file descriptors to wait on.
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// What was signalled to this process.
+/// The signals to this process, as pipes.
 #[derive(Debug)]
 pub(super) struct Signals {
     child: UnixStream,
@@ -14,7 +14,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on, signals wake the warden instead of ending it.
+    /// Catches signals from now on: they wake the warden instead of ending it.
     pub(super) fn catch() -> io::Result<Signals> {
         let (child, child_ended) = UnixStream::pair()?;
         let (end, end_asked) = UnixStream::pair()?;
@@ -27,23 +27,23 @@ impl Signals {
         Ok(Signals { child, end })
     }
 
-    /// What to wait on.
+    /// The file descriptors to wait on: for the end of children, and for the request to end.
     pub(super) fn sources(&self) -> [BorrowedFd<'_>; 2] {
         [self.child.as_fd(), self.end.as_fd()]
     }
 
-    /// Forgets the children that ended so far.
+    /// Clears the signals of children that have ended.
     pub(super) fn clear_children(&mut self) -> io::Result<()> {
         drain(&mut self.child).map(|_| ())
     }
 
-    /// Whether someone asked the warden to end.
+    /// True if a signal asked the warden to end.
     pub(super) fn end_asked(&mut self) -> io::Result<bool> {
         drain(&mut self.end)
     }
 }
 
-/// Whether there was anything.
+/// Empties a pipe. Returns true if it had bytes.
 fn drain(pipe: &mut UnixStream) -> io::Result<bool> {
     let mut any = false;
     loop {

@@ -1,4 +1,4 @@
-//! The last instant before the command: this process becomes it.
+//! The process that becomes the command.
 
 use crate::control_channel::{ControlChannel, LaunchOrder, Received};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -11,17 +11,17 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What the warden tells its new child.
+/// The message of the warden to its new child.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Role {
-    /// The warden.
+    /// The process id of the warden.
     pub(super) warden: i32,
-    /// What to become.
+    /// The command to become.
     pub(super) order: LaunchOrder,
 }
 
-/// Becomes the command. Comes back only if that failed, and tells the warden why; if it did not,
-/// `exec` closes the control channel, which tells the warden as well.
+/// Becomes the command. If that fails, it sends the reason to the warden and returns. If it succeeds, `exec`
+/// closes the control channel, by which the warden knows.
 pub(super) fn step_in() -> io::Result<()> {
     let mut channel = ControlChannel::of_standard_input()?;
     let Received::Message(role) = channel.receive::<Role>(None)? else { return Ok(()) };
@@ -33,7 +33,7 @@ fn become_command(role: &Role) -> String {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return format!("the kernel refused to tie it to its warden: {error}");
     }
-    // The warden may have died before that call, which then says nothing of it.
+    // The warden may have died before that call, which does not report that.
     if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(role.warden) {
         return "its warden died".to_owned();
     }
@@ -55,9 +55,9 @@ fn become_command(role: &Role) -> String {
     format!("executing {} in {} failed: {error}", order.program.display(), order.dir.display())
 }
 
-/// A program that was started with signals ignored, in the background of a script or by `nohup`,
-/// would hand that on, and the system could not be asked to end. A signal that is caught goes back
-/// to its default with `exec`; one that is ignored stays ignored.
+/// A program that was started with ignored signals, in the background of a script or by `nohup`, would pass
+/// that on, and the system would ignore the request to end. A caught signal returns to its default with
+/// `exec`; an ignored one stays ignored.
 fn stop_ignoring_signals() -> io::Result<()> {
     let caught = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {

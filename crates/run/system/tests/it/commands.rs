@@ -1,8 +1,8 @@
 //! Programs, builds and versions.
 
-use crate::common::{Place, command, launcher, never, wait_until};
+use crate::common::{Place, command, launcher, wait_until};
 use plimsoll_model::system::Probe;
-use plimsoll_system::{SystemError, check_command, check_commands};
+use plimsoll_system::{Interrupt, SystemError, check_command, check_commands};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -64,7 +64,7 @@ fn a_build_makes_what_the_start_needs() {
     let mut spec = place.system("");
     spec.build = Some(command(&["sh", "-c", "echo building; printf '#!/bin/sh\nsleep 1000\n' > made; chmod +x made"]));
     spec.start = command(&["./made"]);
-    let took = launcher().build(&spec, &place.output(), &never).unwrap();
+    let took = launcher().build(&spec, &place.output(), &Interrupt::new()).unwrap();
     assert!(!took.is_zero());
     assert_eq!(fs::read_to_string(place.output()).unwrap(), "building\n");
     launcher().start(&spec, &place.output()).unwrap().stop().unwrap();
@@ -75,7 +75,7 @@ fn a_build_that_fails_shows_its_output() {
     let place = Place::new();
     let mut spec = place.system("");
     spec.build = Some(command(&["sh", "-c", "echo main.go:7: undefined: x >&2; exit 1"]));
-    let message = launcher().build(&spec, &place.output(), &never).unwrap_err().to_string();
+    let message = launcher().build(&spec, &place.output(), &Interrupt::new()).unwrap_err().to_string();
     for part in
         ["the build command `sh -c", "`counter` failed with exit code 1", "main.go:7: undefined: x", "output.log"]
     {

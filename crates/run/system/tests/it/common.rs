@@ -82,8 +82,3 @@ pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
-
-/// What nobody interrupts.
-pub(crate) fn never() -> bool {
-    false
-}

@@ -1,9 +1,9 @@
 //! Start, run, stop.
 
-use crate::common::{PATIENCE, Place, command, launcher, never, wait_until};
+use crate::common::{PATIENCE, Place, command, launcher, wait_until};
 use plimsoll_model::system::{StopPolicy, StopSignal};
 use plimsoll_model::units::Processors;
-use plimsoll_system::{Exit, Launcher, SystemError};
+use plimsoll_system::{Exit, Interrupt, Launcher, SystemError};
 use procfs::process::FDTarget;
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ fn a_system_is_asked_to_end_and_its_output_is_kept_in_order() {
     let place = Place::new();
     let script = "trap 'echo ends >&2; exit 0' TERM; echo one; echo two >&2; echo three; while :; do sleep 0.01; done";
     let system = launcher().start(&place.system(script), &place.output()).unwrap();
-    system.wait_ready(&never).unwrap();
+    system.wait_ready(&Interrupt::new()).unwrap();
     wait_until("its output", || fs::read_to_string(place.output()).unwrap().contains("three"));
     assert_eq!(system.has_ended().unwrap(), None);
     let stopped = system.stop().unwrap();
@@ -66,7 +66,7 @@ fn a_system_that_dies_during_the_run_fails_with_its_last_output() {
     let script =
         "for n in 1 2 3; do echo line $n; done; while [ ! -e go ]; do sleep 0.01; done; echo out of luck >&2; exit 3";
     let system = launcher().start(&place.system(script), &place.output()).unwrap();
-    system.wait_ready(&never).unwrap();
+    system.wait_ready(&Interrupt::new()).unwrap();
     system.check().unwrap();
     fs::write(go, "").unwrap();
     wait_until("its end", || system.has_ended().unwrap().is_some());

@@ -1,7 +1,7 @@
 //! Nothing outlives the run, however it ends.
 
 use crate::common::{FIXTURE, Place, launcher, wait_until};
-use plimsoll_system::SystemError;
+use plimsoll_system::{Interrupt, SystemError};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -139,7 +139,7 @@ fn after_the_build_too() {
     let place = Place::new();
     let mut spec = place.system("true");
     spec.build = Some(crate::common::command(&["sh", "-c", &tree().replace("wait", "exit 0")]));
-    launcher().build(&spec, &place.output(), &crate::common::never).unwrap();
+    launcher().build(&spec, &place.output(), &Interrupt::new()).unwrap();
     assert_eq!(place.alive(), [0; 0]);
 }
 
@@ -148,8 +148,14 @@ fn an_interrupted_build_is_gone() {
     let place = Place::new();
     let mut spec = place.system("true");
     spec.build = Some(crate::common::command(&["sh", "-c", &tree()]));
-    let interrupted = || place.alive().len() == TREE_SIZE;
-    let error = launcher().build(&spec, &place.output(), &interrupted).unwrap_err();
+    let interrupt = Interrupt::new();
+    let error = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            place.wait_for_alive(TREE_SIZE);
+            interrupt.set();
+        });
+        launcher().build(&spec, &place.output(), &interrupt).unwrap_err()
+    });
     assert!(matches!(error, SystemError::Interrupted { .. }), "{error}");
     assert_eq!(place.alive(), [0; 0]);
 }

@@ -1,14 +1,16 @@
 //! When a system counts as ready.
 
-use crate::common::{Place, command, launcher, never, wait_until};
+use crate::common::{Place, command, launcher, wait_until};
 use plimsoll_model::system::{Probe, SystemSpec};
-use plimsoll_system::{SystemError, free_port};
+use plimsoll_system::{Interrupt, SystemError, free_port};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
+
+/// Long enough for several probes to fail.
+const PROBES_FAIL: Duration = Duration::from_millis(200);
 
 fn probed(place: &Place, script: &str, probe: Probe) -> SystemSpec {
     let mut spec = place.system(script);
@@ -40,17 +42,17 @@ fn tcp_is_ready_when_the_port_accepts() {
     let system =
         launcher().start(&probed(&place, "exec sleep 1000", Probe::Tcp(format!("127.0.0.1:{port}"))), &place.output());
     let system = system.unwrap();
-    let looks = AtomicU32::new(0);
-    let listener = std::sync::Mutex::new(None);
-    // The port opens only after the probe has failed a few times.
-    let open_later = || {
-        if looks.fetch_add(1, Ordering::Relaxed) == 3 {
-            *listener.lock().unwrap() = Some(TcpListener::bind(("127.0.0.1", port)).unwrap());
-        }
-        false
-    };
-    system.wait_ready(&open_later).unwrap();
-    assert!(listener.lock().unwrap().is_some(), "it was not ready before the port was open");
+    let listener = std::thread::scope(|scope| {
+        // The port opens only after the probe has failed a few times.
+        let opened = scope.spawn(|| {
+            std::thread::sleep(PROBES_FAIL);
+            TcpListener::bind(("127.0.0.1", port)).unwrap()
+        });
+        system.wait_ready(&Interrupt::new()).unwrap();
+        assert!(TcpListener::bind(("127.0.0.1", port)).is_err(), "it was not ready before the port was open");
+        opened.join().unwrap()
+    });
+    drop(listener);
     system.stop().unwrap();
 }
 
@@ -67,7 +69,7 @@ fn http_is_ready_with_the_first_status_below_400() {
     let (port, requests) = server(REPLIES);
     let probe = Probe::Http(format!("http://127.0.0.1:{port}/health?full"));
     let system = launcher().start(&probed(&place, "exec sleep 1000", probe), &place.output()).unwrap();
-    system.wait_ready(&never).unwrap();
+    system.wait_ready(&Interrupt::new()).unwrap();
     let requests: Vec<String> = requests.try_iter().collect();
     assert_eq!(requests, ["GET /health?full HTTP/1.1\r\n"; 5]);
     system.stop().unwrap();
@@ -78,7 +80,7 @@ fn https_is_refused_with_what_to_write_instead() {
     let place = Place::new();
     let probe = Probe::Http("https://127.0.0.1:1/".to_owned());
     let system = launcher().start(&probed(&place, "exec sleep 1000", probe), &place.output()).unwrap();
-    let message = system.wait_ready(&never).unwrap_err().to_string();
+    let message = system.wait_ready(&Interrupt::new()).unwrap_err().to_string();
     assert!(message.contains("starts with `http://`, found `https://127.0.0.1:1/`"), "{message}");
 }
 
@@ -90,14 +92,13 @@ fn log_is_ready_with_the_line_of_this_start() {
         "echo warming up; while [ ! -e go ]; do sleep 0.01; done; echo now listening on 1 >&2; exec sleep 1000";
     let system =
         launcher().start(&probed(&place, script, Probe::Log("listening".to_owned())), &place.output()).unwrap();
-    let looks = AtomicU32::new(0);
-    let go_later = || {
-        if looks.fetch_add(1, Ordering::Relaxed) == 3 {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(PROBES_FAIL);
             fs::write(place.folder.path().join("go"), "").unwrap();
-        }
-        false
-    };
-    system.wait_ready(&go_later).unwrap();
+        });
+        system.wait_ready(&Interrupt::new()).unwrap();
+    });
     assert!(fs::read_to_string(place.output()).unwrap().contains("now listening on 1"));
     system.stop().unwrap();
 }
@@ -107,7 +108,7 @@ fn a_command_is_ready_when_it_ends_well() {
     let place = Place::new();
     let probe = Probe::Command(command(&["sh", "-c", "echo . >> asked; test $(wc -l < asked) -ge 3"]));
     let system = launcher().start(&probed(&place, "exec sleep 1000", probe), &place.output()).unwrap();
-    system.wait_ready(&never).unwrap();
+    system.wait_ready(&Interrupt::new()).unwrap();
     assert_eq!(fs::read_to_string(place.folder.path().join("asked")).unwrap().lines().count(), 3);
     system.stop().unwrap();
 }
@@ -133,7 +134,7 @@ fn a_system_that_never_gets_ready_fails_with_what_was_found() {
         spec.ready.within = Duration::from_millis(400);
         let system = launcher().start(&spec, &place.output()).unwrap();
         wait_until("its output", || !system.last_output().lines.is_empty());
-        let error = system.wait_ready(&never).unwrap_err();
+        let error = system.wait_ready(&Interrupt::new()).unwrap_err();
         assert!(matches!(error, SystemError::NotReady { .. }), "{error}");
         let message = error.to_string();
         for part in ["`counter` was not ready within 0.4 s", expected, "    still loading"] {
@@ -149,7 +150,7 @@ fn a_system_that_dies_before_it_is_ready_fails_at_once() {
     let place = Place::new();
     let spec = probed(&place, "echo cannot open the database; exit 2", Probe::Log("listening".to_owned()));
     let system = launcher().start(&spec, &place.output()).unwrap();
-    let error = system.wait_ready(&never).unwrap_err();
+    let error = system.wait_ready(&Interrupt::new()).unwrap_err();
     assert!(matches!(error, SystemError::Died { .. }), "{error}");
     assert!(error.to_string().contains("exit code 2"), "{error}");
     assert!(error.to_string().contains("cannot open the database"), "{error}");
@@ -160,6 +161,8 @@ fn waiting_can_be_interrupted() {
     let place = Place::new();
     let spec = probed(&place, "exec sleep 1000", Probe::Log("listening".to_owned()));
     let system = launcher().start(&spec, &place.output()).unwrap();
-    let error = system.wait_ready(&|| true).unwrap_err();
+    let interrupt = Interrupt::new();
+    interrupt.set();
+    let error = system.wait_ready(&interrupt).unwrap_err();
     assert!(matches!(error, SystemError::Interrupted { .. }), "{error}");
 }

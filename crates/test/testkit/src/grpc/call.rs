@@ -1,6 +1,6 @@
-//! One call: its message, its reply, its status.
+//! Serves one call: its message, its reply, its status.
 
-use super::{Answer, Habits, Mode, talk};
+use super::{Mode, ReplyMode, Settings, talk};
 use crate::pause;
 use crate::record::{Record, Request as Seen};
 use bytes::Bytes;
@@ -14,21 +14,21 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What all connections of a counter share.
+/// The state that all connections of a counter share.
 pub(super) struct Service {
     count: Count,
     reflection: Reflection,
-    pub(super) habits: Habits,
+    pub(super) settings: Settings,
     pub(super) record: Arc<Record>,
 }
 
 impl Service {
-    pub(super) fn new(mode: Mode, habits: Habits, record: Arc<Record>) -> Service {
-        Service { count: Count::new(mode), reflection: Reflection::new(&[PROTO, talk::PROTO]), habits, record }
+    pub(super) fn new(mode: Mode, settings: Settings, record: Arc<Record>) -> Service {
+        Service { count: Count::new(mode), reflection: Reflection::new(&[PROTO, talk::PROTO]), settings, record }
     }
 }
 
-/// Answers a call. A client that goes away in the middle ends it, and that is all.
+/// Serves a call. A client that leaves in the middle of it ends it without an error.
 pub(super) async fn answer(
     service: Arc<Service>,
     connection: u64,
@@ -67,7 +67,7 @@ async fn count(
     let body = read_to_end(body).await?;
     let arrived = Instant::now();
     service.record.requested(|| seen(connection, head, body.clone()));
-    if let Answer::Refuse { code, message } = &service.habits.answer {
+    if let ReplyMode::Refuse { code, message } = &service.settings.reply_mode {
         return refuse(respond, &Status::new(*code, message));
     }
     let value = match increment::decode(body) {
@@ -75,14 +75,14 @@ async fn count(
         Err(status) => return refuse(respond, &status),
     };
     let sum = service.count.add(value).await;
-    match service.habits.answer {
-        Answer::After(delay) => pause::until(arrived + delay).await.map_err(|_| Reason::INTERNAL_ERROR)?,
-        Answer::Never => return poll_fn(|context| respond.poll_reset(context)).await.map(drop),
-        Answer::Reset(error) => {
+    match service.settings.reply_mode {
+        ReplyMode::After(delay) => pause::until(arrived + delay).await.map_err(|_| Reason::INTERNAL_ERROR)?,
+        ReplyMode::Never => return poll_fn(|context| respond.poll_reset(context)).await.map(drop),
+        ReplyMode::Reset(error) => {
             respond.send_reset(error.into());
             return Ok(());
         }
-        Answer::AtOnce | Answer::Refuse { .. } => {}
+        ReplyMode::AtOnce | ReplyMode::Refuse { .. } => {}
     }
     let mut stream = begin(&mut respond, HeaderMap::new())?;
     stream.send_data(increment::encode(sum), false)?;

@@ -1,5 +1,5 @@
-//! The server of `plimsoll demo` inside a test: a service that counts, with ways to misbehave, and a
-//! second service with streams in every direction.
+//! The server of `plimsoll demo` for tests: a service that counts, with configurable faults, and a second service
+//! with streams in every direction.
 
 mod call;
 mod talk;
@@ -18,10 +18,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
-/// `talk.proto`: a service with streams in every direction, which the server has too.
+/// The text of `talk.proto`, the second service of the server.
 pub const TALK: &str = include_str!("../../proto/talk.proto");
 
-/// A counter under way. Dropping it closes its port and connections.
+/// A running counter. Dropping it closes its port and connections.
 #[derive(Debug)]
 pub struct Counter {
     running: Running,
@@ -30,7 +30,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A counter that answers at once, on one thread.
+    /// A counter that replies at once, on one thread.
     ///
     /// # Errors
     /// When no port or thread is to be had.
@@ -38,20 +38,20 @@ impl Counter {
         Counter::builder(mode).start()
     }
 
-    /// A counter with other habits.
+    /// A counter with other settings.
     #[must_use]
     pub fn builder(mode: Mode) -> Builder {
-        let habits = Habits { answer: Answer::AtOnce, max_concurrent_streams: None, goaway_after: None };
-        Builder { mode, workers: 1, habits, tls: None }
+        let settings = Settings { reply_mode: ReplyMode::AtOnce, max_concurrent_streams: None, goaway_after: None };
+        Builder { mode, workers: 1, settings, tls: None }
     }
 
-    /// Where it listens: a free port of `127.0.0.1`.
+    /// The address that it listens on: a free port of `127.0.0.1`.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.running.address()
     }
 
-    /// What it has seen: metadata as headers, framed messages as bodies. Reflection counts too.
+    /// The record of its calls: metadata as headers, framed messages as bodies. Reflection counts too.
     #[must_use]
     pub fn record(&self) -> &Record {
         &self.record
@@ -64,18 +64,18 @@ impl Counter {
     }
 }
 
-/// What the counter does with a call that it could answer.
+/// The reply of the counter to valid calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Answers as fast as it can.
+pub enum ReplyMode {
+    /// Replies as fast as it can.
     AtOnce,
-    /// Counts, then answers this long after the call was read.
+    /// Counts, then replies this long after the call was read.
     After(Duration),
-    /// Reads the call, counts, and never answers.
+    /// Reads the call, counts, and never replies.
     Never,
-    /// Reads the call, counts, and resets its stream with this error of HTTP/2.
+    /// Reads the call, counts, and resets its stream with this HTTP/2 error.
     Reset(u32),
-    /// Answers with headers alone that carry this status, and does not count.
+    /// Replies with trailers only, which carry this status, and does not count.
     Refuse {
         /// Status code of gRPC.
         code: u16,
@@ -89,7 +89,7 @@ pub enum Answer {
 pub struct Builder {
     mode: Mode,
     workers: usize,
-    habits: Habits,
+    settings: Settings,
     tls: Option<Signer>,
 }
 
@@ -98,45 +98,45 @@ pub struct Builder {
 pub enum Signer {
     /// An authority that nobody else knows.
     Authority,
-    /// Whoever it is for, who calls itself an authority.
+    /// The certificate itself, which claims to be an authority.
     Itself,
 }
 
-/// How a counter treats its clients.
+/// The settings of a counter.
 #[derive(Clone, Debug)]
-struct Habits {
-    answer: Answer,
+struct Settings {
+    reply_mode: ReplyMode,
     max_concurrent_streams: Option<u32>,
     goaway_after: Option<u64>,
 }
 
 impl Builder {
-    /// With this many threads.
+    /// Sets the number of threads.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Builder {
         self.workers = workers;
         self
     }
 
-    /// With another way to answer.
+    /// Sets the reply to calls.
     #[must_use]
-    pub fn answer(mut self, answer: Answer) -> Builder {
-        self.habits.answer = answer;
+    pub fn reply_mode(mut self, reply_mode: ReplyMode) -> Builder {
+        self.settings.reply_mode = reply_mode;
         self
     }
 
-    /// With this limit announced on the calls under way on one connection.
+    /// Announces this limit of concurrent calls on a connection.
     #[must_use]
     pub fn max_concurrent_streams(mut self, most: u32) -> Builder {
-        self.habits.max_concurrent_streams = Some(most);
+        self.settings.max_concurrent_streams = Some(most);
         self
     }
 
-    /// Asks the client to leave (GOAWAY) after this many calls on a connection. Calls that came
-    /// before the client could know are still answered.
+    /// Asks the client to leave (GOAWAY) after this many calls on a connection. Calls that arrive
+    /// before the client can know still get a reply.
     #[must_use]
     pub fn goaway_after(mut self, calls: u64) -> Builder {
-        self.habits.goaway_after = Some(calls);
+        self.settings.goaway_after = Some(calls);
         self
     }
 
@@ -146,7 +146,7 @@ impl Builder {
         self.tls_signed_by(Signer::Authority)
     }
 
-    /// Speaks TLS with such a certificate.
+    /// Speaks TLS with a certificate that this signer has signed.
     #[must_use]
     pub fn tls_signed_by(mut self, signer: Signer) -> Builder {
         self.tls = Some(signer);
@@ -168,7 +168,7 @@ impl Builder {
         let record = Arc::new(Record::keeping(Record::KEPT));
         let kept = Arc::clone(&record);
         let running = Running::start("grpc-counter", self.workers, move |listener| {
-            accept_all(listener, identity, self.mode, self.habits, kept)
+            accept_all(listener, identity, self.mode, self.settings, kept)
         })?;
         Ok(Counter { running, record, ca_pem })
     }
@@ -178,22 +178,22 @@ async fn accept_all(
     listener: TcpListener,
     identity: Option<Identity>,
     mode: Mode,
-    habits: Habits,
+    settings: Settings,
     record: Arc<Record>,
 ) {
-    let service = Arc::new(Service::new(mode, habits, record));
+    let service = Arc::new(Service::new(mode, settings, record));
     loop {
-        // An accept fails when the peer has gone already, or no descriptor is left: the next may do better.
+        // An accept fails if the peer has gone, or no descriptor is left; try the next connection.
         let Ok(stream) = accept(&listener).await else {
             tokio::task::yield_now().await;
             continue;
         };
-        tokio::spawn(greet(stream, identity.clone(), Arc::clone(&service)));
+        tokio::spawn(serve_connection(stream, identity.clone(), Arc::clone(&service)));
     }
 }
 
-/// Serves a connection to its end. How it ends is the client's affair.
-async fn greet(stream: TcpStream, identity: Option<Identity>, service: Arc<Service>) {
+/// Serves a connection to its end, and ignores errors of the client.
+async fn serve_connection(stream: TcpStream, identity: Option<Identity>, service: Arc<Service>) {
     let number = service.record.connected();
     let ended = match identity {
         None => converse(stream, number, Arc::clone(&service)).await,
@@ -207,7 +207,7 @@ async fn greet(stream: TcpStream, identity: Option<Identity>, service: Arc<Servi
     }
 }
 
-/// What came is no handshake.
+/// The error of an invalid handshake.
 struct Refused;
 
 async fn converse<S>(stream: S, number: u64, service: Arc<Service>) -> Result<(), Refused>
@@ -216,7 +216,7 @@ where
 {
     let mut builder = h2::server::Builder::new();
     builder.data_frame_budget(plimsoll_demo::SMALL_FRAMES);
-    if let Some(most) = service.habits.max_concurrent_streams {
+    if let Some(most) = service.settings.max_concurrent_streams {
         builder.max_concurrent_streams(most);
     }
     let mut connection = builder.handshake::<_, Bytes>(stream).await.map_err(|_| Refused)?;
@@ -224,7 +224,7 @@ where
     while let Some(Ok((request, respond))) = connection.accept().await {
         tokio::spawn(call::answer(Arc::clone(&service), number, request, respond));
         calls += 1;
-        if service.habits.goaway_after == Some(calls) {
+        if service.settings.goaway_after == Some(calls) {
             connection.graceful_shutdown();
         }
     }

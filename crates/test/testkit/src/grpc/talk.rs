@@ -1,4 +1,4 @@
-//! `talk.Talk`: streams in every direction, and the health check of gRPC. What it does is said in `proto/talk.proto`.
+//! `talk.Talk`: streams in every direction, and the health check of gRPC. `proto/talk.proto` describes its behaviour.
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -8,22 +8,22 @@ use http::{HeaderMap, HeaderName};
 use plimsoll_demo::message::{Value, fields, frame, put_bytes, take_message};
 use plimsoll_demo::reply::{INVALID_ARGUMENT, Status, UNIMPLEMENTED, begin, fail, refuse, succeed};
 
-/// Name and text of the service's `.proto` file.
+/// The name and text of the service's `.proto` file.
 pub(super) const PROTO: (&str, &str) = ("talk.proto", super::TALK);
 
-/// What all methods begin with.
+/// The prefix of the paths of its methods.
 pub(super) const SERVICE: &str = "/talk.Talk/";
 
-/// The health check, which knows of this service and of the server as a whole.
+/// The path of the health check, which knows this service and the server as a whole.
 pub(super) const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
-/// Metadata that comes back in head and trailers.
+/// Metadata that the server returns in head and trailers.
 const OWN: HeaderName = HeaderName::from_static("x-own");
 
 const NOT_FOUND: u16 = 5;
 const SERVING: u8 = 1;
 
-/// Answers a call of one of the methods.
+/// Serves a call of one of the methods.
 pub(super) async fn answer(head: &Parts, body: RecvStream, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
     let mut words = Words { body, buffer: Vec::new() };
     let own = HeaderMap::from_iter(head.headers.get(&OWN).map(|own| (OWN, own.clone())));
@@ -47,7 +47,7 @@ pub(super) async fn answer(head: &Parts, body: RecvStream, mut respond: SendResp
     succeed(answers, own)
 }
 
-/// Answers a health check.
+/// Serves a health check.
 pub(super) async fn health(body: RecvStream, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
     let mut words = Words { body, buffer: Vec::new() };
     // The name of a service is the first field here too.

@@ -1,34 +1,34 @@
-//! What a server does with a request: when it answers, and with what.
+//! The behaviour of a server on a path: when it replies, and with what.
 
 use super::reply::Reply;
 use std::time::Duration;
 
-/// What a server does with a request.
+/// When a server replies to a request, and with what.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
     pub(super) timing: Timing,
     pub(super) reply: Reply,
 }
 
-/// When a reply leaves, counted from the instant at which the request was read whole.
+/// When a reply leaves, counted from the instant at which the request was completely read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timing {
     /// After a fixed time, however many wait; zero for at once.
     After(Duration),
-    /// At once, but not in a span that begins `at` after the first request: what comes in then
-    /// leaves at its end, in order.
+    /// At once, except during a stall that begins `at` after the first request. Replies to requests in the
+    /// stall leave at its end, in order.
     Stalling { at: Duration, length: Duration },
-    /// After `slow`, and after `settled` from so long after the first request on.
+    /// After `slow` at first, and after `settled` once this time has passed since the first request.
     Settling { slow: Duration, settled: Duration, after: Duration },
-    /// After `from`, and `more` for each second since the first request.
+    /// After `from`, plus `more` for each second since the first request.
     Slowing { from: Duration, more: Duration },
     /// One server, first come, first served.
     Queue(Service),
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// How long the one server of a queue works on a request.
+/// The service time of the one server of a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum Service {
     /// Always the same.

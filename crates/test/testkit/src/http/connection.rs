@@ -1,4 +1,4 @@
-//! One connection: reads requests, waits as the behaviour says, sends the reply.
+//! Serves one connection: reads requests, waits as the behaviour says, and sends replies.
 
 use super::behaviour::Behaviour;
 use super::queue::{Due, Queue, Sojourn};
@@ -14,29 +14,29 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 const MOST_HEADERS: usize = 100;
 const MOST_SOJOURNS: usize = 1_000_000;
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct SharedState {
     started: Instant,
     pub(super) record: Record,
-    otherwise: Page,
-    paths: BTreeMap<String, Page>,
+    otherwise: PathState,
+    paths: BTreeMap<String, PathState>,
     sojourns: Mutex<Vec<Sojourn>>,
 }
 
 #[derive(Debug)]
-struct Page {
+struct PathState {
     queue: Mutex<Queue>,
     reply: Rendered,
 }
 
-impl Site {
-    pub(super) fn new(otherwise: Behaviour, paths: BTreeMap<String, Behaviour>) -> Site {
-        Site {
+impl SharedState {
+    pub(super) fn new(otherwise: Behaviour, paths: BTreeMap<String, Behaviour>) -> SharedState {
+        SharedState {
             started: Instant::now(),
             record: Record::keeping(Record::KEPT),
-            otherwise: Page::from(otherwise),
-            paths: paths.into_iter().map(|(path, behaviour)| (path, Page::from(behaviour))).collect(),
+            otherwise: PathState::from(otherwise),
+            paths: paths.into_iter().map(|(path, behaviour)| (path, PathState::from(behaviour))).collect(),
             sojourns: Mutex::new(Vec::new()),
         }
     }
@@ -47,12 +47,12 @@ impl Site {
         sojourns
     }
 
-    fn page(&self, target: &str) -> &Page {
+    fn path_state(&self, target: &str) -> &PathState {
         let path = target.split('?').next().unwrap_or(target);
         self.paths.get(path).unwrap_or(&self.otherwise)
     }
 
-    fn answered(&self, arrived: Instant, due: Due) {
+    fn record_sojourn(&self, arrived: Instant, due: Due) {
         let sojourn = Sojourn {
             arrived: arrived - self.started,
             service: due.service,
@@ -66,14 +66,14 @@ impl Site {
     }
 }
 
-impl From<Behaviour> for Page {
-    fn from(behaviour: Behaviour) -> Page {
-        Page { queue: Mutex::new(Queue::new(behaviour.timing)), reply: behaviour.reply.render() }
+impl From<Behaviour> for PathState {
+    fn from(behaviour: Behaviour) -> PathState {
+        PathState { queue: Mutex::new(Queue::new(behaviour.timing)), reply: behaviour.reply.render() }
     }
 }
 
 /// Serves the requests of a connection until it ends.
-pub(super) async fn serve<S>(mut stream: S, number: u64, site: &Site) -> io::Result<()>
+pub(super) async fn serve<S>(mut stream: S, number: u64, shared: &SharedState) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -82,19 +82,19 @@ where
         let request = match read_request(&mut stream, &mut input, number).await {
             Ok(Some(request)) => request,
             Ok(None) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => return refuse(&mut stream, site).await,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return refuse(&mut stream, shared).await,
             Err(error) => return Err(error),
         };
         let arrived = Instant::now();
-        let page = site.page(&request.path);
+        let page = shared.path_state(&request.path);
         let due = page.queue.lock().expect("no holder of this lock panics").enter(arrived);
         let bytes = if request.method == "HEAD" { &page.reply.head } else { &page.reply.whole };
-        site.record.requested(|| request);
+        shared.record.requested(|| request);
 
-        let Some(due) = due else { return outlast(&mut stream).await };
+        let Some(due) = due else { return wait_for_close(&mut stream).await };
         pause::until(due.at).await?;
-        // Noted before it is sent, so that whoever has the reply finds it in the account.
-        site.answered(arrived, due);
+        // Recorded before it is sent, so that a client with the reply finds it in the record.
+        shared.record_sojourn(arrived, due);
         send(&mut stream, bytes, page.reply.trickle).await?;
         if page.reply.closing {
             return stream.shutdown().await;
@@ -102,7 +102,7 @@ where
     }
 }
 
-/// The next request of the connection; none when it has ended between requests.
+/// Reads the next request of the connection; `None` at its end.
 pub(super) async fn read_request<S>(stream: &mut S, input: &mut Vec<u8>, connection: u64) -> io::Result<Option<Request>>
 where
     S: AsyncRead + Unpin,
@@ -125,7 +125,8 @@ where
     }
 }
 
-/// The request line and headers at the start of `input` with their length, once they are whole.
+/// Parses the request line and headers at the start of `input`, and returns their length too. `None` if they are
+/// incomplete.
 fn parse_head(input: &[u8], connection: u64) -> io::Result<Option<(Request, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -162,15 +163,15 @@ async fn send<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8], trickle: Opti
     Ok(())
 }
 
-/// Says that what came is no request, and ends the connection.
-async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, site: &Site) -> io::Result<()> {
-    site.record.refuse();
+/// Replies that the request is invalid, and ends the connection.
+async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, shared: &SharedState) -> io::Result<()> {
+    shared.record.refuse();
     stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?;
     stream.shutdown().await
 }
 
-/// Keeps the connection open, silent, for as long as the client does.
-async fn outlast<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<()> {
+/// Keeps the connection open until the client closes it.
+async fn wait_for_close<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<()> {
     let mut ignored = [0; 1024];
     while stream.read(&mut ignored).await? > 0 {}
     Ok(())

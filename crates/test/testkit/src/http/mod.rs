@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server that does what it is told, by the rules or against them.
+//! An HTTP/1.1 server with configurable behaviour, within the protocol or in violation of it.
 //!
 //! | wanted | written |
 //! | --- | --- |
@@ -26,28 +26,28 @@ mod stateful;
 pub use behaviour::{Behaviour, Service};
 pub use queue::Sojourn;
 pub use reply::Reply;
-pub use stateful::{Account, Stateful};
+pub use stateful::{SessionRecord, Stateful};
 
 use crate::record::Record;
 use crate::running::{Running, accept};
 use crate::tls::{Identity, LOOPBACK_NAMES};
-use connection::Site;
+use connection::SharedState;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server under way, on one thread of its own. Dropping it closes its port and connections.
+/// A running server, on one thread of its own. Dropping it closes its port and connections.
 #[derive(Debug)]
 pub struct Server {
     running: Running,
-    site: Arc<Site>,
+    shared: Arc<SharedState>,
     ca_pem: Option<String>,
 }
 
 impl Server {
-    /// A server that does the same on every path.
+    /// A server with the same behaviour on every path.
     ///
     /// # Errors
     /// When no port or thread is to be had.
@@ -55,29 +55,29 @@ impl Server {
         Server::builder(behaviour).start()
     }
 
-    /// A server that does `otherwise` on every path that is not given one of its own.
+    /// A server with the behaviour `otherwise` on every path without one of its own.
     #[must_use]
     pub fn builder(otherwise: Behaviour) -> Builder {
         Builder { otherwise, paths: BTreeMap::new(), names: Vec::new() }
     }
 
-    /// Where it listens: a free port of `127.0.0.1`.
+    /// The address that it listens on: a free port of `127.0.0.1`.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.running.address()
     }
 
-    /// What it has seen.
+    /// The record of its requests.
     #[must_use]
     pub fn record(&self) -> &Record {
-        &self.site.record
+        &self.shared.record
     }
 
-    /// How long each request stayed, in the order of arrival: the server's own account, to which
-    /// a generator's measurements are held. The first million are kept.
+    /// The sojourn of each request, in the order of arrival. A test compares the measurements of a generator with
+    /// them. The first million are kept.
     #[must_use]
     pub fn sojourns(&self) -> Vec<Sojourn> {
-        self.site.sojourns()
+        self.shared.sojourns()
     }
 
     /// The certificate of the authority that vouches for the server; none without TLS.
@@ -96,7 +96,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Does `behaviour` on `path`, which is compared without its query.
+    /// Sets the behaviour of `path`, which is compared without its query.
     #[must_use]
     pub fn at(mut self, path: &str, behaviour: Behaviour) -> Builder {
         self.paths.insert(path.to_owned(), behaviour);
@@ -126,33 +126,33 @@ impl Builder {
             names => Some(Identity::for_names(names, &[b"http/1.1"])?),
         };
         let ca_pem = identity.as_ref().map(|identity| identity.ca_pem.clone());
-        let site = Arc::new(Site::new(self.otherwise, self.paths));
-        let served = Arc::clone(&site);
+        let shared = Arc::new(SharedState::new(self.otherwise, self.paths));
+        let served = Arc::clone(&shared);
         let running = Running::start("http-server", 1, |listener| serve(listener, identity, served))?;
-        Ok(Server { running, site, ca_pem })
+        Ok(Server { running, shared, ca_pem })
     }
 }
 
-async fn serve(listener: TcpListener, identity: Option<Identity>, site: Arc<Site>) {
+async fn serve(listener: TcpListener, identity: Option<Identity>, shared: Arc<SharedState>) {
     loop {
-        // An accept fails when the peer has gone already, or no descriptor is left: the next may do better.
+        // An accept fails if the peer has gone, or no descriptor is left; try the next connection.
         let Ok(stream) = accept(&listener).await else {
             tokio::task::yield_now().await;
             continue;
         };
-        tokio::spawn(greet(stream, identity.clone(), Arc::clone(&site)));
+        tokio::spawn(serve_connection(stream, identity.clone(), Arc::clone(&shared)));
     }
 }
 
-/// Serves a connection to its end. How it ends is the client's affair.
-async fn greet(stream: TcpStream, identity: Option<Identity>, site: Arc<Site>) {
-    let number = site.record.connected();
+/// Serves a connection to its end, and ignores errors of the client.
+async fn serve_connection(stream: TcpStream, identity: Option<Identity>, shared: Arc<SharedState>) {
+    let number = shared.record.connected();
     let _ended = match identity {
-        None => connection::serve(stream, number, &site).await,
+        None => connection::serve(stream, number, &shared).await,
         Some(identity) => match identity.acceptor.accept(stream).await {
-            Ok(stream) => connection::serve(stream, number, &site).await,
+            Ok(stream) => connection::serve(stream, number, &shared).await,
             Err(error) => {
-                site.record.refuse();
+                shared.record.refuse();
                 Err(error)
             }
         },

@@ -1,16 +1,17 @@
-//! When replies leave: pure bookkeeping over arrival instants, so that late timers never add up.
+//! Computes when replies are due, as a pure function of arrival instants, so that the delays of timers never
+//! add up.
 
 use super::behaviour::{Service, Timing};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
 
-/// How long a request stayed with the server.
+/// The sojourn of a request: how long it stayed with the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sojourn {
-    /// When it was read whole, from the start of the server.
+    /// When it was completely read, from the start of the server.
     pub arrived: Duration,
-    /// How long the server worked on it; zero unless it was a queue's.
+    /// Its service time; zero if the behaviour is no queue.
     pub service: Duration,
     /// When the reply was due, from the start of the server: waiting and service after `arrived`.
     pub due: Duration,
@@ -44,7 +45,7 @@ impl Queue {
         Queue { timing, first: None, free: None, random: Pcg64::seed_from_u64(seed) }
     }
 
-    /// When the reply to a request is due that `arrived` after all others so far; never, if none.
+    /// When the reply to a request that `arrived` after all others is due. `None` means never.
     pub(super) fn enter(&mut self, arrived: Instant) -> Option<Due> {
         let first = *self.first.get_or_insert(arrived);
         let (at, service) = match self.timing {

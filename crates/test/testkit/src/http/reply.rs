@@ -1,4 +1,4 @@
-//! What a server sends: replies by the rules of HTTP/1.1, and against them.
+//! Replies of a server, within the rules of HTTP/1.1 or against them.
 
 use http::StatusCode;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ pub struct Reply {
     trickle: Option<Trickle>,
 }
 
-/// How the end of a body is told.
+/// The framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Length,
@@ -26,7 +26,7 @@ enum Framing {
     UntilClose,
 }
 
-/// Sending in pieces.
+/// How to send a reply in pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trickle {
     pub(super) piece: usize,
@@ -40,9 +40,9 @@ pub(super) struct Rendered {
     pub(super) whole: Vec<u8>,
     /// For HEAD.
     pub(super) head: Vec<u8>,
-    /// Whether the connection ends after it.
+    /// True if the connection ends after it.
     pub(super) closing: bool,
-    /// Whether it is sent in pieces.
+    /// The pieces to send it in, if any.
     pub(super) trickle: Option<Trickle>,
 }
 

@@ -11,7 +11,7 @@
 //! 4. `PUT /items/ITEM`, form `state=done&ticket=TICKET`: gives the next ticket in a header.
 //!
 //! `DELETE /login` ends a session at any time. Whatever comes otherwise is a wrong request: it is
-//! counted, its reason is kept, and the answer is 409.
+//! counted, its reason is kept, and the response is 409.
 
 use super::connection::read_request;
 use crate::record::Request;
@@ -28,21 +28,21 @@ use tokio::net::{TcpListener, TcpStream};
 #[derive(Debug)]
 pub struct Stateful {
     running: Running,
-    account: Arc<Mutex<Account>>,
+    record: Arc<Mutex<SessionRecord>>,
 }
 
-/// What the server has seen.
+/// The counts and faults of the requests so far.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct SessionRecord {
     /// All requests.
     pub requests: u64,
-    /// Those that came as they should.
-    pub right: u64,
-    /// How often each user has logged in.
+    /// The number of correct requests.
+    pub correct: u64,
+    /// The number of logins of each user.
     pub logins: HashMap<String, u64>,
-    /// Sessions that were ended.
+    /// The number of logouts.
     pub logouts: u64,
-    /// Why requests were wrong, the first hundred of them.
+    /// The faults of the first hundred wrong requests.
     pub reasons: Vec<String>,
     sessions: HashMap<String, Session>,
     orders: HashSet<String>,
@@ -61,13 +61,13 @@ struct Session {
 enum Stage {
     LoggedIn,
     Ordered,
-    /// It was sent on to another place for its item.
-    SentOn,
-    /// It has this item to do.
-    Doing(u64),
+    /// It was redirected to another path for its item.
+    Redirected,
+    /// It has to finish this item.
+    HasItem(u64),
 }
 
-struct Answer {
+struct Response {
     status: &'static str,
     headers: String,
     body: String,
@@ -79,10 +79,10 @@ impl Stateful {
     /// # Errors
     /// When no port or thread is to be had.
     pub fn start() -> io::Result<Stateful> {
-        let account = Arc::new(Mutex::new(Account::default()));
-        let served = Arc::clone(&account);
+        let record = Arc::new(Mutex::new(SessionRecord::default()));
+        let served = Arc::clone(&record);
         let running = Running::start("stateful-server", 1, |listener| serve(listener, served))?;
-        Ok(Stateful { running, account })
+        Ok(Stateful { running, record })
     }
 
     /// Where it listens: a free port of `127.0.0.1`.
@@ -91,59 +91,59 @@ impl Stateful {
         self.running.address()
     }
 
-    /// What it has seen.
+    /// The record of its requests.
     #[must_use]
-    pub fn account(&self) -> Account {
-        self.account.lock().expect("no holder of this lock panics").clone()
+    pub fn record(&self) -> SessionRecord {
+        self.record.lock().expect("no holder of this lock panics").clone()
     }
 }
 
-async fn serve(listener: TcpListener, account: Arc<Mutex<Account>>) {
+async fn serve(listener: TcpListener, record: Arc<Mutex<SessionRecord>>) {
     loop {
         let Ok(stream) = accept(&listener).await else {
             tokio::task::yield_now().await;
             continue;
         };
-        tokio::spawn(converse(stream, Arc::clone(&account)));
+        tokio::spawn(converse(stream, Arc::clone(&record)));
     }
 }
 
 /// Serves a connection to its end. How it ends is the client's affair.
-async fn converse(mut stream: TcpStream, account: Arc<Mutex<Account>>) -> io::Result<()> {
+async fn converse(mut stream: TcpStream, record: Arc<Mutex<SessionRecord>>) -> io::Result<()> {
     let mut input = Vec::with_capacity(4096);
     while let Some(request) = read_request(&mut stream, &mut input, 0).await? {
-        let answer = account.lock().expect("no holder of this lock panics").answer(&request);
-        let Answer { status, headers, body } = answer;
+        let response = record.lock().expect("no holder of this lock panics").response(&request);
+        let Response { status, headers, body } = response;
         let reply = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len());
         stream.write_all(reply.as_bytes()).await?;
     }
     Ok(())
 }
 
-impl Account {
-    /// How many requests were wrong.
+impl SessionRecord {
+    /// The number of wrong requests.
     #[must_use]
     pub fn wrong(&self) -> u64 {
-        self.requests - self.right
+        self.requests - self.correct
     }
 
-    fn answer(&mut self, request: &Request) -> Answer {
+    fn response(&mut self, request: &Request) -> Response {
         self.requests += 1;
-        match self.take(request) {
-            Ok(answer) => {
-                self.right += 1;
-                answer
+        match self.handle(request) {
+            Ok(response) => {
+                self.correct += 1;
+                response
             }
             Err(reason) => {
                 if self.reasons.len() < 100 {
                     self.reasons.push(format!("{} {}: {reason}", request.method, request.path));
                 }
-                Answer { status: "409 Conflict", headers: String::new(), body: format!("{{\"error\": {reason:?}}}") }
+                Response { status: "409 Conflict", headers: String::new(), body: format!("{{\"error\": {reason:?}}}") }
             }
         }
     }
 
-    fn take(&mut self, request: &Request) -> Result<Answer, String> {
+    fn handle(&mut self, request: &Request) -> Result<Response, String> {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         match (request.method.as_str(), path) {
             ("POST", "/login") => self.log_in(request),
@@ -151,7 +151,7 @@ impl Account {
                 let token = self.session(request)?.token.clone();
                 self.sessions.remove(&token);
                 self.logouts += 1;
-                Ok(answer("204 No Content", String::new(), String::new()))
+                Ok(response("204 No Content", String::new(), String::new()))
             }
             ("POST", "/orders") => self.order(request),
             ("GET", "/next" | "/moved/next") => self.next(request, path, query),
@@ -160,7 +160,7 @@ impl Account {
         }
     }
 
-    fn log_in(&mut self, request: &Request) -> Result<Answer, String> {
+    fn log_in(&mut self, request: &Request) -> Result<Response, String> {
         is_equal("content type", request.header("content-type"), Some("application/json"))?;
         let user = text_of(&request.body, "user")?;
         is_equal("password", Some(&*text_of(&request.body, "password")?), Some(&*format!("secret-{user}")))?;
@@ -170,10 +170,10 @@ impl Account {
             Session { token: token.clone(), cookie: cookie.clone(), ticket: String::new(), stage: Stage::LoggedIn };
         self.sessions.insert(token.clone(), session);
         let body = format!("{{\"user\": {{\"roles\": [\"a\", \"b\"]}}, \"access\": {{\"token\": \"{token}\"}}}}");
-        Ok(answer("200 OK", format!("Set-Cookie: session={cookie}; Path=/; HttpOnly\r\n"), body))
+        Ok(response("200 OK", format!("Set-Cookie: session={cookie}; Path=/; HttpOnly\r\n"), body))
     }
 
-    fn order(&mut self, request: &Request) -> Result<Answer, String> {
+    fn order(&mut self, request: &Request) -> Result<Response, String> {
         let body = std::str::from_utf8(&request.body).map_err(|error| error.to_string())?;
         let id = text_of(&request.body, "id")?;
         let is_whole = body.replace(' ', "") == format!("{{\"id\":\"{id}\",\"note\":\"a\\\"b\"}}");
@@ -185,36 +185,36 @@ impl Account {
             return Err(format!("a new order was expected, found {body}"));
         }
         (session.stage, session.ticket) = (Stage::Ordered, ticket.clone());
-        Ok(answer("201 Created", String::new(), format!("[{{\"ticket\": \"{ticket}\", \"left\": 7}}]")))
+        Ok(response("201 Created", String::new(), format!("[{{\"ticket\": \"{ticket}\", \"left\": 7}}]")))
     }
 
-    fn next(&mut self, request: &Request, path: &str, query: &str) -> Result<Answer, String> {
+    fn next(&mut self, request: &Request, path: &str, query: &str) -> Result<Response, String> {
         let (item, cookie) = (self.made + 1, self.name("session"));
         let session = self.session(request)?;
         is_equal("ticket", Some(&*decoded(query)), Some(&*format!("ticket={}", session.ticket)))?;
         match (&session.stage, path) {
             (Stage::Ordered, "/next") if item % 3 == 0 => {
-                session.stage = Stage::SentOn;
-                return Ok(answer("302 Found", format!("Location: /moved/next?{query}\r\n"), String::new()));
+                session.stage = Stage::Redirected;
+                return Ok(response("302 Found", format!("Location: /moved/next?{query}\r\n"), String::new()));
             }
-            (Stage::Ordered, "/next") | (Stage::SentOn, "/moved/next") => {}
+            (Stage::Ordered, "/next") | (Stage::Redirected, "/moved/next") => {}
             (stage, _) => return Err(format!("not now, in stage {stage:?}")),
         }
-        (session.stage, session.cookie) = (Stage::Doing(item), cookie.clone());
+        (session.stage, session.cookie) = (Stage::HasItem(item), cookie.clone());
         let body = format!("<html><a href=\"/items/{item}\">item no. {item}</a></html>");
-        Ok(answer("200 OK", format!("Set-Cookie: session={cookie}; Path=/\r\n"), body))
+        Ok(response("200 OK", format!("Set-Cookie: session={cookie}; Path=/\r\n"), body))
     }
 
-    fn finish(&mut self, request: &Request, path: &str) -> Result<Answer, String> {
+    fn finish(&mut self, request: &Request, path: &str) -> Result<Response, String> {
         is_equal("content type", request.header("content-type"), Some("application/x-www-form-urlencoded"))?;
         let ticket = self.name("ticket %");
         let session = self.session(request)?;
-        let Stage::Doing(item) = session.stage else { return Err(format!("not now, in stage {:?}", session.stage)) };
+        let Stage::HasItem(item) = session.stage else { return Err(format!("not now, in stage {:?}", session.stage)) };
         is_equal("item", Some(path), Some(&*format!("/items/{item}")))?;
         let fields = decoded(&String::from_utf8_lossy(&request.body));
         is_equal("form", Some(&*fields), Some(&*format!("state=done&ticket={}", session.ticket)))?;
         (session.stage, session.ticket) = (Stage::Ordered, ticket.clone());
-        Ok(answer("200 OK", format!("X-Ticket: {ticket}\r\n"), "{\"ok\": true}".to_owned()))
+        Ok(response("200 OK", format!("X-Ticket: {ticket}\r\n"), "{\"ok\": true}".to_owned()))
     }
 
     /// The session that a request names by token and cookie.
@@ -232,8 +232,8 @@ impl Account {
     }
 }
 
-fn answer(status: &'static str, headers: String, body: String) -> Answer {
-    Answer { status, headers, body }
+fn response(status: &'static str, headers: String, body: String) -> Response {
+    Response { status, headers, body }
 }
 
 fn is_equal<T>(what: &str, found: Option<&T>, expected: Option<&T>) -> Result<(), String>

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{HeaderMap, Request};
 use plimsoll_demo::serve;
-use plimsoll_testkit::grpc::{Answer, Counter, Mode};
+use plimsoll_testkit::grpc::{Counter, Mode, ReplyMode};
 use prost::Message;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -161,17 +161,17 @@ fn statuses_are_those_of_the_study() {
 #[test]
 fn answers_come_late_wrong_or_never_as_asked() {
     let delay = Duration::from_millis(30);
-    let late = Counter::builder(Mode::Mutex).answer(Answer::After(delay)).start().unwrap();
+    let late = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::After(delay)).start().unwrap();
     let begin = Instant::now();
     connected(late.address(), |sender| async move { increment(&sender, 1).await.unwrap() });
     assert!(begin.elapsed() >= delay, "{:?}", begin.elapsed());
 
-    let refusal = Answer::Refuse { code: 14, message: "go away".to_owned() };
-    let refusing = Counter::builder(Mode::Mutex).answer(refusal).start().unwrap();
+    let refusal = ReplyMode::Refuse { code: 14, message: "go away".to_owned() };
+    let refusing = Counter::builder(Mode::Mutex).reply_mode(refusal).start().unwrap();
     let reply = connected(refusing.address(), |sender| async move { increment(&sender, 1).await.unwrap() });
     assert_eq!((reply.code(), reply.trailers_only), ("14", true));
 
-    let silent = Counter::builder(Mode::Mutex).answer(Answer::Never).start().unwrap();
+    let silent = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Never).start().unwrap();
     let waited = connected(silent.address(), |sender| async move {
         tokio::time::timeout(Duration::from_millis(100), increment(&sender, 1)).await.is_err()
     });

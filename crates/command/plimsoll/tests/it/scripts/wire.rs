@@ -2,7 +2,7 @@
 
 use plimsoll_testkit::grpc::{Counter, Mode};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
-use plimsoll_testkit::websocket::What;
+use plimsoll_testkit::websocket::SocketEvent;
 use plimsoll_testkit::{Record, Request, websocket};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -38,8 +38,9 @@ impl Servers {
         let Servers { http, sockets, secure_sockets, calls } = self;
         let messages = [sockets.received(), secure_sockets.received()].concat();
         // When a server hears of the end of a socket, its client may be gone already.
-        let messages = messages.iter().filter(|message| !matches!(message.what, What::Close(_) | What::Cut));
-        let messages = messages.map(|message| format!("{:?}", message.what));
+        let messages =
+            messages.iter().filter(|message| !matches!(message.event, SocketEvent::Close(_) | SocketEvent::Cut));
+        let messages = messages.map(|message| format!("{:?}", message.event));
         let openings = [sockets, secure_sockets].map(|server| seen(server.record(), server.address())).concat();
         let mut others: Vec<String> = messages.chain(openings).chain(seen(calls.record(), calls.address())).collect();
         others.sort();

@@ -7,10 +7,10 @@ use plimsoll_model::flow::{Auth, Comparison, Condition, ContentCoding, Multipart
 use plimsoll_model::load::Think;
 use std::fmt::Write as _;
 
-fn shown(template: &Template, plan: &CompiledFlow) -> String {
+fn shown(template: &Template, compiled: &CompiledFlow) -> String {
     let pieces = template.0.iter().map(|piece| match piece {
         template::Piece::Bytes(range) => {
-            format!("[{}]", String::from_utf8_lossy(&plan.pool[range.clone()]).escape_debug())
+            format!("[{}]", String::from_utf8_lossy(&compiled.pool[range.clone()]).escape_debug())
         }
         template::Piece::Value(place, encoding) => format!("{{{place:?} as {encoding:?}}}"),
         other => format!("{{{other:?}}}"),
@@ -18,15 +18,15 @@ fn shown(template: &Template, plan: &CompiledFlow) -> String {
     pieces.collect::<Vec<_>>().join(" ")
 }
 
-fn requests(plan: &CompiledFlow) -> String {
+fn requests(compiled: &CompiledFlow) -> String {
     let mut all = String::new();
-    for request in &plan.requests {
+    for request in &compiled.requests {
         let whole = if request.whole.is_some() { ", one piece" } else { "" };
         let (target, head, content, body) = (&request.target, &request.head, &request.content, &request.body);
         writeln!(all, "step {} keeps {:?}{whole}", request.step, request.keep).expect("text");
         for (name, part) in [("target", target), ("head", head), ("content", content), ("body", body)] {
             if !part.0.is_empty() {
-                writeln!(all, "  {name}: {}", shown(part, plan)).expect("text");
+                writeln!(all, "  {name}: {}", shown(part, compiled)).expect("text");
             }
         }
     }
@@ -66,17 +66,17 @@ fn requests_become_pieces() {
     let link = FlowRequest { body: Body::Text(text("plain {a}")), ..request("PATCH", "{c|raw}") };
     let mut flow = flow(vec![plain, templated, form, whole, multipart, empty, link]);
     flow.compression = vec![ContentCoding::Gzip, ContentCoding::Brotli];
-    insta::assert_snapshot!(requests(&plan(&flow)));
+    insta::assert_snapshot!(requests(&compiled(&flow)));
     flow.cookies = true;
-    let kept = plan(&flow);
+    let kept = compiled(&flow);
     assert!(kept.requests.iter().all(|request| request.keep.headers && request.whole.is_none()));
 }
 
 #[test]
 fn a_request_without_values_is_one_piece_and_keeps_nothing() {
-    let plan = plan(&flow(vec![request("GET", "/")]));
-    assert!(plan.requests[0].whole.is_some());
-    assert_eq!(plan.requests[0].keep, reply::Keep::default());
+    let compiled = compiled(&flow(vec![request("GET", "/")]));
+    assert!(compiled.requests[0].whole.is_some());
+    assert_eq!(compiled.requests[0].keep, reply::KeptParts::default());
     let bare = crate::http::Http::new(
         &target(),
         &[plimsoll_model::workload::HttpStep {
@@ -92,7 +92,7 @@ fn a_request_without_values_is_one_piece_and_keeps_nothing() {
     let mut connection = bare.open(&mut Vec::new());
     let sending = Sending { step: 0, ticket: 0, now: Instant(0) };
     bare.send(&mut connection, &mut bare.user(0, 0), sending, &mut out);
-    let mut driven = Driven::new(&plan);
+    let mut driven = Driven::new(&compiled);
     driven.iterate(|_| ok("")).expect("it is right");
     assert_eq!(driven.sent, [String::from_utf8(out).expect("text")], "the bytes of the bare driver");
 }
@@ -123,12 +123,12 @@ fn blocks_become_a_list_of_operations() {
     ];
     let mut flow = with_steps(vec![request("GET", "/a"), request("GET", "/b")], steps);
     flow.on_stop = all(1);
-    let plan = plan(&flow);
+    let compiled = compiled(&flow);
     let mut all = String::new();
-    for (at, op) in plan.program.ops.iter().enumerate() {
+    for (at, op) in compiled.program.ops.iter().enumerate() {
         writeln!(all, "{at:2} {op:?}").expect("text");
     }
-    let program = &plan.program;
+    let program = &compiled.program;
     writeln!(all, "start {}, stop {}, actions {:?}", program.on_start, program.on_stop, program.actions).expect("text");
     insta::assert_snapshot!(all);
     assert!(matches!(program.ops[0], Op::End));

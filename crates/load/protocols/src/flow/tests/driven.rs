@@ -31,8 +31,8 @@ fn what_is_captured_goes_into_the_next_request() {
         )),
         ..request("POST", "/second/{a}?b={b}&c={c}")
     };
-    let plan = plan(&flow(vec![first, second]));
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow(vec![first, second]));
+    let mut driven = Driven::new(&compiled);
     let body = r#"{"rev": "rev=17", "items": [{"id": "x y/\"z\"", "on": true}, {"id": 42, "on": true}, {"id": 9}]}"#;
     driven.iterate(|_| reply("200 OK", "X-CSRF: q=\"1\"&\r\n", body.as_bytes())).expect("it is right");
     assert_eq!(driven.lines()[1], "POST /second/42?b=17&c=q%3D%221%22%26");
@@ -47,8 +47,8 @@ fn what_is_captured_goes_into_the_next_request() {
 fn one_of_many_matches_is_picked() {
     let picked = |pick, source: Source, body: &str| {
         let request = capturing(request("GET", "/"), [Capture { pick, ..capture("a", source) }]);
-        let plan = plan(&flow(vec![request]));
-        let mut driven = Driven::new(&plan);
+        let compiled = compiled(&flow(vec![request]));
+        let mut driven = Driven::new(&compiled);
         let mut found = Vec::new();
         for _ in 0..20 {
             driven.iterate(|_| ok(body)).expect("it matches");
@@ -73,8 +73,8 @@ fn one_of_many_matches_is_picked() {
 fn a_default_stands_for_what_is_not_there() {
     let with = |into, default| Capture { default: Some(value(default)), ..capture(into, json_at("$.none")) };
     let request = capturing(request("GET", "/"), [with("a", "\"text\""), with("b", "7"), with("list", "[]")]);
-    let plan = plan(&flow(vec![request]));
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow(vec![request]));
+    let mut driven = Driven::new(&compiled);
     driven.iterate(|_| ok("{}")).expect("there are defaults");
     assert_eq!((driven.value("a").as_str(), driven.value("b").as_str()), ("text", "7"));
     assert_eq!(driven.value("list"), "[]");
@@ -98,8 +98,8 @@ fn conditions_hold_as_people_read_them() {
             then: Block(vec![Instruction::Request(1)]),
             otherwise: Block::default(),
         };
-        let plan = plan(&with_steps(vec![first, request("GET", "/yes")], vec![Instruction::Request(0), when]));
-        let mut driven = Driven::new(&plan);
+        let compiled = compiled(&with_steps(vec![first, request("GET", "/yes")], vec![Instruction::Request(0), when]));
+        let mut driven = Driven::new(&compiled);
         driven.iterate(|_| ok(body.unwrap_or_default())).expect("it is right");
         driven.sent.len() == 2
     };
@@ -164,8 +164,8 @@ fn blocks_run_as_written() {
             otherwise: Block(vec![Instruction::Pause(Think::Constant(Duration::from_millis(9)))]),
         },
     ];
-    let plan = plan(&with_steps(vec![state, list, item], steps));
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&with_steps(vec![state, list, item], steps));
+    let mut driven = Driven::new(&compiled);
     let mut states = ["queued", "running", "done"].into_iter();
     driven
         .iterate(|sent| match sent {
@@ -188,7 +188,7 @@ fn a_user_starts_once_and_stops_once() {
         with_steps(vec![login, request("GET", "/{a}"), request("DELETE", "/{a}")], vec![Instruction::Request(1)]);
     flow.on_start = Block(vec![Instruction::Request(0)]);
     flow.on_stop = Block(vec![Instruction::Request(2)]);
-    let kept = plan(&flow);
+    let kept = compiled(&flow);
     let mut driven = Driven::new(&kept);
     assert_eq!(driven.retire(|_| ok("0")), Ok(()), "who never began has nothing to end");
     let iterations: Result<(), Failure> = (0..2).try_for_each(|_| driven.iterate(|_| ok("1")));
@@ -200,7 +200,7 @@ fn a_user_starts_once_and_stops_once() {
     assert_eq!(driven.lines(), ["POST /login", "begun", "GET /2"]);
 
     flow.lifetime = Lifetime::Iteration;
-    let renewed = plan(&flow);
+    let renewed = compiled(&flow);
     let mut driven = Driven::new(&renewed);
     let mut count = 0;
     for _ in 0..2 {
@@ -234,8 +234,8 @@ fn what_an_iteration_captures_ends_with_it() {
     flow.on_start = Block(vec![Instruction::Request(0)]);
     flow.on_stop = Block(vec![Instruction::Request(4)]);
     assert_eq!(flow.passing().into_iter().collect::<Vec<_>>(), [id("b")]);
-    let plan = plan(&flow);
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow);
+    let mut driven = Driven::new(&compiled);
     let mut count = 0;
     let mut next = |_: &str| {
         count += 1;
@@ -253,8 +253,8 @@ fn what_an_iteration_captures_ends_with_it() {
 fn a_user_that_failed_to_start_starts_again() {
     let mut flow = with_steps(vec![request("POST", "/login"), request("GET", "/")], vec![Instruction::Request(1)]);
     flow.on_start = Block(vec![Instruction::Request(0)]);
-    let plan = plan(&flow);
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow);
+    let mut driven = Driven::new(&compiled);
     let failure = driven.iterate(|_| reply("503 Busy", "", b"try \"later\"")).expect_err("it is not below 400");
     assert_eq!(
         (failure.kind, failure.detail.as_str()),
@@ -272,8 +272,8 @@ fn actions_come_as_often_as_their_weights_say() {
         .enumerate()
         .map(|(at, weight)| FlowAction { name: at.to_string(), weight, steps: Block(vec![Instruction::Request(at)]) })
         .collect();
-    let plan = plan(&flow);
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow);
+    let mut driven = Driven::new(&compiled);
     (0..2000).for_each(|_| driven.iterate(|_| ok("")).expect("it is right"));
     let mut counts = BTreeMap::new();
     driven.lines().into_iter().for_each(|line| *counts.entry(line).or_insert(0) += 1);
@@ -289,8 +289,8 @@ fn cookies_are_kept_and_sent_back() {
         request("GET", "/b"),
     ]);
     flow.cookies = true;
-    let plan = plan(&flow);
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow);
+    let mut driven = Driven::new(&compiled);
     let set = "Set-Cookie: sid=1; Path=/a\r\nSet-Cookie: all=2; Path=/\r\n";
     driven.iterate(|sent| reply("200 OK", if sent.contains("/a/x") { set } else { "" }, b"")).expect("it is right");
     let cookies = |sent: &String| sent.lines().find_map(|line| line.strip_prefix("Cookie: ")).map(str::to_owned);
@@ -310,8 +310,8 @@ fn redirects_are_followed_on_the_same_server() {
     {
         let mut flow = flow(vec![post.clone()]);
         flow.redirects = 2;
-        let plan = plan(&flow);
-        let mut driven = Driven::new(&plan);
+        let compiled = compiled(&flow);
+        let mut driven = Driven::new(&compiled);
         let mut answers = [
             reply(status, "Location: next?y=2\r\n", b""),
             reply("301 Moved", "Location: http://127.0.0.1:8080/end#part\r\n", b""),
@@ -334,8 +334,8 @@ fn a_redirect_that_is_expected_is_not_followed() {
     let expecting = FlowRequest { checks: Checks { status: vec![302], ..Checks::default() }, ..request("GET", "/") };
     let mut flow = flow(vec![expecting]);
     flow.redirects = 5;
-    let plan = plan(&flow);
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow);
+    let mut driven = Driven::new(&compiled);
     driven.iterate(|_| reply("302 Found", "Location: /x\r\n", b"")).expect("it is expected");
     assert_eq!(driven.lines(), ["GET /"]);
 }
@@ -343,13 +343,13 @@ fn a_redirect_that_is_expected_is_not_followed() {
 #[test]
 fn links_that_were_captured_are_followed() {
     let first = capturing(request("GET", "/"), [capture("a", json_at("$.next"))]);
-    let plan = plan(&flow(vec![first, request("GET", "{a|raw}")]));
+    let compiled = compiled(&flow(vec![first, request("GET", "{a|raw}")]));
     for (link, expected) in [
         ("/p?x=%20&y=u".to_owned(), "GET /p?x=%20&y=u"),
         ("http://127.0.0.1:8080/q?z".to_owned(), "GET /q?z"),
         ("r/s".to_owned(), "GET /r/s"),
     ] {
-        let mut driven = Driven::new(&plan);
+        let mut driven = Driven::new(&compiled);
         driven.iterate(|_| ok(&format!("{{\"next\": \"{link}\"}}"))).expect("it is right");
         assert_eq!(driven.lines()[1], expected);
     }
@@ -360,8 +360,8 @@ fn bodies_are_decoded_before_anybody_looks() {
     let checks = Checks { contains: vec![text("hello")], ..Checks::default() };
     let mut flow = flow(vec![FlowRequest { checks, ..capturing(request("GET", "/"), [capture("a", json_at("$.a"))]) }]);
     flow.compression = vec![ContentCoding::Gzip];
-    let plan = plan(&flow);
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow);
+    let mut driven = Driven::new(&compiled);
     let body = plimsoll_web::coding::encode(b"{\"a\": \"hello\"}", Coding::Gzip).expect("gzip");
     driven.iterate(|_| reply("200 OK", "Content-Encoding: gzip\r\n", &body)).expect("it is right");
     assert_eq!(driven.value("a"), "hello");
@@ -376,8 +376,8 @@ fn users_say_who_they_are() {
     let first = capturing(request("GET", "/"), [capture("a", json_at("$"))]);
     let second = FlowRequest { auth: basic(Password::Value(id("a"))), ..request("GET", "/b") };
     let third = FlowRequest { auth: Some(Auth::Bearer(text("{a}"))), ..request("GET", "/c") };
-    let plan = plan(&flow(vec![first, second, third]));
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow(vec![first, second, third]));
+    let mut driven = Driven::new(&compiled);
     driven.iterate(|_| ok("\"é1\"")).expect("it is right");
     // `ué1:é1` in UTF-8 (RFC 7617, section 2.1).
     assert!(driven.sent[1].contains("\r\nAuthorization: Basic dcOpMTrDqTE=\r\n"), "{}", driven.sent[1]);
@@ -404,8 +404,8 @@ fn forms_and_files_are_sent_as_servers_read_them() {
     ];
     let multipart = FlowRequest { body: Body::Multipart(parts), ..request("POST", "/parts") };
     let whole = FlowRequest { body: Body::File(file), ..request("PUT", "/file") };
-    let plan = plan(&flow(vec![first, form, multipart, whole]));
-    let mut driven = Driven::new(&plan);
+    let compiled = compiled(&flow(vec![first, form, multipart, whole]));
+    let mut driven = Driven::new(&compiled);
     driven.iterate(|_| ok("\"1 é\"")).expect("it is right");
     let body = |at: usize| driven.sent[at].split_once("\r\n\r\n").expect("a body");
     assert_eq!(body(1).1, "x+y=1+%C3%A9%26&n=");
@@ -425,10 +425,10 @@ fn forms_and_files_are_sent_as_servers_read_them() {
 
 #[test]
 fn uuids_are_new_each_time_and_well_formed() {
-    let plan = plan(&flow(vec![request("GET", "/{$uuid}/{$uuid}")]));
+    let compiled = compiled(&flow(vec![request("GET", "/{$uuid}/{$uuid}")]));
     let mut seen = std::collections::HashSet::new();
     for number in 0..20 {
-        let mut driven = Driven::numbered(&plan, number);
+        let mut driven = Driven::numbered(&compiled, number);
         (0..20).for_each(|_| driven.iterate(|_| ok("")).expect("it is right"));
         for uuid in driven.lines().into_iter().flat_map(|line| line.split('/').skip(1)) {
             let groups: Vec<usize> = uuid.split('-').map(str::len).collect();
@@ -444,9 +444,9 @@ fn values_are_drawn_for_each_iteration_and_follow_from_the_seed() {
     let mut flow = flow(vec![request("GET", "/{page}"), request("GET", "/again/{page}/{a}")]);
     let numbers = Parameter::Number { low: 1, high: 1_000_000, distribution: Distribution::Uniform };
     flow.draws = vec![(id("page"), numbers), (id("a"), Parameter::Text(5))];
-    let plan = plan(&flow);
+    let compiled = compiled(&flow);
     let lines = |number| {
-        let mut driven = Driven::numbered(&plan, number);
+        let mut driven = Driven::numbered(&compiled, number);
         (0..3).for_each(|_| driven.iterate(|_| ok("")).expect("it is right"));
         driven.lines().into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
@@ -476,8 +476,8 @@ fn users_take_rows_of_feeds() {
     let rows = |order, at_end| {
         let mut flow = flow(vec![request("GET", "/{account.name}/{account.key}")]);
         flow.feeds = vec![feed(&file, order, at_end)];
-        let plan = plan(&flow);
-        let mut driven = Driven::numbered(&plan, 1);
+        let compiled = compiled(&flow);
+        let mut driven = Driven::numbered(&compiled, 1);
         (0..4).for_each(|_| driven.iterate(|_| ok("")).expect("it is right"));
         driven.lines().into_iter().map(|line| line.trim_start_matches("GET /").to_owned()).collect::<Vec<_>>()
     };
@@ -496,10 +496,10 @@ fn a_feed_that_is_used_up_is_the_reason_why_users_stop() {
     let stopped = |order, at_end, user| {
         let mut flow = flow(vec![request("GET", "/{account.name}")]);
         flow.feeds = vec![feed(&file, order, at_end)];
-        let plan = plan(&flow);
-        let mut driven = Driven::numbered(&plan, user);
+        let compiled = compiled(&flow);
+        let mut driven = Driven::numbered(&compiled, user);
         (0..4).for_each(|_| driven.iterate(|_| ok("")).expect("it is right"));
-        plan.stopped()
+        compiled.stopped()
     };
     let (over, stop) = (FeedEnd::StartOver, FeedEnd::Stop);
     assert_eq!(stopped(FeedOrder::InOrder, over, 0), None);
@@ -519,12 +519,12 @@ fn threads_together_take_every_row_once() {
         .expect("written");
     let mut flow = flow(vec![request("GET", "/{account.name}")]);
     flow.feeds = vec![feed(&file, FeedOrder::Unique, FeedEnd::Stop)];
-    let plan = plan(&flow);
+    let compiled = compiled(&flow);
     for threads in [1, 2, 3, 8] {
         let mut taken: Vec<String> = Vec::new();
         for index in 0..threads {
             let share = Share { index, of: threads };
-            let mut driven = Driven::on_thread(&plan, share, index as u64);
+            let mut driven = Driven::on_thread(&compiled, share, index as u64);
             while driven.sent.last().is_none_or(|last| last != "stop") {
                 driven.iterate(|_| ok("")).expect("it is right");
             }

@@ -51,8 +51,8 @@ fn everything_wrong_with_a_flow_is_told_at_once() {
 
 /// What a user says of the reply to a request with this capture or check.
 fn failure(request: FlowRequest, reply: &[u8]) -> (ErrorKind, String) {
-    let plan = plan(&flow(vec![request]));
-    let failure = Driven::new(&plan).iterate(|_| reply.to_vec()).expect_err("it is wrong");
+    let compiled = compiled(&flow(vec![request]));
+    let failure = Driven::new(&compiled).iterate(|_| reply.to_vec()).expect_err("it is wrong");
     (failure.kind, failure.detail)
 }
 
@@ -152,8 +152,8 @@ fn a_reply_that_is_not_as_expected_says_why() {
         contains: vec![text("ok")],
         matches: vec!["n.*2".to_owned()],
     };
-    let plan = plan(&flow(vec![with(right)]));
-    assert_eq!(Driven::new(&plan).iterate(|_| reply.clone()), Ok(()));
+    let compiled = compiled(&flow(vec![with(right)]));
+    assert_eq!(Driven::new(&compiled).iterate(|_| reply.clone()), Ok(()));
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn a_request_that_cannot_be_made_is_refused() {
             "expected a link to the same server, found `http://elsewhere/x`: flows go to the workload's target alone",
         ),
     ] {
-        let plan = plan(&flow(vec![first(), second]));
-        let mut driven = Driven::new(&plan);
+        let compiled = compiled(&flow(vec![first(), second]));
+        let mut driven = Driven::new(&compiled);
         let failure = driven.iterate(|_| ok(body)).expect_err("it cannot be made");
         assert_eq!((failure.kind, failure.detail.as_str()), (kind, expected));
         assert_eq!(driven.sent.len(), 1, "nothing of it is sent");
@@ -200,7 +200,7 @@ fn a_request_that_cannot_be_made_is_refused() {
 fn redirects_that_lead_nowhere_are_failures() {
     let mut flow = flow(vec![request("GET", "/")]);
     flow.redirects = 2;
-    let plan = plan(&flow);
+    let compiled = compiled(&flow);
     for (location, requests, expected) in [
         ("/again", 3, "expected at most 2 redirects in a row, found another one to `/again`"),
         (
@@ -214,7 +214,7 @@ fn redirects_that_lead_nowhere_are_failures() {
             "expected a URL such as `https://example.com/path`, found `http://[x]/`: `[x]` is no IPv6 address in brackets",
         ),
     ] {
-        let mut driven = Driven::new(&plan);
+        let mut driven = Driven::new(&compiled);
         let location = format!("Location: {location}\r\n");
         let failure = driven.iterate(|_| reply("302 Found", &location, b"")).expect_err("it leads nowhere");
         assert_eq!((failure.kind, failure.detail.as_str()), (ErrorKind::Redirect, expected));
@@ -230,7 +230,7 @@ fn loops_end() {
         steps,
     };
     let mut flow = with_steps(vec![request("GET", "/")], vec![forever(Block::default())]);
-    let idle = plan(&flow);
+    let idle = compiled(&flow);
     let failure = Driven::new(&idle).iterate(|_| ok("")).expect_err("it does nothing");
     assert_eq!(
         (failure.kind, failure.detail.as_str()),
@@ -238,7 +238,7 @@ fn loops_end() {
     );
     let Instruction::While { at_most, steps, .. } = &mut flow.actions[0].steps.0[0] else { panic!("a loop") };
     (*at_most, *steps) = (3, all(1));
-    let bounded = plan(&flow);
+    let bounded = compiled(&flow);
     let mut driven = Driven::new(&bounded);
     let failure = driven.iterate(|_| ok("")).expect_err("it goes on");
     assert_eq!(failure.detail, "expected a loop to end after at most 3 rounds, found `{$user}` to be `1`");
@@ -249,8 +249,8 @@ fn loops_end() {
 fn only_lists_have_items() {
     let first = capturing(request("GET", "/"), [capture("list", json_at("$"))]);
     let each = Instruction::Each { list: id("list"), item: id("item"), at_most: 9, steps: all(1) };
-    let plan = plan(&with_steps(vec![first], vec![Instruction::Request(0), each]));
-    let failure = Driven::new(&plan).iterate(|_| ok("{\"a\": 1}")).expect_err("it is an object");
+    let compiled = compiled(&with_steps(vec![first], vec![Instruction::Request(0), each]));
+    let failure = Driven::new(&compiled).iterate(|_| ok("{\"a\": 1}")).expect_err("it is an object");
     assert_eq!(failure.detail, "expected a list in `{$list}`, found `{\"a\": 1}`");
-    assert_eq!(Driven::new(&plan).iterate(|_| ok("null")), Ok(()), "nothing is an empty list");
+    assert_eq!(Driven::new(&compiled).iterate(|_| ok("null")), Ok(()), "nothing is an empty list");
 }

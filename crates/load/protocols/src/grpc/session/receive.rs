@@ -1,17 +1,17 @@
-//! What a server sends, frame by frame.
+//! Receives the frames of the server.
 
-use super::{Dropped, Event, Session, WINDOW};
+use super::{Event, Session, StreamError, WINDOW};
 use crate::grpc::frame::{self, HEADER, Header, flag, kind, setting};
 use plimsoll_engine::protocol::Violation;
 
-/// The largest header block that is put together from pieces.
+/// The largest header block that is assembled from fragments.
 const LARGEST_BLOCK: usize = 256 * 1024;
 
-/// The largest reply that is kept.
+/// The largest body of a response.
 const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
 impl Session {
-    /// Takes bytes that came.
+    /// Processes received bytes.
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) -> Result<(), Violation> {
         if self.partial.is_empty() {
             let taken = self.take_frames(input, out, events)?;
@@ -47,7 +47,7 @@ impl Session {
         out: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), Violation> {
-        if !self.greeted && header.kind != kind::SETTINGS {
+        if !self.settings_received && header.kind != kind::SETTINGS {
             return Err(Violation::new(format!("expected the server's HTTP/2 settings, found frame {}", header.kind)));
         }
         if self.block.is_some() && header.kind != kind::CONTINUATION {
@@ -87,7 +87,7 @@ impl Session {
         out: &mut Vec<u8>,
         events: &mut Vec<Event>,
     ) -> Result<(), Violation> {
-        // Padding counts in both windows, and so does what comes for a request that is over.
+        // Padding counts in both windows, and so do bytes for closed requests.
         let length = header.length as u32;
         self.received += length;
         if self.received >= WINDOW / 2 {
@@ -101,7 +101,7 @@ impl Session {
             return Err(Violation::new(format!("expected a reply of at most {LARGEST_BODY} bytes")));
         }
         stream.received += length;
-        stream.tell_more(events);
+        stream.report_progress(events);
         if header.has(flag::END_STREAM) {
             self.end(header.stream, out, events);
         } else if stream.received >= WINDOW / 2 {
@@ -150,8 +150,8 @@ impl Session {
         Ok(())
     }
 
-    /// A whole header block. It must be decoded even for a request that is over: the table that
-    /// the following blocks refer to changes with it.
+    /// Decodes a complete header block. Blocks of closed requests are decoded too: they change the table
+    /// that later blocks refer to.
     fn take_block(
         &mut self,
         id: u32,
@@ -168,12 +168,12 @@ impl Session {
         }
         self.decoder.decode(block, |name, value| {
             if let Some(stream) = stream.as_deref_mut() {
-                stream.response.note(name, value);
+                stream.response.add_field(name, value);
             }
         })?;
         if let Some(stream) = stream {
             stream.begin(events);
-            stream.tell_more(events);
+            stream.report_progress(events);
             if is_last {
                 self.end(id, out, events);
             }
@@ -186,7 +186,7 @@ impl Session {
             return Err(bad_length(&header));
         }
         if let Some(stream) = self.remove(header.stream) {
-            events.push(Event::Dropped(stream.ticket, Dropped::Reset(frame::number(payload))));
+            events.push(Event::Failed(stream.ticket, StreamError::Reset(frame::number(payload))));
         }
         Ok(())
     }
@@ -208,20 +208,20 @@ impl Session {
                 _ => {}
             }
         }
-        self.greeted = true;
+        self.settings_received = true;
         frame::write(kind::SETTINGS, flag::ACK, 0, &[], out);
         self.send_all_unsent(out);
         Ok(())
     }
 
-    /// A new initial window moves the windows of streams that are open (RFC 9113, 6.9.2).
+    /// Changes the initial window, and with it the windows of open streams (RFC 9113, 6.9.2).
     fn set_stream_window(&mut self, window: i64) {
         let change = window - self.peer.stream_window;
         self.peer.stream_window = window;
         self.streams.iter_mut().flatten().for_each(|stream| stream.window += change);
     }
 
-    /// The server will answer requests up to a last one, and no others.
+    /// Fails the requests after the last one that the server will process.
     fn take_goaway(&mut self, payload: &[u8], events: &mut Vec<Event>) {
         self.going_away = true;
         let (last, code) = (frame::number(payload) & 0x7fff_ffff, frame::number(&payload[4..]));
@@ -230,7 +230,7 @@ impl Session {
             if id > last
                 && let Some(stream) = self.streams[place].take()
             {
-                events.push(Event::Dropped(stream.ticket, Dropped::NotTaken(code)));
+                events.push(Event::Failed(stream.ticket, StreamError::NotProcessed(code)));
             }
         }
     }

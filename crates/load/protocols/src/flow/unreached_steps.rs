@@ -1,24 +1,24 @@
-//! Steps that no iteration came to: whoever reads the results may believe that they were measured.
+//! Steps that no iteration reached. Readers of the results might believe that they were measured.
 
 use plimsoll_model::record::{Interval, RecordedPhase, Subject};
 use plimsoll_model::workload::Steps;
 use std::collections::BTreeSet;
 
-/// The steps of iterations that were not made so far in the measure phase.
+/// The steps of iterations that no exchange of the measure phase has reached so far.
 #[derive(Debug)]
-pub struct StepsNotMade<'a>(BTreeSet<&'a str>);
+pub struct UnreachedSteps<'a>(BTreeSet<&'a str>);
 
-impl<'a> StepsNotMade<'a> {
-    /// Nothing is made yet.
-    pub fn of(steps: &'a Steps) -> StepsNotMade<'a> {
+impl<'a> UnreachedSteps<'a> {
+    /// All steps of the workload's iterations.
+    pub fn of(steps: &'a Steps) -> UnreachedSteps<'a> {
         match steps {
-            Steps::Flow(flow) => StepsNotMade(flow.names_of_iterations()),
-            _ => StepsNotMade(BTreeSet::new()),
+            Steps::Flow(flow) => UnreachedSteps(flow.names_of_iterations()),
+            _ => UnreachedSteps(BTreeSet::new()),
         }
     }
 
-    /// Takes note of a second.
-    pub fn see(&mut self, interval: &Interval) {
+    /// Removes the steps that a second of the load reached.
+    pub fn observe(&mut self, interval: &Interval) {
         for (phase, subject) in interval.tallies.keys() {
             if let (RecordedPhase::Measure, Subject::Request(name)) = (phase, subject) {
                 self.0.remove(name.as_str());
@@ -26,7 +26,7 @@ impl<'a> StepsNotMade<'a> {
         }
     }
 
-    /// What a reader should know, if there is something.
+    /// The warning about the steps that are left, if any.
     pub fn warning(self) -> Option<String> {
         let names: Vec<&str> = self.0.into_iter().collect();
         (!names.is_empty()).then(|| {

@@ -1,20 +1,20 @@
-//! How long statements take: counted by each user alone, and filed for all of them together.
+//! The durations of statements: collected by each user alone, and merged into histograms of all users.
 
 use hdrhistogram::Histogram;
 use plimsoll_model::record::{LONGEST, histogram};
-use plimsoll_oltp::Watch;
+use plimsoll_oltp::StatementObserver;
 use plimsoll_sql::SqlError;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A user that has noted so many durations files them, if nobody else files at present.
+/// The number of durations from which a user merges them, if no other user does at present.
 const MANY: usize = 512;
 
-/// What one user's runs of a statement came to.
+/// Counts and times of one statement, for one user or all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StatementTimes {
     pub(super) runs: u64,
-    /// Those in transactions of the measure phase, which `total` and `longest` are of.
+    /// Runs in transactions of the measure phase. `total` and `longest` are theirs, in nanoseconds.
     pub(super) measured: u64,
     pub(super) total: u64,
     pub(super) longest: u64,
@@ -37,33 +37,33 @@ impl StatementTimes {
     }
 }
 
-/// A run of a statement in the measure phase: its number, and what it took.
+/// A run of a statement in the measure phase: the number of the statement, and nanoseconds.
 type Duration = (usize, u64);
 
-/// Durations of all users, statement by statement: a histogram for each user would take more memory
-/// than the user.
-pub(super) struct Durations(Mutex<Vec<Histogram<u64>>>);
+/// Histograms of the durations of each statement, shared by all users. A histogram per user would take
+/// more memory than the user itself.
+pub(super) struct SharedDurations(Mutex<Vec<Histogram<u64>>>);
 
-impl Durations {
-    pub(super) fn new(statements: usize) -> Durations {
-        Durations(Mutex::new((0..statements).map(|_| histogram()).collect()))
+impl SharedDurations {
+    pub(super) fn new(statements: usize) -> SharedDurations {
+        SharedDurations(Mutex::new((0..statements).map(|_| histogram()).collect()))
     }
 
-    /// Files what a user has noted, once that is much and nobody is in the way: users never wait here.
-    pub(super) fn relieve(&self, noted: &mut Vec<Duration>) {
-        if noted.len() >= MANY
+    /// Merges the durations of a user if they are many and no other user merges: users never wait here.
+    pub(super) fn merge_if_many(&self, pending: &mut Vec<Duration>) {
+        if pending.len() >= MANY
             && let Ok(histograms) = self.0.try_lock()
         {
-            file(histograms, noted);
+            record_all(histograms, pending);
         }
     }
 
-    /// Files all that a user has noted, at its end.
-    pub(super) fn close(&self, noted: &mut Vec<Duration>) {
-        file(self.lock(), noted);
+    /// Merges all durations of a user, at its end.
+    pub(super) fn merge(&self, pending: &mut Vec<Duration>) {
+        record_all(self.lock(), pending);
     }
 
-    /// What so many per cent of a statement's runs took at most; none without runs.
+    /// A percentile of a statement's durations in nanoseconds; none without runs.
     pub(super) fn percentile(&self, statement: usize, percent: f64) -> Option<u64> {
         let histograms = self.lock();
         let histogram = histograms.get(statement).filter(|histogram| !histogram.is_empty())?;
@@ -75,28 +75,28 @@ impl Durations {
     }
 }
 
-fn file(mut histograms: MutexGuard<'_, Vec<Histogram<u64>>>, noted: &mut Vec<Duration>) {
-    for (statement, took) in noted.drain(..) {
+fn record_all(mut histograms: MutexGuard<'_, Vec<Histogram<u64>>>, pending: &mut Vec<Duration>) {
+    for (statement, took) in pending.drain(..) {
         histograms[statement].record(took.min(LONGEST)).expect("a growing histogram takes an hour");
     }
 }
 
 /// Times the statements of one transaction.
-pub(super) struct Stopwatch<'a> {
+pub(super) struct StatementTimer<'a> {
     pub(super) times: &'a mut [StatementTimes],
-    pub(super) noted: &'a mut Vec<Duration>,
+    pub(super) pending: &'a mut Vec<Duration>,
     /// True if the transaction belongs to the measure phase.
     pub(super) measured: bool,
 }
 
-impl Watch for Stopwatch<'_> {
+impl StatementObserver for StatementTimer<'_> {
     fn statement(&mut self, statement: usize, work: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), SqlError> {
         let begun = Instant::now();
         let result = work();
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.times[statement].add(took, self.measured, result.is_err());
         if self.measured {
-            self.noted.push((statement, took));
+            self.pending.push((statement, took));
         }
         result
     }
@@ -109,11 +109,11 @@ mod tests {
 
     #[test]
     fn only_the_measure_phase_is_timed_and_everything_is_counted() {
-        let (mut times, mut noted) = ([StatementTimes::default(); 2], Vec::new());
+        let (mut times, mut pending) = ([StatementTimes::default(); 2], Vec::new());
         let pause = std::time::Duration::from_millis(2);
-        let mut warmup = Stopwatch { times: &mut times, noted: &mut noted, measured: false };
+        let mut warmup = StatementTimer { times: &mut times, pending: &mut pending, measured: false };
         warmup.statement(1, &mut || Ok(())).expect("no failure");
-        let mut measured = Stopwatch { times: &mut times, noted: &mut noted, measured: true };
+        let mut measured = StatementTimer { times: &mut times, pending: &mut pending, measured: true };
         let failed = measured.statement(1, &mut || {
             std::thread::sleep(pause);
             Err(SqlError::new(ErrorKind::Deadlock, "deadlock"))
@@ -123,16 +123,16 @@ mod tests {
         assert_eq!((runs, measured, failed), (2, 1, 1));
         assert!(total == longest && u128::from(total) >= pause.as_nanos());
         assert_eq!(times[0], StatementTimes::default());
-        assert_eq!(noted, [(1, total)]);
+        assert_eq!(pending, [(1, total)]);
     }
 
     #[test]
     fn percentiles_are_of_the_statement_and_of_all_users() {
-        let durations = Durations::new(2);
+        let durations = SharedDurations::new(2);
         for user in 0..4 {
-            let mut noted: Vec<_> = (1..=250).map(|took| (1, (user * 250 + took) * 1_000)).collect();
-            durations.close(&mut noted);
-            assert!(noted.is_empty());
+            let mut pending: Vec<_> = (1..=250).map(|took| (1, (user * 250 + took) * 1_000)).collect();
+            durations.merge(&mut pending);
+            assert!(pending.is_empty());
         }
         let near = |percent, micros: f64| {
             let found = durations.percentile(1, percent).expect("it was run") as f64 / 1_000.0;
@@ -145,18 +145,18 @@ mod tests {
     }
 
     #[test]
-    fn users_file_many_at_a_time_and_never_wait() {
-        let durations = Durations::new(1);
-        let mut noted = vec![(0, 5); MANY - 1];
-        durations.relieve(&mut noted);
-        assert_eq!(noted.len(), MANY - 1, "these are few");
-        noted.push((0, u64::MAX));
+    fn users_merge_many_at_a_time_and_never_wait() {
+        let durations = SharedDurations::new(1);
+        let mut pending = vec![(0, 5); MANY - 1];
+        durations.merge_if_many(&mut pending);
+        assert_eq!(pending.len(), MANY - 1, "these are few");
+        pending.push((0, u64::MAX));
         let busy = durations.lock();
-        durations.relieve(&mut noted);
-        assert_eq!(noted.len(), MANY, "somebody else files");
+        durations.merge_if_many(&mut pending);
+        assert_eq!(pending.len(), MANY, "another user merges");
         drop(busy);
-        durations.relieve(&mut noted);
-        assert!(noted.is_empty());
+        durations.merge_if_many(&mut pending);
+        assert!(pending.is_empty());
         assert!(durations.percentile(0, 100.0).is_some_and(|longest| longest >= LONGEST));
     }
 }

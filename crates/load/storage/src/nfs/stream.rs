@@ -1,7 +1,7 @@
-//! A blocking socket below a client that is written for asynchronous ones.
+//! A blocking socket for a client that is written for asynchronous ones.
 //!
-//! Its futures never wait: the socket does, on the thread of the user. So each of them is done when
-//! it is polled for the first time, and no runtime is needed.
+//! The socket waits on the thread of the user, so the client's futures never do. Each future is ready at its
+//! first poll, and no runtime is needed.
 
 use nfs3_client::io::{AsyncRead, AsyncWrite};
 use nfs3_client::net::Connector;
@@ -15,39 +15,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// How soon a socket that waits notices that its call is to give up.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often a waiting socket checks if its call has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Ports to connect from where that is permitted: servers take them as a sign that the client is
-/// the system's own, and many answer no other. Those that the client of Linux uses.
+/// Local ports to connect from, if permitted. Many servers accept only these, as a sign that the client is
+/// the system's own. The Linux client uses the same range.
 const RESERVED_PORTS: RangeInclusive<u16> = 665..=1023;
 
-/// The outcome of a future that does not wait.
-pub(super) fn ready<T, E: From<io::Error>>(future: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+/// Polls a future that does not wait, and returns its output.
+pub(super) fn poll_ready<T, E: From<io::Error>>(future: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome,
         Poll::Pending => Err(io::Error::other("the client waits for something else than its socket").into()),
     }
 }
 
-/// Makes connections that all give up when the same call does.
+/// Makes connections that all stop waiting when the same call ends.
 #[derive(Clone, Debug)]
-pub(super) struct Dial {
+pub(super) struct Dialer {
     call: Arc<Mutex<Call>>,
 }
 
-impl Dial {
-    pub(super) fn new(call: &Call) -> Dial {
-        Dial { call: Arc::new(Mutex::new(call.branch())) }
+impl Dialer {
+    pub(super) fn new(call: &Call) -> Dialer {
+        Dialer { call: Arc::new(Mutex::new(call.branch())) }
     }
 
-    /// From now on it is this call that says when to give up.
-    pub(super) fn serve(&self, call: &Call) {
+    /// Sets the call whose end stops the waiting of all connections.
+    pub(super) fn set_call(&self, call: &Call) {
         *self.call.lock().unwrap_or_else(PoisonError::into_inner) = call.branch();
     }
 
-    /// Connects from a reserved port, and from any other where those are not permitted or all taken.
-    pub(super) fn reach(&self, server: SocketAddr) -> io::Result<Wire> {
+    /// Connects from a reserved port, or from any port if those are not permitted or all taken.
+    pub(super) fn connect_to(&self, server: SocketAddr) -> io::Result<BlockingStream> {
         for port in RESERVED_PORTS.rev() {
             match self.open(server, Some(port)) {
                 Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {}
@@ -58,10 +58,10 @@ impl Dial {
         self.open(server, None)
     }
 
-    fn open(&self, server: SocketAddr, local_port: Option<u16>) -> io::Result<Wire> {
+    fn open(&self, server: SocketAddr, local_port: Option<u16>) -> io::Result<BlockingStream> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{server}: {error}"));
         let stream = self.connected(server, local_port).map_err(named)?;
-        Ok(Wire { stream, dial: self.clone() })
+        Ok(BlockingStream { stream, dialer: self.clone() })
     }
 
     fn connected(&self, server: SocketAddr, local_port: Option<u16>) -> io::Result<TcpStream> {
@@ -74,14 +74,14 @@ impl Dial {
         if let Some(port) = local_port {
             rustix::net::bind(&stream, &SocketAddr::new(any, port))?;
         }
-        // The kernel ends a connect by the time-out of writes.
+        // The write timeout also limits the connect.
         stream.set_write_timeout(Some(self.remaining()))?;
         rustix::net::connect(&stream, &server).map_err(|error| match error {
             rustix::io::Errno::INPROGRESS => ErrorKind::TimedOut.into(),
             error => io::Error::from(error),
         })?;
-        stream.set_write_timeout(Some(LOOK_EVERY))?;
-        stream.set_read_timeout(Some(LOOK_EVERY))?;
+        stream.set_write_timeout(Some(POLL_INTERVAL))?;
+        stream.set_read_timeout(Some(POLL_INTERVAL))?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
@@ -96,34 +96,34 @@ impl Dial {
     }
 }
 
-impl Connector for Dial {
-    type Connection = Wire;
+impl Connector for Dialer {
+    type Connection = BlockingStream;
 
-    async fn connect(&self, server: SocketAddr) -> io::Result<Wire> {
-        self.reach(server)
+    async fn connect(&self, server: SocketAddr) -> io::Result<BlockingStream> {
+        self.connect_to(server)
     }
 
-    async fn connect_with_port(&self, server: SocketAddr, local_port: u16) -> io::Result<Wire> {
+    async fn connect_with_port(&self, server: SocketAddr, local_port: u16) -> io::Result<BlockingStream> {
         self.open(server, Some(local_port))
     }
 }
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct BlockingStream {
     stream: TcpStream,
-    dial: Dial,
+    dialer: Dialer,
 }
 
-impl Wire {
-    /// Moves bytes, and waits for that as long as the call may take. None moved is an error: the
-    /// client would ask for more for ever.
-    fn insist(&mut self, mut moved: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+impl BlockingStream {
+    /// Transfers bytes, and waits until the call ends. Zero bytes are an error, or the client would retry for
+    /// ever.
+    fn wait_for(&mut self, mut transfer: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
-            match moved(&mut self.stream) {
+            match transfer(&mut self.stream) {
                 Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    self.dial.go_on()?;
+                    self.dialer.go_on()?;
                 }
                 outcome => return outcome,
             }
@@ -131,14 +131,14 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for BlockingStream {
     async fn async_read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.insist(|stream| stream.read(into))
+        self.wait_for(|stream| stream.read(into))
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for BlockingStream {
     async fn async_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.insist(|stream| stream.write(bytes))
+        self.wait_for(|stream| stream.write(bytes))
     }
 }

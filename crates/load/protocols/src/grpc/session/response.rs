@@ -1,20 +1,20 @@
-//! What a server answers to a request, or why it does not.
+//! The response of a server, or the reason why there is none.
 
 use crate::grpc::frame::error;
 use crate::grpc::hpack::Field;
 use std::fmt;
 
-/// All header fields of an answer, but its statuses.
+/// All header fields of a response, except its statuses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fields {
-    /// Those before the body; `None` until they have come, which they need not where there is none.
+pub struct HeaderFields {
+    /// The fields before the body; `None` until they arrive. A response without a body may have none.
     pub head: Option<Vec<Field>>,
-    /// Those behind it.
+    /// The fields after the body.
     pub trailers: Vec<Field>,
     are_trailers: bool,
 }
 
-/// What came back for a request.
+/// A response, as far as it arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// `:status`.
@@ -23,26 +23,28 @@ pub struct Response {
     pub grpc_status: Option<u16>,
     /// `grpc-message`, as sent.
     pub grpc_message: Option<String>,
-    /// The body, or what of it was not taken yet.
+    /// The body, without the bytes that the caller has taken.
     pub body: Vec<u8>,
-    /// All header fields, where the answer is to a stream.
-    pub fields: Option<Box<Fields>>,
+    /// All header fields, if the request is a stream.
+    pub fields: Option<Box<HeaderFields>>,
 }
 
-/// Why a server gave a request up.
+/// Why a server ended a request without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dropped {
+pub enum StreamError {
     /// It reset the stream, with this error.
     Reset(u32),
-    /// It is going away, with this error, and has not begun with the request.
-    NotTaken(u32),
+    /// It is going away, with this error, and has not processed the request.
+    NotProcessed(u32),
 }
 
-impl fmt::Display for Dropped {
+impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Dropped::Reset(code) => write!(f, "the server reset the stream with HTTP/2 error {}", error::name(code)),
-            Dropped::NotTaken(code) => {
+            StreamError::Reset(code) => {
+                write!(f, "the server reset the stream with HTTP/2 error {}", error::name(code))
+            }
+            StreamError::NotProcessed(code) => {
                 let error = error::name(code);
                 write!(f, "the server is going away (HTTP/2 error {error}) and did not take the request")
             }
@@ -51,7 +53,7 @@ impl fmt::Display for Dropped {
 }
 
 impl Response {
-    /// A header block comes: the head, unless it ends the answer.
+    /// Prepares for a header block: the head, or the trailers if it ends the response.
     pub(super) fn expect_fields(&mut self, is_last: bool) {
         if let Some(fields) = &mut self.fields {
             fields.are_trailers = is_last;
@@ -61,7 +63,7 @@ impl Response {
         }
     }
 
-    pub(super) fn note(&mut self, name: &[u8], value: &[u8]) {
+    pub(super) fn add_field(&mut self, name: &[u8], value: &[u8]) {
         let number = || std::str::from_utf8(value).ok()?.parse().ok();
         match name {
             b":status" => self.status = number(),
@@ -77,7 +79,7 @@ impl Response {
     }
 }
 
-impl Fields {
+impl HeaderFields {
     fn latest(&mut self) -> &mut Vec<Field> {
         if self.are_trailers { &mut self.trailers } else { self.head.get_or_insert_default() }
     }

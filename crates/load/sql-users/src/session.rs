@@ -1,11 +1,11 @@
-//! A connection with the isolation level that the study asks for, which the server confirms.
+//! Opens connections with the isolation level of the study, and has the server confirm it.
 
 use plimsoll_model::database::{Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::Isolation;
 use plimsoll_sql::{CallLimits, Connection, SqlError};
 
-/// Connects, sets the isolation level where one is asked for, and reads back which is in force.
+/// Connects, sets the isolation level if the study names one, and returns the level in force.
 pub(super) fn open(
     endpoint: &Endpoint,
     limits: CallLimits,

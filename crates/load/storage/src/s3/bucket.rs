@@ -1,4 +1,4 @@
-//! A bucket as all sessions of a trial see it: its addresses, its keys, and how objects move.
+//! A bucket, as all sessions of a trial share it: address, keys, and settings of transfers.
 
 use super::sign::Signer;
 use super::upload::parts;
@@ -11,18 +11,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-/// The least that S3 takes as a part, unless it is the last.
+/// The smallest part that S3 accepts, except for the last.
 const LEAST_PART: u64 = 5 << 20;
 
 /// The most parts of an object.
 const MOST_PARTS: u64 = 10_000;
 
-/// What stands as it is in paths and queries of signed requests; paths keep their `/` as well.
+/// The characters that are not encoded in paths and queries of signed requests. Paths also keep `/`.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const PATH: &AsciiSet = &QUERY.remove(b'/');
 
-/// What the sessions of a trial share.
-pub(super) struct Site {
+/// The bucket and settings that the sessions of a trial share.
+pub(super) struct Bucket {
     pub(super) settings: S3,
     pub(super) address: SocketAddr,
     pub(super) tls: Option<Encryption>,
@@ -32,17 +32,17 @@ pub(super) struct Site {
     pub(super) mode: Mode,
     pub(super) size: u64,
     pub(super) verify: bool,
-    /// What the keys of all objects of the trial start with.
+    /// The prefix of the keys of all objects of the trial.
     pub(super) folder: String,
-    /// As requests name the server.
+    /// The header `Host` of requests.
     pub(super) host: String,
-    /// What the path of every request starts with.
+    /// The prefix of the path of every request.
     base: String,
     /// Multipart uploads that are neither completed nor aborted: key and id.
     pub(super) open_uploads: Mutex<Vec<(String, String)>>,
 }
 
-impl Site {
+impl Bucket {
     pub(super) fn new(
         storage: &Storage,
         s3: &S3,
@@ -50,14 +50,14 @@ impl Site {
         tls: Option<Encryption>,
         timeout: Duration,
         content: Arc<Content>,
-    ) -> Result<Site, String> {
+    ) -> Result<Bucket, String> {
         check(storage, s3)?;
         let authority = plimsoll_protocols::http::authority(&s3.endpoint);
         let (host, base) = match s3.style {
             BucketStyle::Path => (authority, format!("/{}", encoded_path(&s3.bucket))),
             BucketStyle::VirtualHost => (format!("{}.{authority}", s3.bucket), String::new()),
         };
-        Ok(Site {
+        Ok(Bucket {
             address,
             tls: tls.map(|tls| for_bucket(s3, tls)).transpose()?,
             signer: signer(s3)?,
@@ -88,14 +88,14 @@ fn encoded_path(text: &str) -> String {
     utf8_percent_encode(text, PATH).to_string()
 }
 
-/// Names and values as the query of an address.
+/// Encodes names and values as the query of a URL.
 pub(super) fn encoded_query(query: &[(&str, &str)]) -> String {
     debug_assert!(query.is_sorted(), "signatures cover the query sorted by name");
     let pairs = query.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, QUERY)));
     pairs.collect::<Vec<_>>().join("&")
 }
 
-/// Refuses what cannot be, and what every server would refuse only after the load has started.
+/// Refuses impossible settings, and those that every server would refuse only once the load has started.
 fn check(storage: &Storage, s3: &S3) -> Result<(), String> {
     if storage.mode == Mode::Direct {
         return Err("mode `direct` goes past a page cache, and S3 has none on this side: use `app`".to_owned());
@@ -123,7 +123,7 @@ fn check_parts(size: u64, part: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Certificates carry the name that requests go to.
+/// The encryption for the host name of requests, which the certificate must carry.
 fn for_bucket(s3: &S3, (config, name): Encryption) -> Result<Encryption, String> {
     let is_given = s3.endpoint.tls.as_ref().is_some_and(|tls| tls.server_name.is_some());
     if s3.style == BucketStyle::Path || is_given {

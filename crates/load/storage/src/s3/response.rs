@@ -1,8 +1,8 @@
-//! What comes back: objects are held against what was written as they pass, texts are kept and
-//! understood.
+//! Responses of the server. Objects are compared with what was written as they arrive; texts are kept and
+//! parsed.
 
+use super::bucket::Bucket;
 use super::request::{Body, Request, Span};
-use super::site::Site;
 use crate::Content;
 use plimsoll_engine::blocking::Failure;
 use plimsoll_model::record::ErrorKind;
@@ -11,77 +11,82 @@ use roxmltree::{Document, Node};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most that is kept of the text of an error.
+/// The most bytes of an error text to keep.
 const LONGEST_ERROR: usize = 64 << 10;
 
-/// The most that is kept of another text: a page of a list has up to 1000 keys.
+/// The most bytes of another text to keep: a page of a list has up to 1000 keys.
 const LONGEST_TEXT: usize = 8 << 20;
 
-/// Words of a message from which on they say nothing to people: signatures and tokens.
+/// The length from which words of a message are signatures and tokens, which people do not read.
 const LONGEST_WORD: usize = 60;
 
-/// The most words that are kept of a message.
+/// The most words of a message to keep.
 const MOST_WORDS: usize = 60;
 
-/// An answer, as far as it has come.
-pub(super) struct Answer {
+/// A response, as far as it has arrived.
+pub(super) struct Response {
     is_post: bool,
     pub(super) status: u16,
     pub(super) etag: Option<String>,
     retry_after: Option<Duration>,
     is_range: bool,
     text: Vec<u8>,
-    object: Option<Passing>,
+    object: Option<ObjectCheck>,
 }
 
-/// An object that passes.
-struct Passing {
+/// Compares an object with its expected content as it arrives.
+struct ObjectCheck {
     content: Arc<Content>,
     span: Span,
     verify: bool,
-    seen: u64,
+    received: u64,
     difference: Option<u64>,
 }
 
-/// Why an attempt failed, and whether another may do better.
+/// The failure of an attempt, and whether to retry.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct AttemptError {
     pub(super) failure: Failure,
-    pub(super) again: Again,
+    pub(super) retry: Retry,
 }
 
-/// When to try again.
+/// When to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum Retry {
     Never,
     Soon,
-    /// When the server says.
+    /// After the time that the server asks for.
     After(Duration),
 }
 
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Refused {
-        let again = if failure.kind == ErrorKind::Closed { Again::Soon } else { Again::Never };
-        Refused { failure, again }
+impl From<Failure> for AttemptError {
+    fn from(failure: Failure) -> AttemptError {
+        let retry = if failure.kind == ErrorKind::Closed { Retry::Soon } else { Retry::Never };
+        AttemptError { failure, retry }
     }
 }
 
-impl Answer {
-    pub(super) fn to(request: &Request<'_>, site: &Site) -> Answer {
+impl Response {
+    pub(super) fn to(request: &Request<'_>, bucket: &Bucket) -> Response {
         let span = match request.body {
             Body::Whole(span) | Body::Range(span) => Some(span),
             _ => None,
         };
-        let passing =
-            |span| Passing { content: Arc::clone(&site.content), span, verify: site.verify, seen: 0, difference: None };
-        Answer {
+        let check = |span| ObjectCheck {
+            content: Arc::clone(&bucket.content),
+            span,
+            verify: bucket.verify,
+            received: 0,
+            difference: None,
+        };
+        Response {
             is_post: request.method == "POST",
             status: 0,
             etag: None,
             retry_after: None,
             is_range: matches!(request.body, Body::Range(_)),
             text: Vec::new(),
-            object: span.map(passing),
+            object: span.map(check),
         }
     }
 
@@ -89,7 +94,7 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// Why the object cannot be right whatever follows.
+    /// Fails as soon as the object cannot be right any more.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let Some(object) = &self.object else { return Ok(()) };
         if let Some(at) = object.difference {
@@ -98,15 +103,15 @@ impl Answer {
                 format!("what came differs from what was written at byte {at}"),
             ));
         }
-        if object.seen > object.span.length {
+        if object.received > object.span.length {
             return Err(object.wrong_length("more"));
         }
         Ok(())
     }
 
-    /// Judges the whole answer.
-    pub(super) fn judged(self) -> Result<Answer, Refused> {
-        if !self.is_success() || self.is_error_all_the_same() {
+    /// Checks the complete response.
+    pub(super) fn into_result(self) -> Result<Response, AttemptError> {
+        if !self.is_success() || self.is_error_despite_success() {
             return Err(self.refused());
         }
         if self.is_range && self.status != 206 {
@@ -115,19 +120,19 @@ impl Answer {
         }
         self.check()?;
         match &self.object {
-            Some(object) if object.seen < object.span.length => {
-                Err(object.wrong_length(&object.seen.to_string()).into())
+            Some(object) if object.received < object.span.length => {
+                Err(object.wrong_length(&object.received.to_string()).into())
             }
             _ => Ok(self),
         }
     }
 
-    /// The completion of an upload may fail after its status was sent as 200.
-    fn is_error_all_the_same(&self) -> bool {
+    /// True for a failed completion of an upload: the server may send its status as 200 before it fails.
+    fn is_error_despite_success(&self) -> bool {
         self.is_post && self.with_root(|root| root.tag_name().name() == "Error").unwrap_or(false)
     }
 
-    fn refused(&self) -> Refused {
+    fn refused(&self) -> AttemptError {
         let error = self.with_root(|root| (text_of(root, "Code"), text_of(root, "Message")));
         let (code, message) = error.unwrap_or_default();
         let code = code.unwrap_or_default();
@@ -142,31 +147,31 @@ impl Answer {
         if let Some(advice) = advice(self.status, &code) {
             found += &format!("; {advice}");
         }
-        Refused { failure: Failure::new(kind(self.status, &code), found), again: self.again() }
+        AttemptError { failure: Failure::new(kind(self.status, &code), found), retry: self.retry() }
     }
 
-    fn again(&self) -> Again {
+    fn retry(&self) -> Retry {
         match (self.status, self.retry_after) {
-            (429 | 500.., Some(wait)) => Again::After(wait),
-            // An error that came with a success is one of the server's.
-            (429 | 500.. | 200, None) => Again::Soon,
-            _ => Again::Never,
+            (429 | 500.., Some(wait)) => Retry::After(wait),
+            // An error in a response with status 200 is the server's.
+            (429 | 500.. | 200, None) => Retry::Soon,
+            _ => Retry::Never,
         }
     }
 
-    /// The connection ended too early.
-    pub(super) fn cut_short(&self) -> Failure {
+    /// The failure of a connection that ended too early.
+    pub(super) fn incomplete(&self) -> Failure {
         let found = match &self.object {
             _ if self.status == 0 => "the connection ended before an answer came".to_owned(),
             Some(object) if self.is_success() => {
-                format!("the connection ended after {} of {} bytes", object.seen, object.span.length)
+                format!("the connection ended after {} of {} bytes", object.received, object.span.length)
             }
             _ => "the connection ended inside the answer".to_owned(),
         };
         Failure::new(ErrorKind::Closed, found)
     }
 
-    /// The id of an upload that was begun.
+    /// The id of a new multipart upload.
     pub(super) fn upload_id(&self) -> Result<String, Failure> {
         let id = self.with_root(|root| text_of(root, "UploadId")).flatten();
         id.ok_or_else(|| Failure::new(ErrorKind::Protocol, "expected the id of an upload, found none"))
@@ -183,14 +188,14 @@ impl Answer {
         page.ok_or_else(|| Failure::new(ErrorKind::Protocol, "expected a list of objects as XML, found something else"))
     }
 
-    /// What `look` sees in the XML that came; none if it is none.
+    /// Calls `look` with the root of the XML; none if the text is no XML.
     fn with_root<T>(&self, look: impl FnOnce(Node<'_, '_>) -> T) -> Option<T> {
         let text = std::str::from_utf8(&self.text).ok()?.trim_start();
         Some(look(Document::parse(text).ok()?.root_element()))
     }
 }
 
-impl Sink for Answer {
+impl Sink for Response {
     fn head(&mut self, status: u16, headers: &[httparse::Header<'_>], _: &[u8]) {
         self.status = status;
         let value = |name: &str| {
@@ -204,24 +209,24 @@ impl Sink for Answer {
     fn body(&mut self, bytes: &[u8]) {
         let is_success = self.is_success();
         match &mut self.object {
-            Some(object) if is_success => object.pass(bytes),
+            Some(object) if is_success => object.receive(bytes),
             _ => {
                 let longest = if is_success { LONGEST_TEXT } else { LONGEST_ERROR };
-                let room = longest.saturating_sub(self.text.len());
-                self.text.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                let space = longest.saturating_sub(self.text.len());
+                self.text.extend_from_slice(&bytes[..bytes.len().min(space)]);
             }
         }
     }
 }
 
-impl Passing {
-    fn pass(&mut self, bytes: &[u8]) {
+impl ObjectCheck {
+    fn receive(&mut self, bytes: &[u8]) {
         let Span { number, offset, length } = self.span;
-        let expected = usize::try_from(length.saturating_sub(self.seen)).unwrap_or(usize::MAX).min(bytes.len());
+        let expected = usize::try_from(length.saturating_sub(self.received)).unwrap_or(usize::MAX).min(bytes.len());
         if self.verify && self.difference.is_none() {
-            self.difference = self.content.first_difference(number, offset + self.seen, &bytes[..expected]);
+            self.difference = self.content.first_difference(number, offset + self.received, &bytes[..expected]);
         }
-        self.seen += bytes.len() as u64;
+        self.received += bytes.len() as u64;
     }
 
     fn wrong_length(&self, found: &str) -> Failure {
@@ -233,7 +238,7 @@ fn text_of(node: Node<'_, '_>, name: &str) -> Option<String> {
     node.children().find(|child| child.tag_name().name() == name)?.text().map(str::to_owned)
 }
 
-/// A server's text for people, without what only machines read.
+/// A server's text without long words and control characters.
 fn readable(text: &str) -> String {
     let words = text.split_whitespace().map(|word| if word.len() > LONGEST_WORD { "…" } else { word });
     words.take(MOST_WORDS).collect::<Vec<_>>().join(" ").chars().filter(|char| !char.is_control()).collect()

@@ -1,17 +1,17 @@
 use super::*;
 
-fn fails(kind: ErrorKind) -> Result<Ended, SqlError> {
+fn fails(kind: ErrorKind) -> Result<TransactionEnd, SqlError> {
     Err(SqlError::new(kind, "the server says so"))
 }
 
-/// What a transaction comes to whose attempts end like this, how many are made, and how many are
-/// counted as made again.
-fn persisted(
+/// Runs a transaction whose attempts end like this. Returns its result, the number of attempts, and the
+/// retries by kind of error.
+fn retried(
     retry: &Retry,
-    ends: &[Result<Ended, SqlError>],
-) -> (Result<Ended, ErrorKind>, usize, BTreeMap<ErrorKind, u64>) {
+    ends: &[Result<TransactionEnd, SqlError>],
+) -> (Result<TransactionEnd, ErrorKind>, usize, BTreeMap<ErrorKind, u64>) {
     let (mut retries, mut made) = ([0; ErrorKind::ALL.len()], 0);
-    let result = persist(retry, &mut retries, &Call::untimed(Duration::from_secs(60)), || {
+    let result = run_with_retries(retry, &mut retries, &Call::untimed(Duration::from_secs(60)), || {
         made += 1;
         ends[made - 1].clone()
     });
@@ -22,30 +22,30 @@ fn persisted(
 fn only_what_the_study_names_is_tried_again_and_only_so_often() {
     let retry = Retry { on: vec![ErrorKind::Deadlock, ErrorKind::Serialization], attempts: 3 };
     let (deadlock, lock) = (fails(ErrorKind::Deadlock), fails(ErrorKind::LockTimeout));
-    let good = || Ok(Ended::Committed);
+    let good = || Ok(TransactionEnd::Committed);
     for (ends, result, retries) in [
-        (vec![good()], Ok(Ended::Committed), 0),
-        (vec![deadlock.clone(), good()], Ok(Ended::Committed), 1),
+        (vec![good()], Ok(TransactionEnd::Committed), 0),
+        (vec![deadlock.clone(), good()], Ok(TransactionEnd::Committed), 1),
         (vec![deadlock.clone(), deadlock.clone(), deadlock.clone()], Err(ErrorKind::Deadlock), 2),
         (vec![deadlock.clone(), lock.clone()], Err(ErrorKind::LockTimeout), 1),
         (vec![lock], Err(ErrorKind::LockTimeout), 0),
     ] {
-        let (found, made, counted) = persisted(&retry, &ends);
+        let (found, made, counted) = retried(&retry, &ends);
         assert_eq!((found, made), (result, ends.len()), "{ends:?}");
         assert_eq!(counted.get(&ErrorKind::Deadlock).copied().unwrap_or_default(), retries, "{ends:?}");
     }
     let never = Retry::default();
-    assert_eq!(persisted(&never, &[deadlock]), (Err(ErrorKind::Deadlock), 1, BTreeMap::new()));
+    assert_eq!(retried(&never, &[deadlock]), (Err(ErrorKind::Deadlock), 1, BTreeMap::new()));
 }
 
 #[test]
 fn a_lost_connection_is_not_tried_again_by_itself() {
     let retry = Retry { on: vec![ErrorKind::Closed], attempts: 3 };
-    assert_eq!(persisted(&retry, &[fails(ErrorKind::Closed)]).1, 1);
+    assert_eq!(retried(&retry, &[fails(ErrorKind::Closed)]).1, 1);
 }
 
 #[test]
-fn notes_of_users_are_added_up() {
+fn statistics_of_users_are_added_up() {
     let mut all = UserStatistics::default();
     let mut one = UserStatistics {
         statements: vec![StatementTimes { runs: 2, longest: 7, ..Default::default() }],
