@@ -15,9 +15,11 @@ mod looks;
 mod order;
 mod outcomes;
 mod spare;
+mod step;
 mod strategy;
 
 pub use order::{Options, plan};
 pub use outcomes::{Look, Outcome, Outcomes};
 pub use spare::{MOST_ATTEMPTS, Retry, left_out};
-pub use strategy::{Step, next, remaining};
+pub use step::Step;
+pub use strategy::{next, remaining};

@@ -3,7 +3,7 @@
 
 use crate::outcomes::Outcomes;
 use crate::spare;
-use crate::strategy::Step;
+use crate::step::Step;
 use plimsoll_model::start::Plan;
 
 /// The next step on the way through all looks to the last repeat; none at the end of the run.

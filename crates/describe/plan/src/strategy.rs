@@ -4,23 +4,8 @@
 
 use crate::looks;
 use crate::outcomes::{Outcome, Outcomes};
+use crate::step::Step;
 use plimsoll_model::start::{Load, Plan, Start};
-
-/// One step of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Start the systems of these variants.
-    Start(Start),
-    /// Offer a load to the systems that are up.
-    Load(Load),
-    /// Stop the systems.
-    Stop,
-    /// Check whether every verdict is reached.
-    Look {
-        /// The repeats that have run.
-        repeats: u32,
-    },
-}
 
 /// The next step; none when the run has come to its end.
 #[must_use]

@@ -1,0 +1,19 @@
+//! What a run can be asked to do next.
+
+use plimsoll_model::start::{Load, Start};
+
+/// One step of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Start the systems of these variants.
+    Start(Start),
+    /// Offer a load to the systems that are up.
+    Load(Load),
+    /// Stop the systems.
+    Stop,
+    /// Check whether every verdict is reached.
+    Look {
+        /// The repeats that have run.
+        repeats: u32,
+    },
+}
