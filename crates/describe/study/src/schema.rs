@@ -1,48 +1,20 @@
 //! The JSON Schema of the study file, for editors.
 
+use crate::document::{FromToml, Schemas};
 use crate::table::root::StudyTable;
-use schemars::Schema;
-use schemars::generate::SchemaSettings;
-use schemars::transform::{Transform, transform_subschemas};
 use serde_json::Value;
 
 /// The JSON Schema of `study.toml`, made from the tables that read it.
 #[must_use]
 pub fn json_schema() -> Value {
-    let settings = SchemaSettings::draft2020_12().with_transform(WithoutNull);
-    let mut schema = settings.into_generator().into_root_schema_for::<StudyTable>();
-    schema.insert("title".to_owned(), "Plimsoll study".into());
-    schema.to_value()
-}
-
-/// TOML has no null: what may be left out is left out.
-#[derive(Clone, Debug)]
-struct WithoutNull;
-
-impl Transform for WithoutNull {
-    fn transform(&mut self, schema: &mut Schema) {
-        transform_subschemas(self, schema);
-        if let Some(Value::Array(types)) = schema.get_mut("type") {
-            types.retain(|name| name != "null");
-            if let [only] = types.as_slice() {
-                let only = only.clone();
-                schema.insert("type".to_owned(), only);
-            }
-        }
-        if let Some(Value::Array(options)) = schema.get_mut("enum") {
-            options.retain(|option| !option.is_null());
-        }
-        if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
-            choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
-            if let [Value::Object(only)] = choices.as_slice() {
-                let only = only.clone();
-                schema.remove("anyOf");
-                for (key, value) in only {
-                    schema.insert(key, value);
-                }
-            }
-        }
-    }
+    let mut schemas = Schemas::default();
+    StudyTable::json_schema(&mut schemas);
+    let mut definitions = schemas.into_definitions();
+    let mut schema = definitions.remove(StudyTable::NAME).unwrap_or_default();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "Plimsoll study".into();
+    schema["$defs"] = definitions.into();
+    schema
 }
 
 #[cfg(test)]

@@ -72,8 +72,12 @@ pub(crate) fn unknown<'a>(kind: &str, name: &str, known: impl IntoIterator<Item 
 
 /// The candidate nearest to `word`, if one is near enough to be a slip.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(word, &mut candidates.into_iter())
+}
+
+fn nearest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let scored = candidates.into_iter().map(|candidate| (score(&word, &candidate.to_lowercase()), candidate));
+    let scored = candidates.map(|candidate| (score(&word, &candidate.to_lowercase()), candidate));
     let (score, candidate) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (score > 0.0).then_some(candidate)
 }

@@ -3,11 +3,15 @@
 
 use super::faults::Faults;
 use super::node::{Node, TableNode};
-use std::borrow::Cow;
+use super::schema::Schemas;
+use serde_json::{Value, json};
 use toml::de::DeValue;
 
 /// What can be read from a value of the document.
 pub(crate) trait FromToml: Sized {
+    /// True if a key with such a value may be left out.
+    const OPTIONAL: bool = false;
+
     /// Reads a value. `None` if it is wrong; the faults say why.
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self>;
 
@@ -15,6 +19,9 @@ pub(crate) trait FromToml: Sized {
     fn absent() -> Option<Self> {
         None
     }
+
+    /// Its JSON Schema, which may refer to those of named tables.
+    fn json_schema(schemas: &mut Schemas) -> Value;
 
     /// The value that stands for a missing or wrong one, so that the rest is still checked; `None` if
     /// there is no such value.
@@ -24,12 +31,19 @@ pub(crate) trait FromToml: Sized {
 }
 
 impl<T: FromToml> FromToml for Option<T> {
+    const OPTIONAL: bool = true;
+
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         T::from_toml(node, faults).map(Some)
     }
 
     fn absent() -> Option<Self> {
         Some(None)
+    }
+
+    /// TOML has no null: what may be left out is left out.
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        T::json_schema(schemas)
     }
 
     fn invalid() -> Option<Self> {
@@ -41,6 +55,10 @@ impl<T: FromToml> FromToml for Vec<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let items: Vec<Option<T>> = node.items(faults)?.iter().map(|item| T::from_toml(item, faults)).collect();
         items.into_iter().collect()
+    }
+
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "type": "array", "items": T::json_schema(schemas) })
     }
 }
 
@@ -55,20 +73,10 @@ impl<T: FromToml> FromToml for OneOrMore<T> {
             _ => T::from_toml(node, faults).map(|one| OneOrMore(vec![one])),
         }
     }
-}
 
-impl<T: schemars::JsonSchema> schemars::JsonSchema for OneOrMore<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("{} or several", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let one = generator.subschema_for::<T>();
-        schemars::json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        let one = T::json_schema(schemas);
+        json!({ "anyOf": [one, { "type": "array", "items": one }] })
     }
 }
 
@@ -76,16 +84,16 @@ impl TableNode<'_> {
     /// Reads the value of `key`. A key that is only misspelt has been reported, and is neither
     /// missing nor left out.
     pub(crate) fn read<T: FromToml>(&self, key: &str, misspelt: &[&str], faults: &mut Faults) -> Option<T> {
-        if let Some(node) = self.get(key) {
-            return T::from_toml(node, faults).or_else(T::invalid);
-        }
-        if misspelt.contains(&key) {
-            return T::invalid();
-        }
-        T::absent().or_else(|| {
-            self.report_missing(key, faults);
-            T::invalid()
-        })
+        let value = match self.get(key) {
+            Some(node) => T::from_toml(node, faults),
+            None if misspelt.contains(&key) => None,
+            None if T::OPTIONAL => T::absent(),
+            None => {
+                self.report_missing(key, faults);
+                None
+            }
+        };
+        if value.is_some() { value } else { T::invalid() }
     }
 }
 
@@ -116,18 +124,8 @@ impl<T: FromToml> FromToml for Section<T> {
     fn invalid() -> Option<Self> {
         Some(Section::Invalid)
     }
-}
 
-impl<T: schemars::JsonSchema> schemars::JsonSchema for Section<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        T::json_schema(generator)
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        T::json_schema(schemas)
     }
 }

@@ -1,5 +1,6 @@
 //! A TOML document as the tables of a study read it: values that know where they stand.
 
+use super::declare::Key;
 use super::diagnostic::{Fault, Span};
 use super::faults::{Faults, all_of, nearest};
 use plimsoll_model::factor::Level;
@@ -30,8 +31,8 @@ pub(crate) struct TableNode<'a> {
     /// The place that messages point at for the table as a whole.
     place: Span,
     path: String,
-    /// Says what a key of it means, where that is known.
-    describe_key: fn(&str) -> Option<String>,
+    /// Its keys, where they are known.
+    keys: &'static [Key],
     locate_key: LocateKey,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Node<'a> {
             return None;
         };
         let (entries, place, path) = (self.entries(table), self.place(), self.path.clone());
-        Some(TableNode { entries, place, path, describe_key: |_| None, locate_key: self.locate_key })
+        Some(TableNode { entries, place, path, keys: &[], locate_key: self.locate_key })
     }
 
     /// The items, if it is an array.
@@ -132,8 +133,8 @@ impl<'a> TableNode<'a> {
     }
 
     /// The same table, whose missing keys are described in messages.
-    pub(crate) fn described_by(self, describe_key: fn(&str) -> Option<String>) -> TableNode<'a> {
-        TableNode { describe_key, ..self }
+    pub(crate) fn described_by(self, keys: &'static [Key]) -> TableNode<'a> {
+        TableNode { keys, ..self }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Node<'a>> {
@@ -164,9 +165,14 @@ impl<'a> TableNode<'a> {
     pub(super) fn report_missing(&self, key: &str, faults: &mut Faults) {
         // In a file that is not all TOML, the key may stand in the part that could not be read.
         if faults.well_formed() {
-            let help = (self.describe_key)(key).map(|meaning| format!("`{key}`: {meaning}"));
+            let help = self.description(key).map(|meaning| format!("`{key}`: {meaning}"));
             faults.add(Fault::error(&self.place, format!("`{key}` is missing in {}", self.name())).maybe_help(help));
         }
+    }
+
+    /// What `key` means, to follow a colon, where that is known.
+    fn description(&self, key: &str) -> Option<String> {
+        self.keys.iter().find(|known| known.name == key)?.description()
     }
 
     fn name(&self) -> Cow<'_, str> {

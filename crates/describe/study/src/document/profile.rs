@@ -5,8 +5,8 @@ use super::diagnostic::Fault;
 use super::faults::{Faults, did_you_mean, one_of};
 use super::from_toml::FromToml;
 use super::node::Node;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use super::schema::Schemas;
+use serde_json::{Value, json};
 use toml::de::{DeTable, DeValue};
 
 /// The key that holds the profiles.
@@ -66,19 +66,9 @@ impl FromToml for Profiles {
     fn from_toml(_: &Node<'_>, _: &mut Faults) -> Option<Self> {
         Some(Profiles)
     }
-}
 
-impl JsonSchema for Profiles {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Profiles".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": { "type": "object" } })
+    fn json_schema(_: &mut Schemas) -> Value {
+        json!({ "type": "object", "additionalProperties": { "type": "object" } })
     }
 }
 

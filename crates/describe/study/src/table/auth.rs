@@ -1,11 +1,10 @@
 //! `auth`: as whom requests are made. No secret stands in a study: it is a value that users have, or a
 //! variable of the environment.
 
-use crate::document::{Fault, Faults, FromToml, Node, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, table};
 use crate::value::{BUILT_IN, Scope, Templated, Text, UserTemplate, ValueNames, ValueUse, Word};
 use plimsoll_model::flow::{Auth, Password, Reference};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use toml::de::DeValue;
 
 /// As whom requests are made, or that they are made as nobody.
@@ -110,18 +109,8 @@ impl FromToml for AuthValue {
             }
         }
     }
-}
 
-impl JsonSchema for AuthValue {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Auth".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "const": false }, generator.subschema_for::<AuthTable>()] })
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "anyOf": [{ "const": false }, AuthTable::json_schema(schemas)] })
     }
 }

@@ -7,7 +7,7 @@ use crate::value::{
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Capture, Pick, Source};
 use regex::bytes::Regex;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 table! {
     /// Where a value is found in a reply: by exactly one of `json`, `header`, `regex` and `cookie`.
@@ -138,8 +138,8 @@ impl Scalar for Pattern {
         Pattern::parse(text).map_err(|reason| Problem::wrong::<Self>(level).help(reason))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -162,8 +162,8 @@ impl Scalar for JsonPath {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[${]" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[${]" })
     }
 }
 
@@ -174,7 +174,7 @@ impl Scalar for Pick {
         keyword(level, &[("first", Pick::First), ("last", Pick::Last), ("random", Pick::Random), ("all", Pick::All)])
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["first", "last", "random", "all"] })
+    fn schema() -> Value {
+        json!({ "enum": ["first", "last", "random", "all"] })
     }
 }

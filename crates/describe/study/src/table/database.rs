@@ -1,6 +1,6 @@
 //! `[database.NAME]`: a database that is started for each trial, or one that runs already.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table};
 use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::settings::{SettingValue, check_settings, one_line};
@@ -12,8 +12,7 @@ use crate::value::{
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::load::{LoadModel, LoadProfile};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -336,21 +335,11 @@ impl FromToml for DatabaseTable {
             None => Some(read),
         }
     }
-}
 
-impl JsonSchema for DatabaseTable {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Database".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [
-            generator.subschema_for::<ServerTable>(),
-            generator.subschema_for::<ExternalTable>(),
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "anyOf": [
+            ServerTable::json_schema(schemas),
+            ExternalTable::json_schema(schemas),
         ] })
     }
 }
@@ -384,8 +373,8 @@ impl Scalar for Engine {
         keyword(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb), ("mysql", Engine::Mysql)])
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["postgresql", "mariadb", "mysql"] })
+    fn schema() -> Value {
+        json!({ "enum": ["postgresql", "mariadb", "mysql"] })
     }
 }
 
@@ -396,8 +385,8 @@ impl Scalar for Snapshot {
         keyword(level, &[("copy", Snapshot::Copy), ("template", Snapshot::Template)])
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["copy", "template"] })
+    fn schema() -> Value {
+        json!({ "enum": ["copy", "template"] })
     }
 }
 

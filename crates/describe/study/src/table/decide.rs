@@ -1,12 +1,11 @@
 //! `[decide]`: the measures that answer the question, and the smallest difference that matters.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, did_you_mean, level_in_words, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, did_you_mean, level_in_words, table};
 use crate::value::{Literal, Margin, Scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic};
 use plimsoll_model::study::Decision;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use toml::de::DeValue;
 
 table! {
@@ -41,19 +40,9 @@ impl FromToml for Margins {
         let margins: Vec<Option<_>> = table.entries().iter().map(read).collect();
         margins.into_iter().collect::<Option<_>>().map(Margins)
     }
-}
 
-impl JsonSchema for Margins {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Margins".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<Literal<Margin>>() })
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "type": "object", "additionalProperties": <Literal<Margin>>::json_schema(schemas) })
     }
 }
 

@@ -1,11 +1,10 @@
 //! `[factors]`: what the study varies.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, one_of, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, one_of, table};
 use crate::table::root::StudyTable;
 use crate::value::{Literal, is_name};
 use plimsoll_model::factor::{Factor, Level, Role};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 
@@ -63,20 +62,16 @@ impl FromToml for Factors {
         }
         Some(Factors(named))
     }
-}
 
-impl JsonSchema for Factors {
-    fn schema_name() -> Cow<'static, str> {
-        "Factors".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "object",
-            "additionalProperties": { "anyOf": [
-                { "type": "array", "minItems": 1, "items": generator.subschema_for::<Literal<Level>>() },
-                generator.subschema_for::<FactorTable>(),
-            ] },
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        schemas.reference("Factors", |schemas| {
+            json!({
+                "type": "object",
+                "additionalProperties": { "anyOf": [
+                    { "type": "array", "minItems": 1, "items": <Literal<Level>>::json_schema(schemas) },
+                    FactorTable::json_schema(schemas),
+                ] },
+            })
         })
     }
 }

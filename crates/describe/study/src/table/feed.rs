@@ -4,7 +4,7 @@ use crate::document::{Fault, Faults, table};
 use crate::value::{Problem, Scalar, Scope, Templated, Text, ValueNames, keyword, resolve_optional, written_or};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 table! {
     /// A file of rows, whose columns are the values {$NAME.COLUMN}.
@@ -81,8 +81,8 @@ impl Scalar for FeedOrder {
         keyword(level, &words)
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["per user", "in order", "random", "unique"] })
+    fn schema() -> Value {
+        json!({ "enum": ["per user", "in order", "random", "unique"] })
     }
 }
 
@@ -93,7 +93,7 @@ impl Scalar for FeedEnd {
         keyword(level, &[("start over", FeedEnd::StartOver), ("stop", FeedEnd::Stop)])
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["start over", "stop"] })
+    fn schema() -> Value {
+        json!({ "enum": ["start over", "stop"] })
     }
 }

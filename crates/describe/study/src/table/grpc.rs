@@ -8,7 +8,7 @@ use crate::value::{
 };
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Connect, GRPC_STATUSES, GrpcSchema, GrpcStep, Sequence, Steps};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 table! {
@@ -214,8 +214,8 @@ impl Scalar for Call {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^/?[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^/?[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$" })
     }
 }
 
@@ -237,8 +237,8 @@ impl Scalar for Status {
         code.map(Status).ok_or_else(wrong)
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [{ "enum": GRPC_STATUSES }, { "type": "integer", "minimum": 0, "maximum": 16 }] })
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "enum": GRPC_STATUSES }, { "type": "integer", "minimum": 0, "maximum": 16 }] })
     }
 }
 

@@ -17,7 +17,7 @@ use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Body, Checks, ContentCoding, FlowRequest, Lifetime, Piece};
 use plimsoll_model::sql::Parameter;
 use plimsoll_model::workload::{Connect, HttpStep};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 table! {
     /// HTTP/1.1 requests, one after the other, make an iteration.
@@ -414,8 +414,8 @@ impl Scalar for RequestPath {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[/{]" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[/{]" })
     }
 }
 
@@ -434,8 +434,8 @@ impl Scalar for Method {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -447,8 +447,8 @@ impl Scalar for ContentCoding {
         keyword(level, &words)
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["gzip", "deflate", "br"] })
+    fn schema() -> Value {
+        json!({ "enum": ["gzip", "deflate", "br"] })
     }
 }
 
@@ -459,8 +459,8 @@ impl Scalar for Lifetime {
         keyword(level, &[("per user", Lifetime::Trial), ("every iteration", Lifetime::Iteration)])
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["per user", "every iteration"] })
+    fn schema() -> Value {
+        json!({ "enum": ["per user", "every iteration"] })
     }
 }
 

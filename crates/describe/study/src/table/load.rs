@@ -7,7 +7,7 @@ use crate::value::{
 };
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 table! {
@@ -229,8 +229,8 @@ impl Scalar for Arrivals {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["constant", "poisson"] })
+    fn schema() -> Value {
+        json!({ "enum": ["constant", "poisson"] })
     }
 }
 

@@ -1,13 +1,12 @@
 //! Tables of which a study has as many as it likes: `[system.NAME]`, `[database.NAME]`, `[store.NAME]`.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, TableNode, unknown};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, TableNode, unknown};
 use crate::value::is_name;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use toml::de::DeValue;
 
 /// A table that the study names: `[system.NAME]`.
-pub(crate) trait NamedTable: FromToml + JsonSchema + Clone {
+pub(crate) trait NamedTable: FromToml + Clone {
     /// `system`, `database` or `store`.
     const KIND: &'static str;
     /// Keys that only such a table has, and not the one around it.
@@ -50,26 +49,16 @@ impl<T: NamedTable> FromToml for NamedTables<T> {
         }
         Some(NamedTables(all))
     }
+
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "type": "object", "additionalProperties": T::json_schema(schemas) })
+    }
 }
 
 /// The first key that belongs into a table with a name, but stands in the one around it.
 fn first_identifying_key<'a, T: NamedTable>(all: &TableNode<'a>) -> Option<&'a str> {
     let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
     all.entries().iter().find(|(key, node)| T::IDENTIFYING_KEYS.contains(key) && !is_table(node)).map(|(key, _)| *key)
-}
-
-impl<T: NamedTable> JsonSchema for NamedTables<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("{}s", T::KIND).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
-    }
 }
 
 /// The table called `name`, which stands at `span`.

@@ -6,7 +6,7 @@ use crate::value::{
 };
 use plimsoll_model::factor::Level;
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 table! {
     /// One of sysbench's OLTP tests.
@@ -70,8 +70,8 @@ impl Scalar for OltpTest {
         keyword(level, &OltpTest::ALL.map(|test| (test.name(), test))).map_err(|problem| problem.help(help))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": OltpTest::ALL.map(OltpTest::name) })
+    fn schema() -> Value {
+        json!({ "enum": OltpTest::ALL.map(OltpTest::name) })
     }
 }
 
@@ -86,8 +86,8 @@ impl Scalar for Distribution {
         distribution(&level.to_string()).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(uniform|special|(pareto|zipf) [0-9.]+)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^(uniform|special|(pareto|zipf) [0-9.]+)$" })
     }
 }
 

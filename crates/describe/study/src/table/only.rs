@@ -1,11 +1,10 @@
 //! `only`: the trials in which a system is started.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, did_you_mean, unknown};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, did_you_mean, unknown};
 use crate::table::factors::Factors;
 use crate::value::Literal;
 use plimsoll_model::factor::{Assignment, Level};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use toml::de::DeValue;
 
 /// The levels that factors must have for a system to be started; never empty.
@@ -79,6 +78,15 @@ impl FromToml for Only {
             table.entries().iter().map(|(name, node)| limit(name, node, faults)).collect();
         limits.into_iter().collect::<Option<_>>().map(Only)
     }
+
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        let level = <Literal<Level>>::json_schema(schemas);
+        json!({
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": { "anyOf": [level, { "type": "array", "minItems": 1, "items": level }] },
+        })
+    }
 }
 
 fn limit(factor: &str, node: &Node<'_>, faults: &mut Faults) -> Option<AllowedLevels> {
@@ -92,23 +100,4 @@ fn limit(factor: &str, node: &Node<'_>, faults: &mut Faults) -> Option<AllowedLe
         return None;
     }
     Some(AllowedLevels { factor: factor.to_owned(), place: node.place(), levels })
-}
-
-impl JsonSchema for Only {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Only".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let level = generator.subschema_for::<Literal<Level>>();
-        json_schema!({
-            "type": "object",
-            "minProperties": 1,
-            "additionalProperties": { "anyOf": [level, { "type": "array", "minItems": 1, "items": level }] },
-        })
-    }
 }

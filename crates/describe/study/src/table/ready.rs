@@ -1,12 +1,11 @@
 //! `ready`: when a started system counts as ready for load.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table};
 use crate::table::target::is_host_and_port;
 use crate::value::{Command, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::{Probe, Ready};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use std::time::Duration;
 use toml::de::DeValue;
 
@@ -98,19 +97,9 @@ impl FromToml for ReadyValue {
         }
         None
     }
-}
 
-impl JsonSchema for ReadyValue {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "ReadyValue".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "string" }, generator.subschema_for::<ReadyTable>()] })
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "anyOf": [{ "type": "string" }, ReadyTable::json_schema(schemas)] })
     }
 }
 
@@ -136,8 +125,8 @@ impl Scalar for HostPort {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -151,8 +140,8 @@ impl Scalar for HttpUrl {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -168,8 +157,8 @@ impl Scalar for Endpoint {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::value::{InterimLook, Literal, Problem, Repeats, Scalar, Seed, SpareBl
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::study::FloorRule;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 
 table! {
@@ -309,7 +309,7 @@ impl Scalar for NoiseFloor {
         Ok(NoiseFloor(measured.then(FloorRule::default)))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": [true, false, "beyond"] })
+    fn schema() -> Value {
+        json!({ "enum": [true, false, "beyond"] })
     }
 }

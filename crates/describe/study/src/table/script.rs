@@ -7,7 +7,7 @@ use crate::value::{
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::workload::{Connect, Steps, Workload};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ impl Scalar for ScriptFile {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }

@@ -3,7 +3,7 @@
 use crate::document::{Fault, Faults};
 use crate::value::{Pairs, Problem, Scalar, Scope};
 use plimsoll_model::factor::Level;
-use schemars::Schema;
+use serde_json::Value;
 
 /// Settings go into a file of the server, a line each.
 pub(crate) fn one_line(
@@ -87,7 +87,7 @@ impl Scalar for SettingValue {
         }))
     }
 
-    fn schema() -> Schema {
+    fn schema() -> Value {
         Level::schema()
     }
 }

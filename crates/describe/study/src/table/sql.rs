@@ -17,7 +17,7 @@ use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Isolation, OltpTest, OwnStatement, Retry, Sql, SqlWork, TPCC_STEPS, Transport};
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 table! {
@@ -315,8 +315,8 @@ impl Scalar for Transport {
         keyword(level, &[("unix", Transport::Unix), ("tcp", Transport::Tcp)])
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["unix", "tcp"] })
+    fn schema() -> Value {
+        json!({ "enum": ["unix", "tcp"] })
     }
 }
 
@@ -332,8 +332,8 @@ impl Scalar for Isolation {
         keyword(level, &words)
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["read committed", "repeatable read", "serializable"] })
+    fn schema() -> Value {
+        json!({ "enum": ["read committed", "repeatable read", "serializable"] })
     }
 }
 
@@ -351,8 +351,8 @@ impl Scalar for Retried {
         keyword(level, &RETRIED.map(|kind| (kind.name(), Retried(kind))))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": RETRIED.map(ErrorKind::name) })
+    fn schema() -> Value {
+        json!({ "enum": RETRIED.map(ErrorKind::name) })
     }
 }
 

@@ -1,11 +1,10 @@
 //! `load.stages` and `load.think`: load that changes, and the pauses of users.
 
-use crate::document::{Fault, Faults, FromToml, Node, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, table};
 use crate::value::{Length, NonNegativeNumber, PositiveTimeSpan, Problem, Scalar, Scope, Templated};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Profile, Shape, Stage, Think};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use toml::de::DeValue;
 
 table! {
@@ -101,8 +100,8 @@ impl Scalar for Sigma {
         number.map(Sigma).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "number", "exclusiveMinimum": 0, "maximum": 3 })
+    fn schema() -> Value {
+        json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 3 })
     }
 }
 
@@ -185,21 +184,11 @@ impl FromToml for ThinkValue {
             _ => Templated::from_toml(node, faults).map(ThinkValue::Constant),
         }
     }
-}
 
-impl JsonSchema for ThinkValue {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Think".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [
-            generator.subschema_for::<Templated<Length>>(),
-            generator.subschema_for::<ThinkTable>(),
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "anyOf": [
+            <Templated<Length>>::json_schema(schemas),
+            ThinkTable::json_schema(schemas),
         ] })
     }
 }

@@ -1,14 +1,13 @@
 //! Steps of an HTTP workload: requests, pauses, branches and loops.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, table};
 use crate::table::condition::Conditions;
 use crate::table::http::{HttpStepTable, RequestDefaults};
 use crate::table::stage::ThinkValue;
 use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, WholeNumber, is_name};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Block, FlowRequest, Instruction};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 
 /// One step. Which kind it is, one key of it says.
 #[derive(Clone, Debug)]
@@ -229,24 +228,20 @@ impl FromToml for StepTable {
             Some(_) => StepTable::When(WhenTable::from_toml(node, faults)?),
         })
     }
-}
 
-impl JsonSchema for StepTable {
-    fn schema_name() -> Cow<'static, str> {
-        "StepTable".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A request, a pause, a branch or a loop.",
-            "anyOf": [
-                generator.subschema_for::<HttpStepTable>(),
-                generator.subschema_for::<PauseTable>(),
-                generator.subschema_for::<WhenTable>(),
-                generator.subschema_for::<RepeatTable>(),
-                generator.subschema_for::<EachTable>(),
-                generator.subschema_for::<WhileTable>(),
-            ],
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        schemas.reference("StepTable", |schemas| {
+            json!({
+                "description": "A request, a pause, a branch or a loop.",
+                "anyOf": [
+                    HttpStepTable::json_schema(schemas),
+                    PauseTable::json_schema(schemas),
+                    WhenTable::json_schema(schemas),
+                    RepeatTable::json_schema(schemas),
+                    EachTable::json_schema(schemas),
+                    WhileTable::json_schema(schemas),
+                ],
+            })
         })
     }
 }
@@ -268,8 +263,8 @@ impl Scalar for ValueName {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 

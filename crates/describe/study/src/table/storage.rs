@@ -11,7 +11,7 @@ use crate::value::{
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{Action, Mode, Operation, Payload, S3, Storage, StorageStep, Store, Upload};
 use plimsoll_model::workload::{Connect, Steps, Workload};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 table! {
@@ -339,8 +339,8 @@ impl Scalar for Mode {
         keyword(level, &[Mode::App, Mode::Durable, Mode::Cold, Mode::Direct].map(|mode| (mode.name(), mode)))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["app", "durable", "cold", "direct"] })
+    fn schema() -> Value {
+        json!({ "enum": ["app", "durable", "cold", "direct"] })
     }
 }
 
@@ -351,8 +351,8 @@ impl Scalar for Operation {
         keyword(level, &Operation::ALL.map(|operation| (operation.name(), operation)))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": Operation::ALL.map(Operation::name) })
+    fn schema() -> Value {
+        json!({ "enum": Operation::ALL.map(Operation::name) })
     }
 }
 
@@ -372,8 +372,8 @@ impl Scalar for Payload {
         ratio.map(Payload::Compressible).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(random|zeros|compressible [0-9.]+)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^(random|zeros|compressible [0-9.]+)$" })
     }
 }
 

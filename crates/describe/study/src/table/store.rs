@@ -1,6 +1,6 @@
 //! `[store.NAME]`: where objects are kept.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, one_of, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, one_of, table};
 use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::target::{Address, TlsTable, host_and_port};
 use crate::value::{
@@ -8,8 +8,7 @@ use crate::value::{
 };
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{BucketStyle, Credentials, NFS_PORT, Nfs, NfsPorts, S3, Store, Upload};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 
 table! {
     /// A directory of this machine, or of a network file system that is mounted here.
@@ -181,22 +180,12 @@ impl FromToml for StoreTable {
         }
         None
     }
-}
 
-impl JsonSchema for StoreTable {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Store".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [
-            generator.subschema_for::<DirectoryTable>(),
-            generator.subschema_for::<NfsTable>(),
-            generator.subschema_for::<S3Table>(),
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "anyOf": [
+            DirectoryTable::json_schema(schemas),
+            NfsTable::json_schema(schemas),
+            <S3Table>::json_schema(schemas),
         ] })
     }
 }
@@ -230,8 +219,8 @@ impl Scalar for NfsAddress {
         nfs(&level.to_string()).map(NfsAddress).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^nfs://" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^nfs://" })
     }
 }
 
@@ -257,8 +246,8 @@ impl Scalar for S3Address {
         address.map(S3Address).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^https?://" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^https?://" })
     }
 }
 
@@ -276,8 +265,8 @@ impl Scalar for Bucket {
         if fine { Ok(Bucket(name)) } else { Err(Problem::wrong::<Self>(level)) }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$" })
     }
 }
 
@@ -306,8 +295,8 @@ impl Scalar for CredentialsFrom {
         keyword(level, &words).map_err(|problem| problem.help(help))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["environment", "generated", "none"] })
+    fn schema() -> Value {
+        json!({ "enum": ["environment", "generated", "none"] })
     }
 }
 
@@ -318,8 +307,8 @@ impl Scalar for BucketStyle {
         keyword(level, &[("path", BucketStyle::Path), ("virtual host", BucketStyle::VirtualHost)])
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["path", "virtual host"] })
+    fn schema() -> Value {
+        json!({ "enum": ["path", "virtual host"] })
     }
 }
 
@@ -339,8 +328,8 @@ impl Scalar for Upload {
         count.map(Upload::Multipart).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(single|multipart serial|multipart parallel [1-9][0-9]*)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^(single|multipart serial|multipart parallel [1-9][0-9]*)$" })
     }
 }
 

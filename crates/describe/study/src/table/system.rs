@@ -7,7 +7,7 @@ use crate::table::ready::{ReadyValue, ready_by_default};
 use crate::value::{Command, CpuSet, Length, Pairs, Port, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -120,8 +120,8 @@ impl Scalar for StopSignal {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(SIG)?(TERM|INT|QUIT|KILL)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^(SIG)?(TERM|INT|QUIT|KILL)$" })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::document::{Fault, Faults, Span, table};
 use crate::value::{Literal, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Target, Tls};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv6Addr};
 
 table! {
@@ -76,8 +76,8 @@ impl Scalar for Address {
         Ok(Address { host, port, encrypted })
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::table::oltp::distribution;
 use crate::value::{Problem, Scalar, Scope, Templated, Text, Weight, WholeNumber, resolve_all, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::sql::{OwnStatement, Parameter, Transaction};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 table! {
     /// A transaction of the study's own.
@@ -102,8 +102,8 @@ impl Scalar for Parameter {
         parameter(text).ok_or_else(|| Problem::wrong::<Self>(level).help(forms))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [
+    fn schema() -> Value {
+        json!({ "anyOf": [
             { "type": ["number", "boolean"] },
             { "type": "string", "pattern": "^(((uniform|special|(pareto|zipf) [0-9.]+) )?-?[0-9]+ to -?[0-9]+|text [0-9]+|constant .*|same [0-9]+|feed .+:.+)$" },
         ] })

@@ -4,7 +4,7 @@ use crate::table::target::host_and_port;
 use crate::value::{Problem, Scalar};
 use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_model::factor::Level;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 /// The name of a variable of the environment.
 #[derive(Clone, Debug)]
@@ -20,8 +20,8 @@ impl Scalar for Variable {
         if starts && plain { Ok(Variable(name)) } else { Err(Problem::wrong::<Self>(level)) }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" })
     }
 }
 
@@ -47,8 +47,8 @@ impl Scalar for Url {
         endpoint(&text).map(Url).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(postgres(ql)?|mysql|mariadb)://" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^(postgres(ql)?|mysql|mariadb)://" })
     }
 }
 

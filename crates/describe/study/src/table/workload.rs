@@ -1,6 +1,6 @@
 //! `[workload]`: what one virtual user does in an iteration. Its keys depend on the protocol.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, TableNode, did_you_mean};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, TableNode, did_you_mean};
 use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
 use crate::table::http::HttpTable;
@@ -15,8 +15,7 @@ use crate::value::{Literal, PositiveTimeSpan, Problem, Scalar, Scope, Templated,
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The workload, by protocol.
@@ -246,6 +245,26 @@ impl FromToml for WorkloadTable {
         check_steps(&workload, &node.place(), faults);
         Some(workload)
     }
+
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        let is = |protocol: &str| json!({ "properties": { "protocol": { "const": protocol } } });
+        let by_protocol = json!({
+            "required": ["protocol"],
+            "properties": { "protocol": Protocol::schema() },
+            "allOf": [
+                { "if": is("grpc"), "then": GrpcTable::json_schema(schemas) },
+                { "if": is("http"), "then": HttpTable::json_schema(schemas) },
+                { "if": is("sql"), "then": SqlTable::json_schema(schemas) },
+                { "if": is("storage"), "then": StorageTable::json_schema(schemas) },
+            ],
+        });
+        json!({
+            "type": "object",
+            "if": { "required": ["script"] },
+            "then": ScriptTable::json_schema(schemas),
+            "else": by_protocol,
+        })
+    }
 }
 
 /// Whether the key that says what users do is only misspelt, which is a fault.
@@ -270,36 +289,6 @@ fn check_steps(workload: &WorkloadTable, place: &Span, faults: &mut Faults) {
             let fault = Fault::error(span, format!("two {step}s are named `{name}`"));
             faults.add(fault.help("results are told apart by name: give one of them another `name`"));
         }
-    }
-}
-
-impl JsonSchema for WorkloadTable {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Workload".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let is = |protocol: &str| json_schema!({ "properties": { "protocol": { "const": protocol } } });
-        let by_protocol = json_schema!({
-            "required": ["protocol"],
-            "properties": { "protocol": Protocol::schema() },
-            "allOf": [
-                { "if": is("grpc"), "then": generator.subschema_for::<GrpcTable>() },
-                { "if": is("http"), "then": generator.subschema_for::<HttpTable>() },
-                { "if": is("sql"), "then": generator.subschema_for::<SqlTable>() },
-                { "if": is("storage"), "then": generator.subschema_for::<StorageTable>() },
-            ],
-        });
-        json_schema!({
-            "type": "object",
-            "if": { "required": ["script"] },
-            "then": generator.subschema_for::<ScriptTable>(),
-            "else": by_protocol,
-        })
     }
 }
 
@@ -329,8 +318,8 @@ impl Scalar for Protocol {
         keyword(level, &words)
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "enum": ["grpc", "http", "sql", "storage"] })
+    fn schema() -> Value {
+        json!({ "enum": ["grpc", "http", "sql", "storage"] })
     }
 }
 
@@ -350,8 +339,8 @@ impl Scalar for Connect {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(per user|every iteration|shared [1-9][0-9]*)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^(per user|every iteration|shared [1-9][0-9]*)$" })
     }
 }
 

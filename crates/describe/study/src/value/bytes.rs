@@ -2,7 +2,7 @@
 
 use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 /// A number of bytes between two bounds.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +43,8 @@ impl<const FROM: u64, const TO: u64> Scalar for Bytes<FROM, TO> {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [
+    fn schema() -> Value {
+        json!({ "anyOf": [
             { "type": "integer", "minimum": FROM, "maximum": TO },
             { "type": "string", "pattern": "^[0-9][0-9_.]* ?([KMGT]i?)?B?$" },
         ] })
@@ -69,7 +69,7 @@ impl Scalar for Block {
         }
     }
 
-    fn schema() -> Schema {
+    fn schema() -> Value {
         Bytes::<ALIGNMENT, { 16 << 20 }>::schema()
     }
 }

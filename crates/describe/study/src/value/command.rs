@@ -2,11 +2,10 @@
 
 use super::scope::{Scope, place_of};
 use super::template::Template;
-use crate::document::{Fault, Faults, FromToml, Node, Span, level_in_words};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, level_in_words};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::CommandLine;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 
 /// A command whose words may hold placeholders. It is split before they are filled in: a level
 /// with a space in it stays one argument.
@@ -78,6 +77,10 @@ impl FromToml for Command {
         let words = words.iter().map(|word| Template::parse(word).ok()).collect::<Option<_>>()?;
         Some(Command { words, span: node.span.clone(), path: node.path.clone() })
     }
+
+    fn json_schema(_: &mut Schemas) -> Value {
+        json!({ "type": "string", "minLength": 1 })
+    }
 }
 
 /// Redirections and the like would reach the program as arguments.
@@ -93,20 +96,6 @@ fn warn_of_shell_operators(text: &str, words: &[String], node: &Node<'_>, faults
 fn is_shell_operator(word: &str) -> bool {
     matches!(word, "|" | "||" | "&" | "&&" | ";" | "<" | "<<")
         || [">", "1>", "2>", "&>"].iter().any(|to| word.starts_with(to))
-}
-
-impl JsonSchema for Command {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Command".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "minLength": 1 })
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@ use super::scalar::Scalar;
 use super::scope::Scope;
 use super::templated::Templated;
 use super::text::Word;
-use crate::document::{Faults, FromToml, Node, Span};
+use crate::document::{Faults, FromToml, Node, Schemas, Span};
 use plimsoll_model::factor::Assignment;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 
 /// A table whose names are the author's own, in the order of the file.
 #[derive(Clone, Debug)]
@@ -60,18 +59,8 @@ impl<V: FromToml> FromToml for Entries<V> {
         let entries: Vec<Option<_>> = table.entries().iter().map(read).collect();
         entries.into_iter().collect::<Option<_>>().map(Entries)
     }
-}
 
-impl<V: JsonSchema> JsonSchema for Entries<V> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Entries".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<V>() })
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "type": "object", "additionalProperties": V::json_schema(schemas) })
     }
 }

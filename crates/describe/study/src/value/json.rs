@@ -3,12 +3,10 @@
 use super::scope::Scope;
 use super::template::{FilledSegment, Template};
 use super::user_values::{ValueNames, ValueUse, misplaced_value};
-use crate::document::{Fault, Faults, FromToml, Node, Span};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{JsonPiece, JsonText};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Map, Value};
-use std::borrow::Cow;
+use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
 /// A message in JSON's form, whose texts may hold placeholders.
@@ -135,19 +133,9 @@ impl FromToml for AnyJson {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         Json::from_toml(node, faults).map(AnyJson)
     }
-}
 
-impl JsonSchema for AnyJson {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "AnyJson".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["object", "array", "string", "number", "boolean"] })
+    fn json_schema(_: &mut Schemas) -> Value {
+        json!({ "type": ["object", "array", "string", "number", "boolean"] })
     }
 }
 
@@ -184,18 +172,8 @@ impl FromToml for Json {
             },
         }
     }
-}
 
-impl JsonSchema for Json {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Json".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object" })
+    fn json_schema(_: &mut Schemas) -> Value {
+        json!({ "type": "object" })
     }
 }

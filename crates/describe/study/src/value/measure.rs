@@ -4,7 +4,7 @@ use super::scalar::{Problem, Scalar};
 use crate::document::did_you_mean;
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{FORMS, Measure, PERCENTILES, Series};
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 impl Scalar for Measure {
     const EXPECTED: &'static str = "a measure such as \"iteration_duration.p95\"";
@@ -26,8 +26,8 @@ impl Scalar for Measure {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "description": FORMS, "pattern": "^[a-z_]+(:.+)?\\.(avg|min|med|max|count|rate|ratio|p[0-9.]+)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "description": FORMS, "pattern": "^[a-z_]+(:.+)?\\.(avg|min|med|max|count|rate|ratio|p[0-9.]+)$" })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 
 /// A whole number between two bounds.
@@ -69,10 +69,10 @@ impl<const FROM: i64, const TO: i64> Scalar for WholeNumber<FROM, TO> {
         Ok(WholeNumber(number))
     }
 
-    fn schema() -> Schema {
-        let mut schema = json_schema!({ "type": "integer", "minimum": FROM });
+    fn schema() -> Value {
+        let mut schema = json!({ "type": "integer", "minimum": FROM });
         if TO != i64::MAX {
-            schema.insert("maximum".to_owned(), TO.into());
+            schema["maximum"] = TO.into();
         }
         schema
     }
@@ -89,8 +89,8 @@ impl Scalar for NonNegativeNumber {
         number_between::<Self>(level, 0.0..=1e9).map(NonNegativeNumber)
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "number", "minimum": 0 })
+    fn schema() -> Value {
+        json!({ "type": "number", "minimum": 0 })
     }
 }
 
@@ -108,8 +108,8 @@ impl Scalar for Rate {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "number", "exclusiveMinimum": 0 })
+    fn schema() -> Value {
+        json!({ "type": "number", "exclusiveMinimum": 0 })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::units::Processors;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 /// A set of processors, before it is known which ones there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Scalar for CpuSet {
         set.ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(lower half|upper half|[0-9]+(-[0-9]+)?( ?, ?[0-9]+(-[0-9]+)?)*)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^(lower half|upper half|[0-9]+(-[0-9]+)?( ?, ?[0-9]+(-[0-9]+)?)*)$" })
     }
 }
 

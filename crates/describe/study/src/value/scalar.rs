@@ -1,9 +1,8 @@
 //! Values that are written as a text, a number or a boolean.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, did_you_mean, level_in_words};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, did_you_mean, level_in_words};
 use plimsoll_model::factor::Level;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use std::borrow::Cow;
+use serde_json::Value;
 
 /// A kind of value that is written as a text, a number or a boolean.
 pub(crate) trait Scalar: Clone + std::fmt::Debug {
@@ -14,7 +13,7 @@ pub(crate) trait Scalar: Clone + std::fmt::Debug {
     fn from_level(level: &Level) -> Result<Self, Problem>;
 
     /// How an editor checks it.
-    fn schema() -> Schema;
+    fn schema() -> Value;
 }
 
 /// Why a value is refused.
@@ -32,7 +31,11 @@ impl Problem {
 
     /// A value of another kind than `T`.
     pub(crate) fn wrong<T: Scalar>(level: &Level) -> Problem {
-        Problem::new(format!("must be {}, not {}", T::EXPECTED, level_in_words(level)))
+        Problem::unexpected(T::EXPECTED, level)
+    }
+
+    fn unexpected(expected: &str, level: &Level) -> Problem {
+        Problem::new(format!("must be {expected}, not {}", level_in_words(level)))
     }
 
     pub(crate) fn help(self, help: impl Into<String>) -> Problem {
@@ -51,11 +54,14 @@ impl Problem {
 /// The value that `level` names, if it is one of `words`.
 pub(crate) fn keyword<T: Scalar>(level: &Level, words: &[(&str, T)]) -> Result<T, Problem> {
     let named = words.iter().find(|(word, _)| matches!(level, Level::Text(text) if text == word));
-    let wrong = || {
-        let near = did_you_mean(&level.to_string(), words.iter().map(|(word, _)| *word));
-        Problem::wrong::<T>(level).maybe_help(near)
-    };
-    named.map(|(_, value)| value.clone()).ok_or_else(wrong)
+    match named {
+        Some((_, value)) => Ok(value.clone()),
+        None => Err(unknown_word(level, T::EXPECTED, &mut words.iter().map(|(word, _)| *word))),
+    }
+}
+
+fn unknown_word(level: &Level, expected: &str, words: &mut dyn Iterator<Item = &str>) -> Problem {
+    Problem::unexpected(expected, level).maybe_help(did_you_mean(&level.to_string(), words))
 }
 
 /// The number above 0 in `word 0.5`.
@@ -65,17 +71,34 @@ pub(crate) fn number_after(word: &str, text: &str) -> Option<f64> {
 }
 
 /// The value of `node`, or a fault that says why it has none.
-pub(crate) fn read_scalar<T: Scalar>(
-    node: &Node<'_>,
-    faults: &mut Faults,
-    take: impl Fn(&Level) -> Result<T, Problem>,
-) -> Option<T> {
-    let Some(level) = node.scalar() else {
-        faults.add(node.wrong_type(T::EXPECTED));
-        return None;
-    };
-    let fault = |problem: Problem| problem.fault(&node.span, &node.path).label(level_in_words(&level));
-    take(&level).map_err(|problem| faults.add(fault(problem))).ok()
+pub(crate) fn read_scalar<T: Scalar>(node: &Node<'_>, faults: &mut Faults) -> Option<T> {
+    let level = scalar_of(node, T::EXPECTED, faults)?;
+    read_level(&level, node, faults)
+}
+
+/// The text, number or boolean of `node`, or a fault that says what is expected.
+pub(super) fn scalar_of(node: &Node<'_>, expected: &str, faults: &mut Faults) -> Option<Level> {
+    let level = node.scalar();
+    if level.is_none() {
+        faults.add(node.wrong_type(expected));
+    }
+    level
+}
+
+/// The value that `level` stands for at `node`, or a fault that says why there is none.
+pub(super) fn read_level<T: Scalar>(level: &Level, node: &Node<'_>, faults: &mut Faults) -> Option<T> {
+    match T::from_level(level) {
+        Ok(value) => Some(value),
+        Err(problem) => {
+            report(problem, node, faults);
+            None
+        }
+    }
+}
+
+fn report(problem: Problem, node: &Node<'_>, faults: &mut Faults) {
+    let label = node.scalar().as_ref().map(level_in_words).unwrap_or_default();
+    faults.add(problem.fault(&node.span, &node.path).label(label));
 }
 
 /// A value that stands in the study as it is, without placeholders: the same for every trial.
@@ -88,21 +111,11 @@ pub(crate) struct Literal<T> {
 
 impl<T: Scalar> FromToml for Literal<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let value = read_scalar(node, faults, T::from_level)?;
+        let value = read_scalar(node, faults)?;
         Some(Literal { value, span: node.span.clone(), path: node.path.clone() })
     }
-}
 
-impl<T: Scalar> JsonSchema for Literal<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::EXPECTED.into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(_: &mut Schemas) -> Value {
         T::schema()
     }
 }

@@ -45,12 +45,12 @@ impl<'a> Scope<'a> {
 
     /// Fills a template that stands at `span`.
     pub(crate) fn fill(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Level> {
-        template.fill(|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
+        template.fill(&|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
     }
 
     /// Fills a template that stands at `span`, between the values of users.
     pub(crate) fn filled(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Vec<FilledSegment>> {
-        template.filled(|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
+        template.filled(&|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
     }
 
     /// The fault for a placeholder to which the trial gives no value.

@@ -2,7 +2,7 @@
 
 use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 /// A share: above 0, and below or at most 1.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +31,8 @@ impl Scalar for Share {
         })
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [
+    fn schema() -> Value {
+        json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0, "maximum": 1 },
             { "type": "string", "pattern": "^[0-9.]+ ?%$" },
         ] })
@@ -90,8 +90,8 @@ impl Scalar for Margin {
         Ok(Margin { level: level.clone(), value })
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [
+    fn schema() -> Value {
+        json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0 },
             { "type": "string", "pattern": "^[0-9.]+ ?%$" },
         ] })

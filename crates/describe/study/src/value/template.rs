@@ -89,7 +89,7 @@ impl Template {
     /// # Errors
     ///
     /// The name of the first placeholder for which `value` has nothing.
-    pub(crate) fn fill(&self, value: impl Fn(&str) -> Option<Level>) -> Result<Level, String> {
+    pub(crate) fn fill(&self, value: &dyn Fn(&str) -> Option<Level>) -> Result<Level, String> {
         let known = |name: &String| value(name).ok_or_else(|| name.clone());
         if let [Segment::Placeholder(name)] = self.0.as_slice() {
             return known(name);
@@ -109,7 +109,7 @@ impl Template {
     /// # Errors
     ///
     /// The name of the first placeholder for which `value` has nothing.
-    pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<Level>) -> Result<Vec<FilledSegment>, String> {
+    pub(crate) fn filled(&self, value: &dyn Fn(&str) -> Option<Level>) -> Result<Vec<FilledSegment>, String> {
         let mut filled = Vec::new();
         for part in &self.0 {
             let text = match part {
@@ -133,7 +133,7 @@ impl Template {
     /// The text for people, with the levels that are known; every other placeholder stands as it is.
     pub(crate) fn shown(&self, levels: &Assignment) -> String {
         let known = |name: &str| levels.get(name).cloned().unwrap_or_else(|| Level::Text(format!("{{{name}}}")));
-        self.fill(|name| Some(known(name))).map_or_else(|name| name, |level| level.to_string())
+        self.fill(&|name| Some(known(name))).map_or_else(|name| name, |level| level.to_string())
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_in_and_doubled_braces_stay() {
-        let filled = |text: &str| Template::parse(text).expect(text).fill(value);
+        let filled = |text: &str| Template::parse(text).expect(text).fill(&value);
         assert_eq!(filled("{users}"), Ok(Level::Integer(10)), "a number stays a number");
         assert_eq!(filled("-n {users}s"), Ok(Level::Text("-n 10s".to_owned())));
         assert_eq!(filled("{{\"a\": {counter.port}}}"), Ok(Level::Text("{\"a\": 8080}".to_owned())));
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn values_of_users_stay_where_they_are() {
         let filled =
-            Template::parse("/{users}/{$plan}?a={$account.first name}{$next|raw}").expect("text").filled(value);
+            Template::parse("/{users}/{$plan}?a={$account.first name}{$next|raw}").expect("text").filled(&value);
         let value = |name: &str, raw| FilledSegment::Value(UserValue { name: name.to_owned(), raw });
         let literal = |text: &str| FilledSegment::Literal(text.to_owned());
         let parts = [
@@ -264,7 +264,7 @@ mod tests {
 
         #[test]
         fn a_level_comes_through_as_it_is(level in "\\PC{0,12}") {
-            let filled = Template::parse("{x}").expect("a placeholder").fill(|_| Some(Level::Text(level.clone())));
+            let filled = Template::parse("{x}").expect("a placeholder").fill(&|_| Some(Level::Text(level.clone())));
             prop_assert_eq!(filled, Ok(Level::Text(level)));
         }
 

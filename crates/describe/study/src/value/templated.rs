@@ -1,13 +1,12 @@
 //! Values that placeholders fill in for each trial.
 
-use super::scalar::{Problem, Scalar, read_scalar};
+use super::scalar::{Scalar, read_level, scalar_of};
 use super::scope::Scope;
 use super::template::Template;
 use super::user_values::misplaced_value;
-use crate::document::{Faults, FromToml, Node, Span, level_in_words};
+use crate::document::{Faults, FromToml, Node, Schemas, Span, level_in_words};
 use plimsoll_model::factor::{Assignment, Level};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 
 /// A value whose text may hold placeholders, which are filled in for each trial.
 #[derive(Clone, Debug)]
@@ -31,12 +30,17 @@ impl<T: Scalar> Templated<T> {
             Filling::Fixed(value) => Some(value.clone()),
             Filling::Template(template) => {
                 let level = scope.fill(template, &self.span, faults)?;
-                let becomes = || format!("becomes {}", level_in_words(&level));
-                let fault = |problem: Problem| problem.fault(&self.span, &self.path).label(becomes());
+                let problem = match T::from_level(&level) {
+                    Ok(value) => return Some(value),
+                    Err(problem) => problem,
+                };
                 // Where a text is wanted, a level that is a number does as well: `{n}` as `v{n}`.
-                let as_text = || T::from_level(&Level::Text(level.to_string())).ok();
-                let taken = T::from_level(&level).or_else(|problem| as_text().ok_or(problem));
-                taken.map_err(|problem| faults.add(fault(problem))).ok()
+                let value = T::from_level(&Level::Text(level.to_string())).ok();
+                if value.is_none() {
+                    let label = format!("becomes {}", level_in_words(&level));
+                    faults.add(problem.fault(&self.span, &self.path).label(label));
+                }
+                value
             }
         }
     }
@@ -65,25 +69,40 @@ impl<T: Scalar> Templated<T> {
 
 impl<T: Scalar> FromToml for Templated<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let templated =
-            |filling, written| Templated { span: node.span.clone(), path: node.path.clone(), filling, written };
-        let Some(Level::Text(text)) = node.scalar() else {
-            let value = read_scalar(node, faults, T::from_level)?;
-            let written = node.scalar().as_ref().map(Level::to_string).unwrap_or_default();
-            return Some(templated(Filling::Fixed(value), written));
+        let written = scalar_of(node, T::EXPECTED, faults)?;
+        let filling = match fixed_or_template(&written, node, faults)? {
+            Filling::Fixed(level) => Filling::Fixed(read_level(&level, node, faults)?),
+            Filling::Template(template) => Filling::Template(template),
         };
-        // A stray brace has been reported where all placeholders are looked at.
-        let template = Template::parse(&text).ok()?;
-        if let Some(value) = template.values().next() {
-            faults.add(misplaced_value(value, &node.span, faults));
-            return None;
-        }
-        if template.names().next().is_some() {
-            return Some(templated(Filling::Template(template), text));
-        }
-        let value = read_scalar(node, faults, |_| T::from_level(&template.fill(|_| None).expect("no placeholder")))?;
-        Some(templated(Filling::Fixed(value), text))
+        Some(Templated { span: node.span.clone(), path: node.path.clone(), filling, written: written.to_string() })
     }
+
+    fn json_schema(_: &mut Schemas) -> Value {
+        or_placeholder(T::schema())
+    }
+}
+
+/// What `written` stands for: a level that is the same for every trial, or a template.
+fn fixed_or_template(written: &Level, node: &Node<'_>, faults: &mut Faults) -> Option<Filling<Level>> {
+    let Level::Text(text) = written else {
+        return Some(Filling::Fixed(written.clone()));
+    };
+    // A stray brace has been reported where all placeholders are looked at.
+    let template = Template::parse(text).ok()?;
+    if let Some(value) = template.values().next() {
+        faults.add(misplaced_value(value, &node.span, faults));
+        return None;
+    }
+    Some(match template.fill(&|_| None) {
+        Ok(level) => Filling::Fixed(level),
+        Err(_) => Filling::Template(template),
+    })
+}
+
+/// The value itself, or a text with a placeholder in it.
+fn or_placeholder(own: Value) -> Value {
+    let plain = json!({ "type": "string" });
+    if own == plain { own } else { json!({ "anyOf": [own, { "type": "string", "pattern": "\\{" }] }) }
 }
 
 /// Resolves a value that the study may leave out: `Some(None)` if it does, `None` if it is wrong.
@@ -103,21 +122,4 @@ pub(crate) fn resolve_all<T, U>(values: &[T], resolve: impl FnMut(&T) -> Option<
 /// A value as the study has it, or its default.
 pub(crate) fn written_or<'a, T: Scalar>(templated: Option<&'a Templated<T>>, default: &'a str) -> &'a str {
     templated.map_or(default, Templated::as_written)
-}
-
-impl<T: Scalar> JsonSchema for Templated<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("{} or a placeholder", T::EXPECTED).into()
-    }
-
-    /// The value itself, or a text with a placeholder in it.
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let plain = json_schema!({ "type": "string" });
-        let own = T::schema();
-        if own == plain { own } else { json_schema!({ "anyOf": [own, { "type": "string", "pattern": "\\{" }] }) }
-    }
 }

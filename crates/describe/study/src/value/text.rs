@@ -2,7 +2,7 @@
 
 use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 impl Scalar for Level {
     const EXPECTED: &'static str = "a text, a number or a boolean";
@@ -14,8 +14,8 @@ impl Scalar for Level {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": ["string", "number", "boolean"] })
+    fn schema() -> Value {
+        json!({ "type": ["string", "number", "boolean"] })
     }
 }
 
@@ -31,8 +31,8 @@ impl Scalar for bool {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "boolean" })
+    fn schema() -> Value {
+        json!({ "type": "boolean" })
     }
 }
 
@@ -51,8 +51,8 @@ impl Scalar for Text {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -73,7 +73,7 @@ impl Scalar for Word {
         Ok(Word(level.to_string()))
     }
 
-    fn schema() -> Schema {
+    fn schema() -> Value {
         Level::schema()
     }
 }

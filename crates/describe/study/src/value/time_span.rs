@@ -2,7 +2,7 @@
 
 use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
-use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A span of time; may be zero.
@@ -35,8 +35,8 @@ impl Scalar for Length {
         }
     }
 
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^([0-9.]+ ?(ns|us|µs|ms|s|m|h) ?)+$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^([0-9.]+ ?(ns|us|µs|ms|s|m|h) ?)+$" })
     }
 }
 
@@ -50,7 +50,7 @@ impl Scalar for PositiveTimeSpan {
         }
     }
 
-    fn schema() -> Schema {
+    fn schema() -> Value {
         Length::schema()
     }
 }

@@ -1,14 +1,13 @@
 //! Texts of a flow, which factors fill in for each trial, and values of users for each request.
 
-use super::scalar::{Problem, Scalar, read_scalar};
+use super::scalar::{Problem, Scalar, read_level, scalar_of};
 use super::scope::Scope;
 use super::template::{FilledSegment, Template, UserValue};
 use super::user_values::{ValueNames, ValueUse};
-use crate::document::{Fault, Faults, FromToml, Node, Span, level_in_words};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, level_in_words};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Piece, Text};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use std::borrow::Cow;
+use serde_json::Value;
 use std::marker::PhantomData;
 
 /// A text that users fill in with their values at run time. Its literals are checked as a `T`.
@@ -90,35 +89,23 @@ pub(crate) fn literal(text: Text) -> String {
 
 impl<T: Scalar> FromToml for UserTemplate<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let text = match node.scalar() {
-            Some(Level::Text(text)) => text,
-            _ => {
-                read_scalar(node, faults, T::from_level)?;
-                // A number or a boolean as a text has no braces.
-                node.scalar()?.to_string()
-            }
-        };
+        let level = scalar_of(node, T::EXPECTED, faults)?;
+        if !matches!(level, Level::Text(_)) {
+            read_level::<T>(&level, node, faults)?;
+        }
+        // A number or a boolean as a text has no braces.
+        let text = level.to_string();
         // A stray brace has been reported where all placeholders are looked at.
         let template = Template::parse(&text).ok()?;
         if template.names().next().is_none() {
-            let filled = template.filled(|_| None).expect("no placeholder");
-            read_scalar(node, faults, |_| T::from_level(&sample(&filled)))?;
+            let filled = template.filled(&|_| None).expect("no placeholder");
+            read_level::<T>(&sample(&filled), node, faults)?;
         }
         let (span, path) = (node.span.clone(), node.path.clone());
         Some(UserTemplate { span, path, template, written: text, kind: PhantomData })
     }
-}
 
-impl<T: Scalar> JsonSchema for UserTemplate<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::EXPECTED.into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<crate::value::Templated<T>>()
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        <crate::value::Templated<T>>::json_schema(schemas)
     }
 }
