@@ -11,16 +11,16 @@ mod tests;
 
 pub use format::notation;
 
-use crate::decide::{ComparisonToDecide, Decision, Doubt, Evidence, Floor, MIN_REPEATS, decide, doubt_of};
+use crate::decide::{ComparisonToDecide, Decision, Doubt, Evidence, Floor, decide, doubt_of};
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::CONFIDENCE;
+use crate::estimate::{MIN_REPEATS, too_few};
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::order;
 use crate::reason::OrReason;
 use crate::values::Values;
 use crate::verdict::{self, Verdict};
-use crate::words::too_few;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
 use plimsoll_model::start::Plan;

@@ -17,12 +17,9 @@
 //! otherwise, and a noise floor that is wider than the margin or excludes 0. Such a floor leaves
 //! everything open; by a milder rule, everything but differences that lie beyond it.
 
+use crate::estimate::MIN_REPEATS;
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
-
-/// Fewest repeats for an interval: with two, Student's factor is 12.7 and the interval says
-/// nothing.
-pub const MIN_REPEATS: usize = 3;
 
 /// Fewest repeats for the rank-based interval beside Student's: below six pairs, ranks cannot reach
 /// 95 %.

@@ -3,11 +3,9 @@
 //! The centre is the geometric mean, because variants are compared by ratios: the ratio of two
 //! centres over the same blocks equals the ratio that the comparison reports.
 
-use crate::decide::MIN_REPEATS;
 use crate::measure::TrialReader;
 use crate::reason::OrReason;
 use crate::values::Values;
-use crate::words::too_few;
 use plimsoll_model::measure::Measure;
 use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
 
@@ -15,6 +13,10 @@ pub use plimsoll_statistics::Interval;
 
 /// The confidence level of the intervals of estimates.
 pub const CONFIDENCE: f64 = 0.95;
+
+/// Fewest repeats for an interval: with two, Student's factor is 12.7 and the interval says
+/// nothing.
+pub const MIN_REPEATS: usize = 3;
 
 /// A measure over the repeats of a variant under a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +130,15 @@ pub fn interval_of_mean(values: &[f64]) -> OrReason<Interval> {
 /// The natural logarithms of `values`; none if one is not above zero.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().all(|value| *value > 0.0).then(|| values.iter().map(|value| value.ln()).collect())
+}
+
+/// The reason why so few repeats give no interval.
+pub(crate) fn too_few(n: usize) -> String {
+    match n {
+        0 => "no repeat counts".to_owned(),
+        1 => "one repeat has no spread".to_owned(),
+        _ => format!("{n} repeats give a range, not an interval; it takes {MIN_REPEATS}"),
+    }
 }
 
 #[cfg(test)]

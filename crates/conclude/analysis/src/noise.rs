@@ -2,8 +2,9 @@
 
 use crate::analysis::Analysis;
 use crate::compare::{Comparison, POWER};
-use crate::decide::{Doubt, MAX_FORECAST_REPEATS, MIN_REPEATS};
+use crate::decide::{Doubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, natural};
+use crate::estimate::MIN_REPEATS;
 use crate::input::Input;
 use crate::reason::OrReason;
 use plimsoll_statistics::{repeats_needed, smallest_detectable, standard_deviation};

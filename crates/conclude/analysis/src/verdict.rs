@@ -2,9 +2,9 @@
 
 use crate::decide::{self, Basis, Decision, Doubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, ends, natural_interval};
+use crate::estimate::too_few;
 use crate::quantity::{grouped, margin as margin_in_words, p_value};
 use crate::reason::OrReason;
-use crate::words::too_few;
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_statistics::Interval;
 use std::fmt;

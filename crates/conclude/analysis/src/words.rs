@@ -1,6 +1,5 @@
 //! Names of conditions, levels, measures and counts as they appear in sentences.
 
-use crate::decide::MIN_REPEATS;
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
@@ -68,15 +67,6 @@ fn in_a_sentence(assignment: &Assignment) -> String {
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
-}
-
-/// The reason why so few repeats give no interval.
-pub(crate) fn too_few(n: usize) -> String {
-    match n {
-        0 => "no repeat counts".to_owned(),
-        1 => "one repeat has no spread".to_owned(),
-        _ => format!("{n} repeats give a range, not an interval; it takes {MIN_REPEATS}"),
-    }
 }
 
 /// One level of a factor: `10 users` where the factor's name is a plural, `size = 10` elsewhere.

@@ -1,9 +1,8 @@
 //! Findings about the design of the study.
 
 use super::{Context, Finding, Severity, list_of_trials};
-use crate::decide::MIN_REPEATS;
 use crate::durability::weaknesses_in;
-use crate::estimate::Summary;
+use crate::estimate::{MIN_REPEATS, Summary};
 use crate::measure::MIN_VALUES_BEYOND;
 use crate::numbers::Cell;
 use crate::quantity::{grouped, percent, show};

@@ -125,7 +125,7 @@ fn conclusion(noise: &Noise<'_>) -> String {
         None if noise.detectable.is_err() => {
             format!(
                 "Nothing is known of it yet: take more blocks, at least {}.",
-                plimsoll_analysis::decide::MIN_REPEATS
+                plimsoll_analysis::estimate::MIN_REPEATS
             )
         }
         None => {
