@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_model::start::Plan;
-use plimsoll_runner::{Found, preflight};
+use plimsoll_runner::{PreflightFault, preflight};
 use plimsoll_study::{Diagnostic, Severity, Study, Style};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -130,8 +130,8 @@ pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Resu
         return Ok(());
     }
     let shown = faults.iter().map(|fault| match fault {
-        Found::InStudy(diagnostic) => diagnostic.render(style()).trim_end().to_owned(),
-        Found::Elsewhere(text) => text.clone(),
+        PreflightFault::InStudy(diagnostic) => diagnostic.render(style()).trim_end().to_owned(),
+        PreflightFault::Elsewhere(text) => text.clone(),
     });
     let listed = shown.collect::<Vec<_>>().join("\n\n");
     let plural = if faults.len() == 1 { "" } else { "s" };
