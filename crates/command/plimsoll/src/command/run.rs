@@ -122,7 +122,7 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
     };
     let mut tell = |event: &Event| {
         // What people see is in the bundle by then.
-        bundle.hear(event)?;
+        bundle.on_event(event)?;
         progress.show(event);
         Ok(())
     };

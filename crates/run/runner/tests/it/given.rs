@@ -106,7 +106,7 @@ impl Given {
         };
         let mut events = Vec::new();
         let mut tell = |event: &Event| {
-            bundle.hear(event)?;
+            bundle.on_event(event)?;
             events.push(event.clone());
             if stop(event) {
                 interrupted.set();
