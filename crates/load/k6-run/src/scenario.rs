@@ -129,7 +129,7 @@ pub enum Source {
         /// The number of users.
         users: Curve,
         /// The time in which a user that must leave may finish its iteration.
-        leave: Duration,
+        graceful_ramp_down: Duration,
         /// The number of iterations.
         quota: Quota,
     },
@@ -200,7 +200,7 @@ impl Executor {
     fn source(&self) -> Source {
         let closed = |vus: u64, quota| Source::Closed {
             users: Curve(vec![(Duration::ZERO, vus as f64)]),
-            leave: Duration::ZERO,
+            graceful_ramp_down: Duration::ZERO,
             quota,
         };
         match self {
@@ -209,7 +209,7 @@ impl Executor {
             Executor::ConstantVus { vus, .. } => closed(*vus, Quota::Unlimited),
             Executor::RampingVus { start_vus, stages, graceful_ramp_down } => Source::Closed {
                 users: Curve::whole(*start_vus, stages),
-                leave: *graceful_ramp_down,
+                graceful_ramp_down: *graceful_ramp_down,
                 quota: Quota::Unlimited,
             },
             Executor::ConstantArrivalRate { rate, time_unit, users, .. } => {

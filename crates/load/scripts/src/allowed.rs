@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Allowed {
     hosts: Vec<String>,
     remedy: &'static str,
-    asked: Arc<PendingRequest>,
+    checked: Arc<CheckedHosts>,
 }
 
 /// What came of asking, for all who ask.
 #[derive(Debug, Default)]
-struct PendingRequest {
+struct CheckedHosts {
     refused: Mutex<BTreeSet<String>>,
     /// True if any host was not.
     any_allowed: AtomicBool,
@@ -35,22 +35,22 @@ impl Allowed {
     /// with `--allow`".
     #[must_use]
     pub fn loopback_and(hosts: &[String], remedy: &'static str) -> Allowed {
-        Allowed { hosts: hosts.to_vec(), remedy, asked: Arc::default() }
+        Allowed { hosts: hosts.to_vec(), remedy, checked: Arc::default() }
     }
 
     /// The hosts that were refused until now.
     #[must_use]
     pub fn refused(&self) -> Refused {
         let hosts: Vec<String> =
-            self.asked.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        Refused { all: !hosts.is_empty() && !self.asked.any_allowed.load(Relaxed), hosts }
+            self.checked.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        Refused { all: !hosts.is_empty() && !self.checked.any_allowed.load(Relaxed), hosts }
     }
 
     /// True if `host`, which has this address, may be sent to.
     pub(super) fn check(&self, host: &str, address: IpAddr) -> Result<(), String> {
         let plain = host.trim_matches(['[', ']']);
         if address.to_canonical().is_loopback() || self.lists(plain) || self.lists(&address.to_string()) {
-            self.asked.any_allowed.store(true, Relaxed);
+            self.checked.any_allowed.store(true, Relaxed);
             return Ok(());
         }
         Err(self.refuse(plain, "not this machine's loopback"))
@@ -63,7 +63,7 @@ impl Allowed {
     }
 
     fn refuse(&self, host: &str, because: &str) -> String {
-        self.asked.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
+        self.checked.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
         let remedy = self.remedy;
         format!(
             "the host `{host}` is {because}, and a script sends elsewhere only where that is allowed: {remedy}, if it is \

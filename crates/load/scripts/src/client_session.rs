@@ -47,14 +47,14 @@ pub(super) struct Io<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     /// Events for scripts.
-    pub(super) answers: Vec<(OpId, Event)>,
+    pub(super) events: Vec<(OpId, Event)>,
     pub(super) records: Vec<Record>,
 }
 
 impl Io<'_> {
     /// Adds an event for the script.
     pub(super) fn answer(&mut self, id: OpId, event: Event) {
-        self.outbox.answers.push((id, event));
+        self.outbox.events.push((id, event));
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) fn addressee(op: &Op) -> Option<OpId> {
 }
 
 /// The event for an operation whose session has ended.
-pub(super) fn nobody(op: &Op) -> Option<Event> {
+pub(super) fn session_ended(op: &Op) -> Option<Event> {
     let Op::GrpcCall(_) = op else { return None };
     Some(Event::Grpc(Box::new(GrpcEvent::Ended(GrpcEnd::unsent("the connection has ended")))))
 }

@@ -5,7 +5,7 @@ use super::exchange::{ConnectionFacts, Http, PendingRequest};
 use super::origin::OriginId;
 use super::tls::Configuration;
 use plimsoll_engine::clock::Clock;
-use plimsoll_engine::transport::{Broken, Transport};
+use plimsoll_engine::transport::{Transport, TransportError};
 use plimsoll_javascript::OpId;
 use plimsoll_model::units::{Instant, Nanos};
 use std::net::SocketAddr;
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Sends the request that was written. Returns when it was sent.
-    pub(super) fn depart(&mut self, now: Instant, clock: &Clock) -> Result<Instant, Broken> {
+    pub(super) fn depart(&mut self, now: Instant, clock: &Clock) -> Result<Instant, TransportError> {
         if let Traffic::Http { http, .. } = &mut self.traffic {
             http.departs(now);
         }
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     /// Sends what was written, as far as the kernel takes it.
-    pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), Broken> {
+    pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), TransportError> {
         let Some(transport) = self.transport.as_mut().filter(|_| self.stage >= Stage::Handshaking) else {
             return Ok(());
         };

@@ -2,7 +2,7 @@
 
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::protocol::Violation;
-use plimsoll_engine::transport::{Broken, Cause};
+use plimsoll_engine::transport::{Cause, TransportError};
 use plimsoll_javascript::OpId;
 use plimsoll_k6::operations::{
     BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpReply, HttpRequest, HttpResponse, HttpTimings, TlsFacts,
@@ -35,17 +35,17 @@ pub(super) struct Fault {
     pub(super) kind: ErrorKind,
     pub(super) http: HttpFault,
     /// True if this machine, not the peer, ran out of something.
-    pub(super) is_ours: bool,
+    pub(super) is_local: bool,
 }
 
 impl Fault {
     pub(super) fn new(kind: ErrorKind, http: HttpFaultKind, detail: impl Into<String>) -> Fault {
-        Fault { kind, http: HttpFault { kind: http, detail: detail.into() }, is_ours: false }
+        Fault { kind, http: HttpFault { kind: http, detail: detail.into() }, is_local: false }
     }
 }
 
-impl From<Broken> for Fault {
-    fn from(Broken { kind, detail, cause }: Broken) -> Fault {
+impl From<TransportError> for Fault {
+    fn from(TransportError { kind, detail, cause }: TransportError) -> Fault {
         let http = match (cause, kind) {
             (Cause::Refused, _) => HttpFaultKind::Refused,
             (Cause::Reset, _) => HttpFaultKind::Reset,
@@ -57,7 +57,7 @@ impl From<Broken> for Fault {
             (_, ErrorKind::Timeout) => HttpFaultKind::Timeout,
             _ => HttpFaultKind::Other,
         };
-        Fault { is_ours: cause == Cause::Ours, ..Fault::new(kind, http, detail) }
+        Fault { is_local: cause == Cause::Local, ..Fault::new(kind, http, detail) }
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Channel {
 struct Call {
     id: OpId,
     call: Box<GrpcCall>,
-    asked: Instant,
+    requested: Instant,
     sent: Instant,
     first_byte: Option<Instant>,
     has_head: bool,
@@ -66,7 +66,7 @@ impl Channel {
     }
 
     /// Sends a call, or what belongs to one; or lets it wait.
-    fn send(&mut self, id: OpId, op: Op, asked: Instant, io: &mut Io<'_>) {
+    fn send(&mut self, id: OpId, op: Op, requested: Instant, io: &mut Io<'_>) {
         let (capacity, takes_more) =
             self.session.as_ref().map_or((0, true), |it| (it.capacity(), it.accepts_requests()));
         let must_wait = match &op {
@@ -78,8 +78,8 @@ impl Channel {
                 let end = GrpcEnd::unsent("the server is going away and takes no further calls");
                 self.answer(id, GrpcEvent::Ended(end), io);
             }
-            (op, _) if must_wait => self.waiting.push_back((id, op, asked)),
-            (Op::GrpcCall(call), _) => self.call(id, call, asked, io),
+            (op, _) if must_wait => self.waiting.push_back((id, op, requested)),
+            (Op::GrpcCall(call), _) => self.call(id, call, requested, io),
             (Op::GrpcSend(call, message), Some(session)) => session.send(call, &prefixed(&message), io.out),
             (Op::GrpcEnd(call), Some(session)) => session.finish(call, io.out),
             _ => {}
@@ -90,7 +90,7 @@ impl Channel {
         self.waiting.iter().any(|(waiting, op, _)| *waiting == id && matches!(op, Op::GrpcCall(_)))
     }
 
-    fn call(&mut self, id: OpId, call: Box<GrpcCall>, asked: Instant, io: &mut Io<'_>) {
+    fn call(&mut self, id: OpId, call: Box<GrpcCall>, requested: Instant, io: &mut Io<'_>) {
         let path = (":path".to_owned(), call.path.clone());
         let number = self.fields.iter().position(|known| *known == path).unwrap_or(self.fields.len());
         if number == self.fields.len() {
@@ -107,14 +107,14 @@ impl Channel {
             session.send(id, &prefixed(message), io.out);
             session.finish(id, io.out);
         }
-        self.calls.push(Call { id, call, asked, sent: io.now, first_byte: None, has_head: false });
+        self.calls.push(Call { id, call, requested, sent: io.now, first_byte: None, has_head: false });
     }
 
     /// Sends what has waited, as far as the server takes it.
     fn send_waiting(&mut self, io: &mut Io<'_>) {
         for _ in 0..self.waiting.len() {
-            if let Some((id, op, asked)) = self.waiting.pop_front() {
-                self.send(id, op, asked, io);
+            if let Some((id, op, requested)) = self.waiting.pop_front() {
+                self.send(id, op, requested, io);
             }
         }
     }
@@ -137,7 +137,7 @@ impl Channel {
                 self.end_call(place, end, io);
             }
             What::Failed(_, why) => {
-                let end = self.calls[place].given_up(why, io.now);
+                let end = self.calls[place].end_of_failed(why, io.now);
                 self.end_call(place, end, io);
             }
         }
@@ -145,7 +145,7 @@ impl Channel {
 
     fn end_call(&mut self, place: usize, end: GrpcEnd, io: &mut Io<'_>) {
         let call = self.calls.swap_remove(place);
-        let end = GrpcEnd { took: io.now.since(call.asked), ..end };
+        let end = GrpcEnd { took: io.now.since(call.requested), ..end };
         io.outbox.records.push(call.record(&end, io.now));
         self.answer(call.id, GrpcEvent::Ended(end), io);
     }
@@ -262,7 +262,7 @@ impl Call {
     }
 
     /// How it ends that the server gave it up.
-    fn given_up(&self, why: StreamError, now: Instant) -> GrpcEnd {
+    fn end_of_failed(&self, why: StreamError, now: Instant) -> GrpcEnd {
         match why {
             // Another connection may take it.
             StreamError::NotProcessed(_) => GrpcEnd::unsent(&why.to_string()),
@@ -275,7 +275,7 @@ impl Call {
     }
 
     fn is_late(&self, now: Instant) -> bool {
-        self.call.timeout.is_some_and(|timeout| now >= self.asked.after(timeout))
+        self.call.timeout.is_some_and(|timeout| now >= self.requested.after(timeout))
     }
 
     fn record(&self, end: &GrpcEnd, done: Instant) -> Record {
@@ -285,7 +285,7 @@ impl Call {
             status::UNAVAILABLE if self.first_byte.is_none() => Outcome::Failed(ErrorKind::Closed),
             _ => Outcome::Failed(ErrorKind::Status),
         };
-        let (scheduled, sent, first_byte) = (self.asked, self.sent, self.first_byte);
+        let (scheduled, sent, first_byte) = (self.requested, self.sent, self.first_byte);
         let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
         let detail = format!("gRPC status {}: {}", end.status, end.message);
         Record { name: self.call.name.clone(), exchange, detail }

@@ -30,7 +30,7 @@ mod websocket;
 pub use allowed::{Allowed, Refused};
 pub use alone::{Inspected, call_alone, inspect};
 pub use run::{End, Go, Observer, Progress, Run, RunOutcome, run};
-pub use user::{Broken, CallError};
+pub use user::{CallError, ExceededLimit};
 
 use plimsoll_engine::recorder::Names;
 use plimsoll_javascript::{Level, Program};

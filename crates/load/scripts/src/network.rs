@@ -78,7 +78,7 @@ pub(super) struct Network {
     origins: Origins,
     connections: ConnectionPool<Box<Connection>>,
     users: Vec<UserConnections>,
-    answers: VecDeque<UserEvent>,
+    events: VecDeque<UserEvent>,
     /// Keys of connections on which a request is written but not sent.
     departing: Vec<u64>,
     /// What sessions have produced and nobody has taken yet.
@@ -115,7 +115,7 @@ impl Network {
             origins: Origins::default(),
             connections: ConnectionPool::default(),
             users: (0..users).map(|_| own()).collect(),
-            answers: VecDeque::new(),
+            events: VecDeque::new(),
             departing: Vec::new(),
             outbox: Outbox::default(),
             subjects: HashMap::new(),
@@ -144,8 +144,8 @@ impl Network {
     }
 
     /// Takes the next event for a user of this thread.
-    pub(super) fn next_answer(&mut self) -> Option<UserEvent> {
-        self.answers.pop_front()
+    pub(super) fn next_event(&mut self) -> Option<UserEvent> {
+        self.events.pop_front()
     }
 
     /// Begins an operation; one that was due before now is recorded from then on.
@@ -213,7 +213,7 @@ impl Network {
 
     /// Closes everything.
     pub(super) fn close(&mut self, context: &mut LoopContext<'_>) {
-        self.connections.taken().into_iter().for_each(|connection| self.hang_up(context, connection));
+        self.connections.occupied().into_iter().for_each(|connection| self.hang_up(context, connection));
     }
 
     /// Gets a request onto an idle connection of the user, or onto a new one.
@@ -245,7 +245,7 @@ impl Network {
     fn tell(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op) {
         match client_session::addressee(&op).and_then(|of| self.connection_of(user, of)) {
             Some(connection) => self.with_session(context, connection, |session, io| session.tell(id, op, io)),
-            None => self.answers.extend(client_session::nobody(&op).map(|event| UserEvent { user, id, event })),
+            None => self.events.extend(client_session::session_ended(&op).map(|event| UserEvent { user, id, event })),
         }
     }
 
@@ -274,7 +274,7 @@ impl Network {
 
     /// Passes on events and records of sessions.
     fn pass_on(&mut self, context: &mut LoopContext<'_>, user: u32) {
-        self.answers.extend(self.outbox.answers.drain(..).map(|(id, event)| UserEvent { user, id, event }));
+        self.events.extend(self.outbox.events.drain(..).map(|(id, event)| UserEvent { user, id, event }));
         for Record { name, exchange, detail } in mem::take(&mut self.outbox.records) {
             self.file(context, user, &name, &exchange, || detail);
         }

@@ -50,7 +50,7 @@ impl Resolver {
     pub(super) fn ask(&self, host: &str) {
         let (asked, known, notifier) = (host.to_owned(), Arc::clone(&self.known), Arc::clone(&self.notifier));
         let sender = self.sender.clone();
-        let look = move || {
+        let lookup = move || {
             let found = look_up(&asked);
             if let Ok(address) = found {
                 known.lock().unwrap_or_else(PoisonError::into_inner).insert(asked.clone(), address);
@@ -60,7 +60,7 @@ impl Resolver {
             let _ = rustix::io::write(&notifier, &1_u64.to_ne_bytes());
         };
         // Nobody waits for this thread: the system may take half a minute to find nothing.
-        let spawned = std::thread::Builder::new().name("lookup".to_owned()).spawn(look);
+        let spawned = std::thread::Builder::new().name("lookup".to_owned()).spawn(lookup);
         if let Err(error) = spawned {
             let _ = self.sender.send((host.to_owned(), Err(fault(host, HttpFaultKind::Lookup, &error))));
             let _ = rustix::io::write(&self.notifier, &1_u64.to_ne_bytes());
@@ -68,7 +68,7 @@ impl Resolver {
     }
 
     /// Takes the addresses that were found since the last call.
-    pub(super) fn found(&self) -> Vec<Resolved> {
+    pub(super) fn take_resolved(&self) -> Vec<Resolved> {
         let _ = rustix::io::read(&self.notifier, &mut [0; 8]);
         self.receiver.try_iter().collect()
     }
@@ -97,7 +97,7 @@ mod tests {
     fn wait(names: &Resolver) -> Vec<Resolved> {
         let notifier = names.notifier();
         poll(&mut [PollFd::new(&notifier, PollFlags::IN)], None).expect("it rings");
-        names.found()
+        names.take_resolved()
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         let [(host, Ok(address))] = found.as_slice() else { panic!("{found:?}") };
         assert!(host == "localhost" && address.is_loopback());
         assert_eq!(other.known("localhost"), Some(*address));
-        assert!(one.found().is_empty());
+        assert!(one.take_resolved().is_empty());
     }
 
     #[test]

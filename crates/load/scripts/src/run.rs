@@ -58,7 +58,7 @@ pub struct Run<'a> {
 pub trait Observer {
     /// Hears an event. Metrics of a script's own run are samples, not rows: of its seconds, events have the iterations
     /// and how the generator did.
-    fn hear(&mut self, event: &Event);
+    fn on_event(&mut self, event: &Event);
 
     /// Says after each second if the run goes on.
     fn check(&mut self, _progress: &Progress) -> Go {
@@ -101,7 +101,7 @@ pub struct RunOutcome {
     pub setup_data: Option<String>,
     /// How it ended.
     pub end: End,
-    /// What is said of users that broke a limit.
+    /// What is message of users that broke a limit.
     pub broken: Vec<String>,
     /// What kept the generator from doing its work.
     pub faults: Vec<String>,
@@ -112,7 +112,7 @@ pub struct RunOutcome {
 pub enum End {
     /// All its scenarios came to their end.
     Finished,
-    /// The script ended it, with what it said.
+    /// The script ended it, with what it message.
     Aborted(String),
     /// Whoever heard of its seconds did.
     Stopped,
@@ -130,11 +130,11 @@ pub enum End {
 /// The machine does not allow what the run needs.
 pub fn run(run: &Run<'_>, observer: &mut dyn Observer) -> Result<RunOutcome, JobError> {
     let time_under_load = scenario::longest(&run.plan.scenarios);
-    observer.hear(&Event::RunStarted { starts: 1, already_done: 0, time_under_load });
-    let ran = run.whole(observer);
-    let complete = ran.as_ref().is_ok_and(|ran| ran.end == End::Finished);
-    observer.hear(&Event::RunFinished { complete, decided_after: None });
-    ran
+    observer.on_event(&Event::RunStarted { starts: 1, already_done: 0, time_under_load });
+    let outcome = run.whole(observer);
+    let complete = outcome.as_ref().is_ok_and(|outcome| outcome.end == End::Finished);
+    observer.on_event(&Event::RunFinished { complete, decided_after: None });
+    outcome
 }
 
 impl Run<'_> {
@@ -145,45 +145,45 @@ impl Run<'_> {
         // Batches have more; without them this is too many, and no fault.
         let _ = allow_descriptors(users * self.plan.options.batch_per_host.unwrap_or(1));
         let network = Arc::new(self.network()?);
-        let mut ran = RunOutcome::new(self.plan);
+        let mut outcome = RunOutcome::new(self.plan);
         let exports = |name: &str| self.program.exports().iter().any(|export| export == name);
         let options = &self.plan.options;
         if exports("setup") && options.no_setup != Some(true) {
-            observer.hear(&phase(Phase::Setup));
+            observer.on_event(&phase(Phase::Setup));
             let timeout = options.setup_timeout.unwrap_or(Duration::MAX);
-            match ran.add(alone::call(self, &network, "setup", Vec::new(), timeout, self.interrupted)?) {
-                Ok(data) => ran.setup_data = data,
-                Err(why) => ran.end = self.ended(End::Setup(why)),
+            match outcome.add(alone::call(self, &network, "setup", Vec::new(), timeout, self.interrupted)?) {
+                Ok(data) => outcome.setup_data = data,
+                Err(why) => outcome.end = self.ended(End::Setup(why)),
             }
         }
-        if ran.end == End::Finished {
-            observer.hear(&phase(Phase::Measure));
-            self.scenarios(&network, &mut ran, observer)?;
+        if outcome.end == End::Finished {
+            observer.on_event(&phase(Phase::Measure));
+            self.scenarios(&network, &mut outcome, observer)?;
             if exports("teardown") && options.no_teardown != Some(true) {
-                observer.hear(&phase(Phase::Teardown));
+                observer.on_event(&phase(Phase::Teardown));
                 let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
-                let data = ran.setup_data.iter().cloned().collect();
+                let data = outcome.setup_data.iter().cloned().collect();
                 let called = alone::call(self, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
-                match (ran.add(called), &ran.end) {
-                    (Err(why), End::Finished) => ran.end = End::Teardown(why),
+                match (outcome.add(called), &outcome.end) {
+                    (Err(why), End::Finished) => outcome.end = End::Teardown(why),
                     // What ended the run before counts more.
                     (Err(why), _) => (self.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
                     (Ok(_), _) => {}
                 }
             }
         }
-        Ok(ran)
+        Ok(outcome)
     }
 
     fn scenarios(
         &self,
         network: &Arc<network::Shared>,
-        ran: &mut RunOutcome,
+        outcome: &mut RunOutcome,
         observer: &mut dyn Observer,
     ) -> Result<(), JobError> {
         let (halt, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let common = self.common(network, self.interrupted, &halt);
-        let offered = self.offered(ran.setup_data.as_deref());
+        let scenarios = self.scenario_users(outcome.setup_data.as_deref());
         let mut iterations_before = 0;
         let (sender, receiver) = channel();
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
@@ -191,7 +191,7 @@ impl Run<'_> {
         let threads = self.threads.max(1);
         let load = Load {
             common: &common,
-            offered: &offered,
+            scenarios: &scenarios,
             share: WHOLE,
             threads,
             cpus: self.cpus,
@@ -200,21 +200,21 @@ impl Run<'_> {
             copies,
         };
         let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
-        let left = load.run(&mut |report| {
+        let result = load.run(&mut |report| {
             let Report::Second { interval, .. } = report else { return };
             let elapsed =
                 Duration::from_secs(u64::try_from(interval.second).unwrap_or(0)) + Duration::from(interval.length);
             let [users, users_made, iterations] = self.counts();
             let ended = iterations - std::mem::replace(&mut iterations_before, iterations);
             let second = Second { iterations: ended, ..Second::of(ONLY, ONLY, Instant(0), *interval) };
-            observer.hear(&Event::SecondPassed(Box::new(second)));
+            observer.on_event(&Event::SecondPassed(Box::new(second)));
             if observer.check(&Progress { elapsed, sinks: copied.merged(), users, users_made }) == Go::Abort {
                 stopped.store(true, Relaxed);
                 halt.store(true, Relaxed);
             }
         })?;
-        ran.end = self.ended(if stopped.load(Relaxed) { End::Stopped } else { End::Finished });
-        let _ = ran.add(left);
+        outcome.end = self.ended(if stopped.load(Relaxed) { End::Stopped } else { End::Finished });
+        let _ = outcome.add(result);
         Ok(())
     }
 
@@ -226,8 +226,8 @@ impl Run<'_> {
 
     /// How a run ended, where neither the script nor somebody outside broke it off.
     fn ended(&self, otherwise: End) -> End {
-        if let Some(said) = self.plan.abort.get() {
-            End::Aborted(said.clone())
+        if let Some(message) = self.plan.abort.get() {
+            End::Aborted(message.clone())
         } else if self.interrupted.load(Relaxed) {
             End::Interrupted
         } else {
@@ -261,9 +261,9 @@ impl Run<'_> {
     }
 
     /// The users of all scenarios, numbered one after the other.
-    fn offered(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
+    fn scenario_users(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
         let mut first_id = 1;
-        let offered = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
+        let scenarios = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
             let first = first_id;
             first_id += scenario.executor.most_vus();
             ScenarioUsers {
@@ -276,7 +276,7 @@ impl Run<'_> {
                 made_before: made_before(scenario),
             }
         });
-        offered.collect()
+        scenarios.collect()
     }
 }
 
@@ -319,13 +319,13 @@ impl RunOutcome {
     }
 
     /// Adds the results of users. Returns the result of their last call.
-    fn add(&mut self, left: LoadResult) -> Result<Option<String>, CallError> {
-        self.elapsed += left.clock.zero().elapsed();
-        self.sinks.merge(&left.samples.sinks);
-        self.checks.merge(&left.samples.checks);
-        self.broken.extend(left.broken);
-        self.faults.extend(left.findings.into_iter().flat_map(|found| found.faults));
-        left.called
+    fn add(&mut self, result: LoadResult) -> Result<Option<String>, CallError> {
+        self.elapsed += result.clock.zero().elapsed();
+        self.sinks.merge(&result.samples.sinks);
+        self.checks.merge(&result.samples.checks);
+        self.broken.extend(result.broken);
+        self.faults.extend(result.findings.into_iter().flat_map(|found| found.faults));
+        result.called
     }
 }
 
@@ -358,15 +358,15 @@ fn phase(phase: Phase) -> Event {
 fn offering(scenario: &Scenario, seed: u64) -> Offering {
     let offer = scenario.offer();
     let limit = offer.window;
-    let (model, stop, leave, k6_arrivals) = match offer.source {
-        Source::Closed { users, leave, quota } => {
+    let (model, stop, graceful_ramp_down, k6_arrivals) = match offer.source {
+        Source::Closed { users, graceful_ramp_down, quota } => {
             let stop = match quota {
                 Quota::Unlimited => Stop::After(limit),
                 Quota::Together(count) => Stop::Iterations { count, limit },
                 Quota::Each(count) => Stop::IterationsPerUser { count, limit },
             };
             let think = Think::Constant(Duration::ZERO);
-            (LoadModel::Closed { users: profile(&users), think }, stop, Some(leave), None)
+            (LoadModel::Closed { users: profile(&users), think }, stop, Some(graceful_ramp_down), None)
         }
         Source::Open { rate, users: Reserve { pre_allocated, most } } => {
             let (arrivals, overflow) = (Arrivals::Constant, Overflow::Drop);
@@ -378,7 +378,7 @@ fn offering(scenario: &Scenario, seed: u64) -> Offering {
         }
     };
     let start = Instant::default().after(offer.begin.into());
-    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, leave, k6_arrivals, seed }
+    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, graceful_ramp_down, k6_arrivals, seed }
 }
 
 /// How many users are made before the clock starts.

@@ -114,15 +114,15 @@ impl CompiledScript {
         let halt = AtomicBool::new(false);
         let common = run.common(&network, interrupted, &halt);
         let common = super::RunContext { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
-        let offered = [self.offered(job, data.clone())];
+        let scenarios = [self.scenario_users(job, data.clone())];
         let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
         let (share, begin, copies) = (job.share, job.begin, None);
-        let load = Load { common: &common, offered: &offered, share, threads, cpus, warmup, begin, copies };
-        let left = load.run(reports)?;
+        let load = Load { common: &common, scenarios: &scenarios, share, threads, cpus, warmup, begin, copies };
+        let result = load.run(reports)?;
         let unended = self.tear_down(&run, &network, data)?;
-        let mut record = local.record(left.findings, &Steps::Script(Box::new(self.script.clone())), left.clock);
+        let mut record = local.record(result.findings, &Steps::Script(Box::new(self.script.clone())), result.clock);
         record.warnings.extend(unended);
-        record.broken = left.broken;
+        record.broken = result.broken;
         Ok(record)
     }
 
@@ -136,9 +136,9 @@ impl CompiledScript {
             return Ok(None);
         }
         let timeout = self.options.setup_timeout.unwrap_or(Duration::MAX);
-        let left = alone::call(run, network, "setup", Vec::new(), timeout, interrupted)?;
+        let result = alone::call(run, network, "setup", Vec::new(), timeout, interrupted)?;
         let failed = |why| JobError::Users(format!("`setup` of the script failed: {why}"));
-        left.called.map_err(failed)
+        result.called.map_err(failed)
     }
 
     /// Calls `teardown`, after the load. Returns why it failed, if it did.
@@ -153,8 +153,8 @@ impl CompiledScript {
         }
         let timeout = self.options.teardown_timeout.unwrap_or(Duration::MAX);
         let arguments = data.into_iter().collect();
-        let left = alone::call(run, network, "teardown", arguments, timeout, &AtomicBool::new(false))?;
-        Ok(left.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
+        let result = alone::call(run, network, "teardown", arguments, timeout, &AtomicBool::new(false))?;
+        Ok(result.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
     }
 
     /// The script's own metrics.
@@ -187,7 +187,7 @@ impl CompiledScript {
         self.inspected.plan.configured(self.options.clone(), vec![scenario], self.inspected.registry.clone())
     }
 
-    fn offered(&self, job: &Job, data: Option<String>) -> ScenarioUsers {
+    fn scenario_users(&self, job: &Job, data: Option<String>) -> ScenarioUsers {
         ScenarioUsers {
             offering: Offering::of(job),
             function: self.script.exec.clone(),
@@ -238,7 +238,7 @@ fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<Strin
     }
     let mut options = read.options;
     let mut notes: Vec<String> = read.ignored.iter().map(|ignored| format!("{ignored}; it is left aside")).collect();
-    let (load, thresholds) = aside(&mut options);
+    let (load, thresholds) = take_options_of_load(&mut options);
     if !load.is_empty() {
         let named = load.join("`, `");
         notes.push(format!(
@@ -254,8 +254,8 @@ fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<Strin
 }
 
 /// Takes off what is the study's affair: the names of options of load, and whether there are thresholds.
-fn aside(options: &mut Options) -> (Vec<&'static str>, bool) {
-    let given = [
+fn take_options_of_load(options: &mut Options) -> (Vec<&'static str>, bool) {
+    let present = [
         (options.vus.take().is_some(), "vus"),
         (options.duration.take().is_some(), "duration"),
         (options.iterations.take().is_some(), "iterations"),
@@ -264,7 +264,7 @@ fn aside(options: &mut Options) -> (Vec<&'static str>, bool) {
         (options.rps.take().is_some(), "rps"),
         (options.min_iteration_duration.take().is_some(), "minIterationDuration"),
     ];
-    let load = given.into_iter().filter(|(given, _)| *given).map(|(_, name)| name).collect();
+    let load = present.into_iter().filter(|(present, _)| *present).map(|(_, name)| name).collect();
     (load, options.thresholds.take().is_some())
 }
 

@@ -119,18 +119,18 @@ pub enum CallError {
     /// It took longer than it may.
     TimedOut,
     /// It broke a limit.
-    Broke(Broken),
+    LimitExceeded(ExceededLimit),
     /// The script ended the run, with what it said.
     Aborted(String),
     /// It was broken off from outside, or waited for what never comes.
     Stopped,
     /// The machine did not allow it.
-    Unmade(String),
+    NotStarted(String),
 }
 
 /// A limit that a user has broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct ExceededLimit {
     what: String,
     place: Option<Place>,
     /// How a person sets it.
@@ -139,7 +139,7 @@ pub struct Broken {
     took_too_long: bool,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for ExceededLimit {
     /// In one line: `it took more than 64 MiB of memory (load.js:3:7); the limit is --user-memory`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
@@ -148,7 +148,7 @@ impl fmt::Display for Broken {
     }
 }
 
-impl Broken {
+impl ExceededLimit {
     /// The same, with the line of the script below.
     pub(super) fn render(&self) -> String {
         let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();
@@ -161,9 +161,9 @@ impl fmt::Display for CallError {
         match self {
             CallError::Threw(exception) => exception.fmt(f),
             CallError::TimedOut => f.write_str("it took longer than it may"),
-            CallError::Broke(broken) => broken.fmt(f),
+            CallError::LimitExceeded(broken) => broken.fmt(f),
             CallError::Stopped => f.write_str("it was broken off"),
-            CallError::Aborted(text) | CallError::Unmade(text) => f.write_str(text),
+            CallError::Aborted(text) | CallError::NotStarted(text) => f.write_str(text),
         }
     }
 }
@@ -172,7 +172,7 @@ impl CallError {
     /// True if it was a matter of time.
     #[must_use]
     pub fn took_too_long(&self) -> bool {
-        matches!(self, CallError::TimedOut | CallError::Broke(Broken { took_too_long: true, .. }))
+        matches!(self, CallError::TimedOut | CallError::LimitExceeded(ExceededLimit { took_too_long: true, .. }))
     }
 
     /// In as many lines as it takes, with that of the script.
@@ -180,7 +180,7 @@ impl CallError {
     pub fn render(&self) -> String {
         match self {
             CallError::Threw(exception) => exception.render(),
-            CallError::Broke(broken) => broken.render(),
+            CallError::LimitExceeded(broken) => broken.render(),
             other => other.to_string(),
         }
     }
@@ -188,7 +188,7 @@ impl CallError {
 
 impl Limits {
     /// What a user broke, and where.
-    pub(super) fn broken(&self, limit: Limit, place: Option<Place>) -> Broken {
+    pub(super) fn exceeded(&self, limit: Limit, place: Option<Place>) -> ExceededLimit {
         let (what, knob) = match limit {
             Limit::Memory => (format!("it took more than {} MiB of memory", self.vm.memory >> 20), self.knobs.memory),
             Limit::Stack => (format!("it took more than {} KiB of stack", self.vm.stack >> 10), self.knobs.stack),
@@ -201,12 +201,12 @@ impl Limits {
                 (what, self.knobs.busy)
             }
         };
-        Broken { what, place, knob, took_too_long: limit == Limit::Busy }
+        ExceededLimit { what, place, knob, took_too_long: limit == Limit::Busy }
     }
 
     /// What a user broke whose iteration takes longer than it may.
-    pub(super) fn too_long(&self, limit: Duration) -> Broken {
+    pub(super) fn exceeded_time(&self, limit: Duration) -> ExceededLimit {
         let what = format!("its iteration took more than {} s", limit.as_secs_f64());
-        Broken { what, place: None, knob: self.knobs.iteration, took_too_long: true }
+        ExceededLimit { what, place: None, knob: self.knobs.iteration, took_too_long: true }
     }
 }

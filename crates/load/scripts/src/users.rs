@@ -3,7 +3,7 @@
 use super::RunContext;
 use super::network::{Network, UserEvent};
 use super::threads::SampleCopy;
-use super::user::{Activity, Broken, CallError, Called, CalledFunction, ScriptUser, ThreadHost};
+use super::user::{Activity, CallError, Called, CalledFunction, ExceededLimit, ScriptUser, ThreadHost};
 use plimsoll_engine::event_loop::context::{AfterIteration, EndedIteration, LoopContext};
 use plimsoll_engine::event_loop::work::Work;
 use plimsoll_engine::recorder::ITERATION;
@@ -25,13 +25,13 @@ use std::sync::mpsc::Sender;
 const ITERATION_LIMIT: OpId = 0;
 
 /// The user of the alarm that comes round regularly.
-const NOBODY: u32 = u32::MAX;
+const NO_USER: u32 = u32::MAX;
 
 /// How requests are called that could not be made: what they were asked of is no URL, and may be anything.
 const UNMADE: &str = "(not sent)";
 
 /// How often a user-independent alarm checks if the run is to be broken off.
-const LOOK_EVERY: Nanos = Nanos(50_000_000);
+const CHECK_EVERY: Nanos = Nanos(50_000_000);
 
 /// How often samples are handed over where a threshold may end the run: so that they are there when a second is over.
 const COPY_EVERY: Nanos = Nanos(1_900_000_000);
@@ -64,17 +64,17 @@ pub(super) struct Users<'a> {
 impl Work for Users<'_> {
     fn start(&mut self, context: &mut LoopContext<'_>) {
         self.copied = context.clock.now();
-        self.look_around(context);
+        self.check_regularly(context);
     }
 
     fn begin(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant) {
         self.ready.push_back((user, due));
-        self.go_on(context);
+        self.after_events(context);
     }
 
     fn alarm(&mut self, context: &mut LoopContext<'_>, alarm: Alarm, due: Instant) {
         match alarm {
-            Alarm::Operation { user: NOBODY, .. } => self.look_around(context),
+            Alarm::Operation { user: NO_USER, .. } => self.check_regularly(context),
             Alarm::Operation { user, id: ITERATION_LIMIT } => self.check_iteration(context, user, due),
             Alarm::Operation { user, id } => {
                 if !self.network.turn(context, user, id) {
@@ -84,7 +84,7 @@ impl Work for Users<'_> {
             Alarm::ConnectDeadline(line) => self.network.deadline(context, line),
             Alarm::Wake(_) | Alarm::Pause(_) | Alarm::UserDeadline(_) => {}
         }
-        self.go_on(context);
+        self.after_events(context);
     }
 
     /// What came is read first, whoever it is for, and only then do users go on: none of them stands in the way of
@@ -95,9 +95,9 @@ impl Work for Users<'_> {
 
     /// Lets users go on that have been answered, or begin what is due, until all of them wait; then what they ask for
     /// is sent.
-    fn go_on(&mut self, context: &mut LoopContext<'_>) {
+    fn after_events(&mut self, context: &mut LoopContext<'_>) {
         loop {
-            if let Some(UserEvent { user, id, event }) = self.network.next_answer() {
+            if let Some(UserEvent { user, id, event }) = self.network.next_event() {
                 if let Some(vm) = &mut self.users[user as usize].vm {
                     let parked = vm.wake(id, Wakeup::Operation(event));
                     self.parked(context, user, parked);
@@ -179,7 +179,7 @@ impl Users<'_> {
             Ok(parked) => self.parked(context, user, parked),
             Err(error) => {
                 context.recorder.findings.faults.push(format!("failed to make another user: {error}"));
-                self.lose(context, user, ErrorKind::Script, error.to_string());
+                self.remove_user(context, user, ErrorKind::Script, error.to_string());
             }
         }
     }
@@ -211,21 +211,21 @@ impl Users<'_> {
     fn parked(&mut self, context: &mut LoopContext<'_>, user: u32, parked: Parked) {
         self.take_requests(context, user);
         if self.common.purpose == Purpose::Study {
-            self.record_news(context, user);
+            self.record_own_samples(context, user);
         }
         match (parked, self.users[user as usize].activity) {
             (Parked::Over(Ok(_)), Activity::Loading) => {
                 let now = context.clock.now();
                 self.call(context, user, now);
             }
-            (Parked::Over(result), Activity::Iterating) => self.over(context, user, result),
+            (Parked::Over(result), Activity::Iterating) => self.iteration_returned(context, user, result),
             (Parked::Ended(End::Limit(limit, place)), _) => {
-                self.broke(context, user, self.common.limits.broken(limit, place));
+                self.stop_for_limit(context, user, self.common.limits.exceeded(limit, place));
             }
             (Parked::Ended(End::NotLoaded(exception)), _) => {
                 self.complain(user, &exception);
                 self.result = Some(Err(CallError::Threw(exception.clone())));
-                self.lose(context, user, ErrorKind::Script, exception.to_string());
+                self.remove_user(context, user, ErrorKind::Script, exception.to_string());
             }
             _ => {}
         }
@@ -249,7 +249,12 @@ impl Users<'_> {
     }
 
     /// An iteration has come to its end.
-    fn over(&mut self, context: &mut LoopContext<'_>, user: u32, result: Result<Option<String>, Exception>) {
+    fn iteration_returned(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        user: u32,
+        result: Result<Option<String>, Exception>,
+    ) {
         let now = context.clock.now();
         let (sent, received) = self.network.end_iteration(context, user);
         let script_user = &mut self.users[user as usize];
@@ -287,23 +292,23 @@ impl Users<'_> {
             && script_user.activity == Activity::Iterating
             && script_user.began.after(limit.into()) <= due
         {
-            self.broke(context, user, self.common.limits.too_long(limit));
+            self.stop_for_limit(context, user, self.common.limits.exceeded_time(limit));
         }
     }
 
     /// A user broke a limit: it is stopped for good, and the others go on.
-    fn broke(&mut self, context: &mut LoopContext<'_>, user: u32, broken: Broken) {
+    fn stop_for_limit(&mut self, context: &mut LoopContext<'_>, user: u32, broken: ExceededLimit) {
         let id = self.users[user as usize].user.id;
         let text = format!("user {id} was stopped for good: {broken}");
         if self.is_of_scenario(user) {
             (self.host.console)(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
         }
         self.broken.push(text.clone());
-        self.result = Some(Err(CallError::Broke(broken)));
-        self.lose(context, user, ErrorKind::Limit, text);
+        self.result = Some(Err(CallError::LimitExceeded(broken)));
+        self.remove_user(context, user, ErrorKind::Limit, text);
     }
 
-    fn lose(&mut self, context: &mut LoopContext<'_>, user: u32, kind: ErrorKind, detail: String) {
+    fn remove_user(&mut self, context: &mut LoopContext<'_>, user: u32, kind: ErrorKind, detail: String) {
         let now = context.clock.now();
         let script_user = &mut self.users[user as usize];
         script_user.vm = None;
@@ -311,7 +316,7 @@ impl Users<'_> {
         self.network.abandon(context, user);
         self.end_interrupted(context, user, activity, now);
         context.recorder.keep_example(ITERATION, kind, detail);
-        context.lost(user);
+        context.withdraw(user);
         let what = context.iteration_ended(user, ended(due, Outcome::Failed(kind), now));
         self.follow(user, what);
     }
@@ -339,14 +344,14 @@ impl Users<'_> {
     }
 
     /// Files checks and samples of the script's own, which no exchange has.
-    fn record_news(&mut self, context: &mut LoopContext<'_>, user: u32) {
+    fn record_own_samples(&mut self, context: &mut LoopContext<'_>, user: u32) {
         let (phase, at) = (LoopContext::phase(self.users[user as usize].due), context.clock.now());
         let recorder = &mut context.recorder;
-        self.recording.drain(|news| match news {
+        self.recording.drain(|record| match record {
             ScriptRecord::UnsentRequest { why } => {
                 let subject = recorder.subject(&Subject::Request(UNMADE.to_owned()));
                 recorder.record(subject, phase, &without_reply(at, at, ErrorKind::Connect));
-                recorder.keep_example(subject, ErrorKind::Connect, told_of_unmade(why));
+                recorder.keep_example(subject, ErrorKind::Connect, unmade_request_error(why));
             }
             ScriptRecord::Check { name, passed } => {
                 let subject = recorder.subject(&Subject::Check(name.to_owned()));
@@ -363,18 +368,18 @@ impl Users<'_> {
     }
 
     /// What comes round whatever users do: somebody may want to break off, or to hear of samples.
-    fn look_around(&mut self, context: &mut LoopContext<'_>) {
+    fn check_regularly(&mut self, context: &mut LoopContext<'_>) {
         let now = context.clock.now();
         if self.common.interrupted.load(Relaxed) {
             self.common.halt.store(true, Relaxed);
         }
         if now >= self.copied.after(COPY_EVERY) {
-            self.hand_copy_over(context);
+            self.send_sample_copy(context);
         }
-        context.timers.set(now.after(LOOK_EVERY), Alarm::Operation { user: NOBODY, id: 0 });
+        context.timers.set(now.after(CHECK_EVERY), Alarm::Operation { user: NO_USER, id: 0 });
     }
 
-    fn hand_copy_over(&mut self, context: &mut LoopContext<'_>) {
+    fn send_sample_copy(&mut self, context: &mut LoopContext<'_>) {
         let Some((thread, copies)) = &self.copies else { return };
         // Nobody may listen any more.
         let _ = copies.send(SampleCopy { thread: *thread, sinks: self.recording.copy() });
@@ -383,7 +388,7 @@ impl Users<'_> {
 }
 
 /// Why a request could not be made, with the likeliest reason for it.
-fn told_of_unmade(why: &str) -> String {
+fn unmade_request_error(why: &str) -> String {
     match why.starts_with("\"undefined") {
         true => format!("{why} (a variable that `env` of the workload does not name is `undefined` in the script)"),
         false => why.to_owned(),

@@ -20,7 +20,7 @@ const ABNORMAL: u16 = 1006;
 pub(super) struct WebSocket {
     id: OpId,
     request: Box<SocketRequest>,
-    asked: Instant,
+    requested: Instant,
     /// There once the connection stands.
     socket: Option<Socket>,
     connected: Option<ConnectionFacts>,
@@ -31,9 +31,9 @@ pub(super) struct WebSocket {
 }
 
 impl WebSocket {
-    pub(super) fn new(id: OpId, request: Box<SocketRequest>, asked: Instant) -> WebSocket {
+    pub(super) fn new(id: OpId, request: Box<SocketRequest>, requested: Instant) -> WebSocket {
         let (socket, connected) = (None, None);
-        WebSocket { id, request, asked, socket, connected, sent: asked, is_open: false, is_over: false }
+        WebSocket { id, request, requested, socket, connected, sent: requested, is_open: false, is_over: false }
     }
 
     fn answer(&mut self, what: What, io: &mut Io<'_>) {
@@ -58,14 +58,14 @@ impl WebSocket {
         self.record(Outcome::Ok, String::new(), io);
         let connected = self.connected.as_ref().expect("it was opened on a connection");
         let (remote, tls) = (connected.remote, connected.tls);
-        SocketEvent::Opened(SocketOpened { reply: reply(answer), remote, tls, took: io.now.since(self.asked) })
+        SocketEvent::Opened(SocketOpened { reply: reply(answer), remote, tls, took: io.now.since(self.requested) })
     }
 
     fn refused(&mut self, answer: Option<HandshakeResponse>, fault: &Fault, io: &mut Io<'_>) -> SocketEvent {
         self.is_over = true;
         self.record(Outcome::Failed(fault.kind), fault.http.detail.clone(), io);
         let remote = self.connected.as_ref().map(|connected| connected.remote);
-        let (reply, took) = (answer.map(reply), io.now.since(self.asked));
+        let (reply, took) = (answer.map(reply), io.now.since(self.requested));
         SocketEvent::Refused(SocketRefused { reply, fault: fault.http.clone(), remote, took })
     }
 
@@ -76,7 +76,7 @@ impl WebSocket {
 
     /// The opening is an exchange; what follows it is none.
     fn record(&self, outcome: Outcome, detail: String, io: &mut Io<'_>) {
-        let (scheduled, done) = (self.asked, io.now);
+        let (scheduled, done) = (self.requested, io.now);
         let first_byte = (outcome == Outcome::Ok).then_some(done);
         let exchange = Exchange { scheduled, sent: self.sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
         io.outbox.records.push(Record { name: self.request.name.clone(), exchange, detail });

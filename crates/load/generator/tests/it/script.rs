@@ -93,7 +93,7 @@ struct Watcher<'a, C> {
 }
 
 impl<C: FnMut(&AtomicBool) -> Go> Observer for Watcher<'_, C> {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         self.events.push(event.clone());
     }
 

@@ -31,7 +31,8 @@ impl Network {
     /// The time of a connection may be up.
     pub(crate) fn deadline(&mut self, context: &mut LoopContext<'_>, connection: ConnectionId) {
         let now = context.clock.now();
-        if self.connections.strikes(connection, now, &mut context.timers) && self.connections.get(connection).is_some()
+        if self.connections.has_passed(connection, now, &mut context.timers)
+            && self.connections.get(connection).is_some()
         {
             let limit = self.connections.connection(connection).timeout().seconds();
             let detail = format!("request timeout: no answer within {limit} s");
@@ -160,7 +161,7 @@ impl Network {
         self.file(context, user, &pending.request.name, &pending.record(now, pending.outcome(), bytes), detail);
         let ticket = pending.id;
         let response = pending.into_response(now, None, &self.connections.connection(id).connected);
-        self.answers.push_back(UserEvent { user, id: ticket, event: Event::Http(Box::new(response)) });
+        self.events.push_back(UserEvent { user, id: ticket, event: Event::Http(Box::new(response)) });
         if !reusable || self.shared.reuse == Reuse::Never {
             self.hang_up(context, id);
         }

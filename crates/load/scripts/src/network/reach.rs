@@ -35,10 +35,10 @@ impl Network {
         if let Some(address) = found.address {
             self.dial(context, connection, address);
         } else if let Some(address) = self.shared.hosts.get(&found.host, found.port) {
-            self.settle(context, origin, Some(connection), Ok(address));
+            self.address_resolved(context, origin, Some(connection), Ok(address));
         } else if let Some(ip) = self.resolver.known(&found.host) {
             let address = SocketAddr::new(ip, found.port);
-            self.settle(context, origin, Some(connection), Ok(address));
+            self.address_resolved(context, origin, Some(connection), Ok(address));
         } else {
             let is_first = found.waiting.is_empty();
             self.origins.get_mut(origin).waiting.push(connection);
@@ -50,21 +50,21 @@ impl Network {
 
     /// Names were looked up.
     pub(super) fn names_resolved(&mut self, context: &mut LoopContext<'_>) {
-        for (host, found) in self.resolver.found() {
+        for (host, found) in self.resolver.take_resolved() {
             for origin in self.origins.of_host(&host) {
                 let port = self.origins.get(origin).port;
                 let found = found.clone().map(|ip: IpAddr| SocketAddr::new(ip, port));
                 let found = found.map_err(|http| {
                     let http = HttpFault { detail: self.shared.allowed.unknown(&host, http.detail), ..http };
-                    Fault { kind: ErrorKind::Connect, http, is_ours: false }
+                    Fault { kind: ErrorKind::Connect, http, is_local: false }
                 });
-                self.settle(context, origin, None, found);
+                self.address_resolved(context, origin, None, found);
             }
         }
     }
 
     /// It is known where an origin is, or that nobody knows: those who waited for that go on, if they may.
-    fn settle(
+    fn address_resolved(
         &mut self,
         context: &mut LoopContext<'_>,
         origin: OriginId,
@@ -146,7 +146,7 @@ impl Network {
         if matches!(connection.stage, Stage::Connecting | Stage::Handshaking) {
             self.record_connect(context, id, now, Outcome::Failed(fault.kind));
             context.recorder.keep_example(CONNECT, fault.kind, fault.http.detail.clone());
-            if fault.is_ours && context.recorder.findings.faults.is_empty() {
+            if fault.is_local && context.recorder.findings.faults.is_empty() {
                 context.recorder.findings.faults.push(fault.http.detail.clone());
             }
         }
@@ -191,7 +191,7 @@ impl Network {
             Stage::Resolving => pending.unsent(now, fault.http),
             _ => pending.into_response(now, Some(fault.http), &connection.connected),
         };
-        self.answers.push_back(UserEvent { user, id, event: Event::Http(Box::new(response)) });
+        self.events.push_back(UserEvent { user, id, event: Event::Http(Box::new(response)) });
     }
 
     /// Closes a connection on which nothing is under way.

@@ -74,7 +74,7 @@ impl<'a> Watch<'a> {
 }
 
 impl Observer for Watch<'_> {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         if let Event::SecondPassed(second) = event {
             self.show(second);
         }
