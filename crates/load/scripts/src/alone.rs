@@ -24,16 +24,15 @@ use std::time::Duration;
 pub struct Inspected {
     /// Its `options`, as JSON.
     pub options: Option<String>,
-    /// All metrics, with its own.
+    /// All metrics, those of the script included.
     pub registry: Registry,
-    /// What it was loaded with.
+    /// The state that it was loaded with.
     pub plan: Arc<RunState>,
 }
 
 /// Loads a script once, for its options and metrics.
 ///
-/// # Errors
-/// It throws, or breaks a limit.
+/// # Errors It throws, or exceeds a limit.
 pub fn inspect(
     program: &Arc<Program>,
     env: Vec<(String, String)>,
@@ -128,7 +127,7 @@ pub(super) fn call(
         copies: None,
     };
     let mut result = load.run(&mut |_| ())?;
-    // One that ended the run has parked for good.
+    // A script that ended the run is parked for good, so its call was only stopped.
     if let (Err(CallError::Stopped), Some(message)) = (&result.called, run.plan.abort.get()) {
         result.called = Err(CallError::Aborted(message.clone()));
     }

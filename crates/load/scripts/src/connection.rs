@@ -1,4 +1,4 @@
-//! A connection of a script's user: it carries requests of HTTP one after the other, or a session.
+//! A connection of a script's user. It carries HTTP requests one after the other, or a session.
 
 use super::client_session::ClientSession;
 use super::exchange::{ConnectionFacts, Http, PendingRequest};
@@ -10,7 +10,7 @@ use plimsoll_javascript::OpId;
 use plimsoll_model::units::{Instant, Nanos};
 use std::net::SocketAddr;
 
-/// The most bytes of room that a connection keeps for its next request.
+/// The largest send buffer that a connection keeps for its next request, in bytes.
 const MOST_KEPT: usize = 16 * 1024;
 
 /// The number of a connection on its thread.
@@ -35,11 +35,11 @@ pub(super) struct Connection {
 /// How far a connection is established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// The name of the host is looked up.
+    /// The host's name is being resolved.
     Resolving,
     /// TCP is connecting.
     Connecting,
-    /// TLS shakes hands.
+    /// The TLS handshake is under way.
     Handshaking,
     /// Requests can be sent.
     Open,
@@ -54,7 +54,7 @@ pub(super) enum Traffic {
 }
 
 impl Traffic {
-    /// When the connection must be made; none for a session, which whoever opened it cancels.
+    /// When the connection must be made; none for a session, which is cancelled by its opener.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self {
             Traffic::Http { first, .. } => first.as_ref().map(|pending| pending.deadline()),
@@ -95,7 +95,7 @@ impl Connection {
         Ok(gone.unwrap_or(now))
     }
 
-    /// Sends what was written, as far as the kernel takes it.
+    /// Sends the output, as far as the kernel accepts it.
     pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), TransportError> {
         let Some(transport) = self.transport.as_mut().filter(|_| self.stage >= Stage::Handshaking) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A run of its own, as k6 makes one: `setup`, the scenarios, `teardown`.
+//! A run of a script without a study, as k6 does it: `setup`, the scenarios, `teardown`.
 
 use super::alone;
 use super::hosts::Hosts;
@@ -36,53 +36,53 @@ const ONLY: u32 = 1;
 pub struct Run<'a> {
     /// The script.
     pub program: &'a Arc<Program>,
-    /// Options, scenarios, metrics and environment; how far the run is can be read there.
+    /// Options, scenarios, metrics and environment. It also has the progress of the run.
     pub plan: &'a Arc<RunState>,
-    /// What a user may take.
+    /// The limits of a user.
     pub limits: Limits,
-    /// To which hosts the script may send.
+    /// The hosts that the script may send to.
     pub allowed: Allowed,
     /// Threads that run users.
     pub threads: usize,
     /// Processors that they are bound to; all when there is none.
     pub cpus: Option<&'a Processors>,
-    /// What is random follows from it.
+    /// The seed of everything random.
     pub seed: u64,
-    /// Where lines of the console go.
+    /// Receives the lines of the console.
     pub console: Console,
-    /// Set from outside to break the run off; `teardown` runs all the same.
+    /// The caller sets this to stop the run; `teardown` still runs.
     pub interrupted: &'a AtomicBool,
 }
 
-/// Follows a run.
+/// Observes a run.
 pub trait Observer {
-    /// Hears an event. Metrics of a script's own run are samples, not rows: of its seconds, events have the iterations
-    /// and how the generator did.
+    /// Handles an event. The seconds of such a run have iterations and the state of the generator, but no rows: its
+    /// metrics are samples.
     fn on_event(&mut self, event: &Event);
 
-    /// Says after each second if the run goes on.
+    /// Decides after each second if the run goes on.
     fn check(&mut self, _progress: &Progress) -> Go {
         Go::On
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug)]
 pub struct Progress {
     /// How long scenarios have run.
     pub elapsed: Duration,
-    /// All samples so far: every two seconds, where a threshold may end the run.
+    /// All samples so far, every two seconds, if a threshold may end the run.
     pub sinks: Option<Sinks>,
-    /// Users that are part of a scenario.
+    /// The number of users that are part of a scenario.
     pub users: u64,
-    /// Users that were made.
+    /// The number of users that were made.
     pub users_made: u64,
 }
 
-/// True if a run goes on.
+/// Whether a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Go {
-    /// It does.
+    /// It goes on.
     On,
     /// It ends at once.
     Abort,
@@ -101,22 +101,22 @@ pub struct RunOutcome {
     pub setup_data: Option<String>,
     /// How it ended.
     pub end: End,
-    /// What is message of users that broke a limit.
+    /// A message for each user that exceeded a limit.
     pub broken: Vec<String>,
-    /// What kept the generator from doing its work.
+    /// Faults that kept the generator from doing its work.
     pub faults: Vec<String>,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
-    /// All its scenarios came to their end.
+    /// All its scenarios ended.
     Finished,
-    /// The script ended it, with what it message.
+    /// The script ended it, with this message.
     Aborted(String),
-    /// Whoever heard of its seconds did.
+    /// The observer ended it.
     Stopped,
-    /// It was broken off from outside.
+    /// It was interrupted.
     Interrupted,
     /// `setup` failed, and nothing else was run.
     Setup(CallError),
@@ -142,7 +142,7 @@ impl Run<'_> {
         let users: u64 = self.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
         allow_users(users)?;
         allow_descriptors(users)?;
-        // Batches have more; without them this is too many, and no fault.
+        // Batches use more connections. A run without batches does not need this many, so a refusal is no error.
         let _ = allow_descriptors(users * self.plan.options.batch_per_host.unwrap_or(1));
         let network = Arc::new(self.network()?);
         let mut outcome = RunOutcome::new(self.plan);
@@ -166,7 +166,7 @@ impl Run<'_> {
                 let called = alone::call(self, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
                 match (outcome.add(called), &outcome.end) {
                     (Err(why), End::Finished) => outcome.end = End::Teardown(why),
-                    // What ended the run before counts more.
+                    // An earlier reason for the end of the run takes precedence.
                     (Err(why), _) => (self.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
                     (Ok(_), _) => {}
                 }
@@ -218,13 +218,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Users that are part of a scenario, users that were made, and iterations that came to their end.
+    /// The numbers of users in a scenario, of users that were made, and of iterations that ended.
     fn counts(&self) -> [u64; 3] {
         let counts = &self.plan.counts;
         [&counts.users, &counts.users_made, &counts.iterations].map(|count| count.load(Relaxed))
     }
 
-    /// How a run ended, where neither the script nor somebody outside broke it off.
+    /// How a run ended: by the script, by an interruption, or else `otherwise`.
     fn ended(&self, otherwise: End) -> End {
         if let Some(message) = self.plan.abort.get() {
             End::Aborted(message.clone())
@@ -281,7 +281,7 @@ impl Run<'_> {
 }
 
 impl network::Shared {
-    /// As options say.
+    /// The shared state that these options ask for.
     ///
     /// # Errors
     /// An option has no meaning.
@@ -336,7 +336,7 @@ struct SampleCopies {
 }
 
 impl SampleCopies {
-    /// Those of all threads, where any are new.
+    /// The samples of all threads, if any are new.
     fn merged(&mut self) -> Option<Sinks> {
         let mut is_new = false;
         for SampleCopy { thread, sinks } in self.receiver.try_iter() {
@@ -354,7 +354,7 @@ fn phase(phase: Phase) -> Event {
     Event::PhaseStarted { start: ONLY, phase, length: None }
 }
 
-/// What a scenario is to the loop.
+/// Converts a scenario to an offering for the event loop.
 fn offering(scenario: &Scenario, seed: u64) -> Offering {
     let offer = scenario.offer();
     let limit = offer.window;
@@ -381,7 +381,7 @@ fn offering(scenario: &Scenario, seed: u64) -> Offering {
     Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, graceful_ramp_down, k6_arrivals, seed }
 }
 
-/// How many users are made before the clock starts.
+/// The number of users that are made before the clock starts.
 fn made_before(scenario: &Scenario) -> u64 {
     match scenario.offer().source {
         Source::Closed { .. } => scenario.executor.most_vus(),

@@ -1,4 +1,4 @@
-//! Scripts as the load of a study: who begins iterations, and when, is the study's affair.
+//! Scripts as the load of a study, which decides which users begin iterations, and when.
 
 use super::alone::{self, Inspected};
 use super::console::KeptConsole;
@@ -36,12 +36,12 @@ pub struct CompiledScript {
     script: Script,
     /// The longest that a request may take.
     timeout: Duration,
-    /// What of the script's own options does not count.
+    /// Notes about options of the script that have no effect.
     notes: Vec<String>,
 }
 
 impl CompiledScript {
-    /// Reads a script, and runs it as far as it says something of itself.
+    /// Reads a script, and loads it for its options and metrics.
     ///
     /// # Errors
     /// Everything that is wrong with it, with its places.
@@ -80,7 +80,7 @@ impl CompiledScript {
         };
         let ran = self.run_with(console.console(), local, &mut with_console);
         let counts = console.finish();
-        // A script that failed may have said why.
+        // A script that failed may have written why to its console.
         console.take().into_iter().for_each(|lines| reports(Report::Console(lines)));
         let facts = ScriptFacts { times: self.times(), console: counts.lines, left_out: counts.left_out };
         Ok(JobRecord { facts: WorkFacts::Script(facts), ..ran? })
@@ -163,7 +163,7 @@ impl CompiledScript {
         registry.iter().filter(|(id, _)| registry.is_custom(*id)).map(|(_, metric)| metric)
     }
 
-    /// Those that hold times.
+    /// The names of the script's own metrics that hold times.
     fn times(&self) -> BTreeSet<String> {
         self.metrics().filter(|metric| metric.contains == Contains::Time).map(|metric| metric.name.clone()).collect()
     }
@@ -172,7 +172,7 @@ impl CompiledScript {
         self.program.exports().iter().any(|export| export == name)
     }
 
-    /// What users see of the study's load: one scenario.
+    /// The study's load as users see it: one scenario.
     fn plan(&self, load: &LoadProfile) -> RunState {
         let executor = Executor::ConstantVus { vus: u64::from(load.most_users()), duration: load.stop.limit() };
         let scenario = Scenario {
@@ -200,20 +200,21 @@ impl CompiledScript {
     }
 }
 
-/// What of a workload's own does not count, a line each: of a script, what it says of load, thresholds and summary.
+/// Notes about settings of a script that have no effect in a study, a line each: its load, thresholds and summary.
 #[must_use]
 pub fn notes(workload: &Workload) -> Vec<String> {
     loaded(workload).map_or_else(Vec::new, |plan| plan.notes)
 }
 
-/// The files that a workload's script reads before it runs: its modules, and what they open.
+/// The files that a workload's script reads before it runs: its modules, and the files that they open.
 #[must_use]
 pub fn sources(workload: &Workload) -> Vec<PathBuf> {
     let read = |plan: CompiledScript| plan.program.files().all_read().into_iter().map(|(path, _)| path).collect();
     loaded(workload).map_or_else(Vec::new, read)
 }
 
-/// The metrics of its own that a workload's script makes; none where it is no script, or cannot be loaded.
+/// The metrics that a workload's script defines; none if the workload is not a script, or if the script cannot be
+/// loaded.
 #[must_use]
 pub fn metrics(workload: &Workload) -> Option<BTreeMap<String, record::Metric>> {
     let plan = loaded(workload)?;
@@ -227,7 +228,7 @@ fn loaded(workload: &Workload) -> Option<CompiledScript> {
     }
 }
 
-/// The options that count in a study, and what is said of the others.
+/// The options that have an effect in a study, and notes about the others.
 fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<String>), Vec<WorkloadDiagnostic>> {
     let json = inspected.options.as_deref().map(serde_json::from_str).transpose();
     let json =
@@ -253,7 +254,8 @@ fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<Strin
     Ok((options.over(Options::defaults()), notes))
 }
 
-/// Takes off what is the study's affair: the names of options of load, and whether there are thresholds.
+/// Removes the options that the study decides. Returns the names of the removed options of load, and true if there were
+/// thresholds.
 fn take_options_of_load(options: &mut Options) -> (Vec<&'static str>, bool) {
     let present = [
         (options.vus.take().is_some(), "vus"),
@@ -279,7 +281,7 @@ fn limits(script: &Script) -> Limits {
     Limits { vm, iteration: limits.iteration, ..Limits::default() }
 }
 
-/// What a script writes while it is looked at, it will write again.
+/// A console that discards everything: what a script writes while it is inspected, it writes again when it runs.
 fn silent() -> Console {
     Arc::new(|_, _| ())
 }

@@ -1,4 +1,4 @@
-//! Users of scripts on the threads of the generator: made there, then let loose together.
+//! Users of scripts on the threads of the generator: they are made there, then started together.
 
 use super::RunContext;
 use super::network::Network;
@@ -29,21 +29,21 @@ use std::sync::mpsc::Sender;
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Users that call one function, and when.
+/// Users that call one function, with their load.
 pub(super) struct ScenarioUsers {
     pub(super) offering: Offering,
     pub(super) function: String,
-    /// As JSON.
+    /// The arguments of the function, as JSON.
     pub(super) arguments: Vec<String>,
     pub(super) result: ResultFormat,
     pub(super) scenario: Option<usize>,
     /// `__VU` of the first.
     pub(super) first_id: u64,
-    /// How many are made before the clock starts.
+    /// The number of users that are made before the clock starts.
     pub(super) made_before: u64,
 }
 
-/// What is to run.
+/// A load to run.
 pub(super) struct Load<'a> {
     pub(super) common: &'a RunContext<'a>,
     pub(super) scenarios: &'a [ScenarioUsers],
@@ -54,7 +54,7 @@ pub(super) struct Load<'a> {
     pub(super) warmup: Duration,
     /// When warm-up begins; without it as soon as the users are made.
     pub(super) begin: Option<UnixTime>,
-    /// Who hears of samples while it runs.
+    /// Receives copies of samples while it runs.
     pub(super) copies: Option<Sender<SampleCopy>>,
 }
 
@@ -64,12 +64,12 @@ pub(super) struct SampleCopy {
     pub(super) sinks: Sinks,
 }
 
-/// What users have result behind.
+/// The results of users.
 pub(super) struct LoadResult {
     pub(super) samples: Samples,
-    /// What is said of users that broke a limit.
+    /// A message for each user that exceeded a limit.
     pub(super) broken: Vec<String>,
-    /// What came of the last call.
+    /// The result of the last call.
     pub(super) called: Called,
     pub(super) findings: Vec<Findings>,
     pub(super) clock: Clock,
@@ -99,7 +99,7 @@ impl Load<'_> {
     /// Users cannot be made, or the machine does not allow what the loop needs.
     pub(super) fn run(&self, reports: &mut dyn FnMut(Report)) -> Result<LoadResult, JobError> {
         let (barrier, clock) = (Barrier::new(self.threads), OnceLock::<Result<Clock, JobError>>::new());
-        // It has started before the first second is over.
+        // The clock has started before the first second is over.
         let zero = || match clock.get() {
             Some(Ok(clock)) => clock.unix(Instant(0)),
             _ => UnixTime::default(),
@@ -111,7 +111,7 @@ impl Load<'_> {
             self.scenarios.iter().map(|scenarios| SharedQuota::of(&scenarios.offering, self.share)).collect();
         let findings = on_threads(self.share, self.threads, self.cpus, on_interval, |part, report| {
             let users = ThreadUsers::make(self, &quotas, part);
-            // The others need not begin what this thread cannot take part in.
+            // If this thread cannot take part, the others need not begin.
             self.common.halt.fetch_or(users.is_err(), Relaxed);
             barrier.wait();
             let clock =
@@ -185,7 +185,7 @@ impl ThreadUsers {
         let broke = |error: rustix::io::Errno| JobError::Loop(error.to_string());
         let is_open = self.offers.iter().all(Offer::is_open);
         let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), thread, report);
-        // What is run for its own sake has all of that in its metrics.
+        // A run without a study has its exchanges in its metrics.
         let recorder = if load.common.purpose == Purpose::Run { recorder.for_generator_only() } else { recorder };
         let recorder = recorder.sharing(&load.common.names);
         let context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
@@ -212,17 +212,16 @@ impl ThreadUsers {
 
 impl ScenarioUsers {
     fn calls(&self) -> CalledFunction {
-        // Each user reads it once.
+        // Each user parses the JSON once.
         let arguments = self.arguments.iter().map(|json| Argument::SharedJson(json.as_str().into())).collect();
         let (function, result, scenario) = (self.function.as_str().into(), self.result, self.scenario);
         CalledFunction { function, arguments, result, scenario }
     }
 }
 
-/// How many users the process can have.
+/// Checks that the process can have this many users.
 ///
-/// # Errors
-/// They are fewer than `users`.
+/// # Errors The process can have fewer users.
 pub(super) fn allow_users(users: u64) -> Result<(), JobError> {
     let Ok(most) = fibre::most() else { return Ok(()) };
     if users <= most as u64 {
@@ -249,7 +248,7 @@ fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> 
     }
 }
 
-/// Runs the modules of a user, on a thread that has nothing else to do.
+/// Runs the modules of a user, waiting for their timers on the calling thread.
 pub(super) fn run_modules(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
     let mut timers = BTreeSet::new();
     let mut parked = vm.load();
@@ -258,7 +257,7 @@ pub(super) fn run_modules(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
             match request {
                 Request::Timer(id, due) => drop(timers.insert((due, id))),
                 Request::Cancel(id) => timers.retain(|(_, timer)| *timer != id),
-                // Natives ask for nothing while a script is loaded.
+                // Native functions start no operation while a script is loaded.
                 Request::Start(..) => {}
             }
         }

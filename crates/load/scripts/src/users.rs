@@ -24,16 +24,17 @@ use std::sync::mpsc::Sender;
 /// The operation whose alarm checks if an iteration takes too long. Scripts have no operation of this number.
 const ITERATION_LIMIT: OpId = 0;
 
-/// The user of the alarm that comes round regularly.
+/// The user number of the alarm that is due regularly.
 const NO_USER: u32 = u32::MAX;
 
-/// How requests are called that could not be made: what they were asked of is no URL, and may be anything.
+/// The name of requests that could not be made. Their own text is not a URL, and may be anything.
 const UNMADE: &str = "(not sent)";
 
-/// How often a user-independent alarm checks if the run is to be broken off.
+/// How often the regular alarm checks if the run must stop.
 const CHECK_EVERY: Nanos = Nanos(50_000_000);
 
-/// How often samples are handed over where a threshold may end the run: so that they are there when a second is over.
+/// How often samples are copied if a threshold may end the run; slightly below two seconds, so that they have arrived
+/// when a second is over.
 const COPY_EVERY: Nanos = Nanos(1_900_000_000);
 
 /// The users of one thread.
@@ -47,13 +48,13 @@ pub(super) struct Users<'a> {
     pub(super) calls: Vec<CalledFunction>,
     /// Iterations that are to begin, and when they were due.
     pub(super) ready: VecDeque<(u32, Instant)>,
-    /// Where samples are sent while the run goes on, with the number of the thread.
+    /// Receives copies of samples during the run, with the number of the thread.
     pub(super) copies: Option<(usize, Sender<SampleCopy>)>,
     /// The result of a call outside of all scenarios.
     pub(super) result: Option<Called>,
-    /// What is said of users that broke a limit.
+    /// A message for each user that exceeded a limit.
     pub(super) broken: Vec<String>,
-    /// When samples were last handed over.
+    /// When samples were last copied.
     pub(super) copied: Instant,
     /// True if the script had ended the run before these began.
     pub(super) was_aborted: bool,
@@ -87,14 +88,14 @@ impl Work for Users<'_> {
         self.after_events(context);
     }
 
-    /// What came is read first, whoever it is for, and only then do users go on: none of them stands in the way of
-    /// another's instants.
+    /// All bytes are read first, for every user, and only then do users go on: so the work of one user does not delay
+    /// the timing of another.
     fn event(&mut self, context: &mut LoopContext<'_>, data: u64, flags: EventFlags) {
         self.network.event(context, data, flags);
     }
 
-    /// Lets users go on that have been answered, or begin what is due, until all of them wait; then what they ask for
-    /// is sent.
+    /// Resumes users whose operations have results, and begins iterations that are due, until all users wait. Then
+    /// sends their requests.
     fn after_events(&mut self, context: &mut LoopContext<'_>) {
         loop {
             if let Some(UserEvent { user, id, event }) = self.network.next_event() {
@@ -122,7 +123,7 @@ impl Work for Users<'_> {
         let had_request = self.network.abandon(context, user);
         self.end_interrupted(context, user, activity, now);
         self.result = Some(Err(CallError::TimedOut));
-        // A study counts what took too long; k6 forgets it.
+        // A study counts an iteration that took too long; k6 drops it.
         let what = if had_request && self.common.purpose == Purpose::Study {
             let outcome = Outcome::Failed(ErrorKind::Timeout);
             context.iteration_ended(user, ended(due, outcome, now))
@@ -207,7 +208,7 @@ impl Users<'_> {
         }
     }
 
-    /// A user has given the thread back.
+    /// A user has parked, and so returned control to the thread.
     fn parked(&mut self, context: &mut LoopContext<'_>, user: u32, parked: Parked) {
         self.take_requests(context, user);
         if self.common.purpose == Purpose::Study {
@@ -229,7 +230,7 @@ impl Users<'_> {
             }
             _ => {}
         }
-        // `teardown` runs after a run that was ended as well.
+        // `teardown` also runs after a run that the script has ended.
         if self.common.plan.abort.get().is_some() && !self.was_aborted {
             self.common.halt.store(true, Relaxed);
         }
@@ -271,7 +272,7 @@ impl Users<'_> {
             self.result = Some(result.map_err(CallError::Threw));
         }
         let least = Nanos(self.common.least_iteration.0.saturating_sub(took.0));
-        // The next one begins in the instant in which this one ended: the clock need not be asked twice.
+        // The next iteration begins at the instant at which this one ended, so the clock need not be read twice.
         if let AfterIteration::Begin(due) =
             context.iteration_ended(user, EndedIteration { least, ..ended(due, outcome, now) })
         {
@@ -285,7 +286,7 @@ impl Users<'_> {
         }
     }
 
-    /// An iteration may take too long.
+    /// Stops a user whose iteration takes too long.
     fn check_iteration(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant) {
         let script_user = &self.users[user as usize];
         if let Some(limit) = self.common.limits.iteration
@@ -296,7 +297,7 @@ impl Users<'_> {
         }
     }
 
-    /// A user broke a limit: it is stopped for good, and the others go on.
+    /// Stops a user that exceeded a limit for good; the others go on.
     fn stop_for_limit(&mut self, context: &mut LoopContext<'_>, user: u32, broken: ExceededLimit) {
         let id = self.users[user as usize].user.id;
         let text = format!("user {id} was stopped for good: {broken}");
@@ -321,7 +322,7 @@ impl Users<'_> {
         self.follow(user, what);
     }
 
-    /// What was under way is none of k6's iterations.
+    /// Ends an iteration that was cut off, which k6 counts as interrupted.
     fn end_interrupted(&mut self, context: &mut LoopContext<'_>, user: u32, activity: Activity, now: Instant) {
         if activity == Activity::Iterating {
             let (sent, received) = self.network.end_iteration(context, user);
@@ -329,7 +330,7 @@ impl Users<'_> {
         }
     }
 
-    /// True if it is a user of a scenario: of `setup` and its like, whoever calls them tells what became of them.
+    /// True if it is a user of a scenario. For `setup` and similar functions, their caller reports the result.
     fn is_of_scenario(&self, user: u32) -> bool {
         self.calls[self.users[user as usize].offer].scenario.is_some()
     }
@@ -343,7 +344,7 @@ impl Users<'_> {
         }
     }
 
-    /// Files checks and samples of the script's own, which no exchange has.
+    /// Records the script's own checks and samples, which belong to no exchange.
     fn record_own_samples(&mut self, context: &mut LoopContext<'_>, user: u32) {
         let (phase, at) = (LoopContext::phase(self.users[user as usize].due), context.clock.now());
         let recorder = &mut context.recorder;
@@ -367,7 +368,7 @@ impl Users<'_> {
         });
     }
 
-    /// What comes round whatever users do: somebody may want to break off, or to hear of samples.
+    /// Handles the regular alarm: checks for an interruption, and copies samples.
     fn check_regularly(&mut self, context: &mut LoopContext<'_>) {
         let now = context.clock.now();
         if self.common.interrupted.load(Relaxed) {
@@ -381,7 +382,7 @@ impl Users<'_> {
 
     fn send_sample_copy(&mut self, context: &mut LoopContext<'_>) {
         let Some((thread, copies)) = &self.copies else { return };
-        // Nobody may listen any more.
+        // The receiver may be gone already.
         let _ = copies.send(SampleCopy { thread: *thread, sinks: self.recording.copy() });
         self.copied = context.clock.now();
     }
@@ -395,7 +396,7 @@ fn unmade_request_error(why: &str) -> String {
     }
 }
 
-/// What never crossed a socket.
+/// The record of a request that was never sent.
 fn without_reply(due: Instant, done: Instant, kind: ErrorKind) -> Exchange {
     let outcome = Outcome::Failed(kind);
     Exchange { scheduled: due, sent: due, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome }
