@@ -1,4 +1,4 @@
-//! Follows a run: counts users, holds thresholds that may end it, and says how far it is.
+//! Observes a run: counts users, evaluates thresholds that may end it, and shows its progress.
 
 use super::terminal::Terminal;
 use plimsoll_generator::script::{Go, Observer, Progress};
@@ -67,7 +67,7 @@ impl<'a> Watch<'a> {
         self.terminal.progress(&line, part.min(1.0));
     }
 
-    /// The users that were counted.
+    /// The samples of counted users.
     pub(super) fn sinks(&self) -> Sinks {
         self.recording.take().0
     }
