@@ -208,7 +208,7 @@ impl Executor {
             Executor::PerVuIterations { vus, iterations, .. } => closed(*vus, Quota::Each(*iterations)),
             Executor::ConstantVus { vus, .. } => closed(*vus, Quota::Unlimited),
             Executor::RampingVus { start_vus, stages, graceful_ramp_down } => Source::Closed {
-                users: Curve::whole(*start_vus, stages),
+                users: Curve::whole_users(*start_vus, stages),
                 graceful_ramp_down: *graceful_ramp_down,
                 quota: Quota::Unlimited,
             },
@@ -233,9 +233,9 @@ impl Curve {
         Curve(points)
     }
 
-    /// Users come and go one by one, each when the line reaches the next whole number. Whoever rounds what this gives
-    /// gets that: it lies below the line of a ramp that goes up, and above that of one that goes down.
-    fn whole(start: u64, stages: &[Stage]) -> Curve {
+    /// A curve for users that start and stop one by one, each when the ramp reaches the next whole number. Rounding the
+    /// curve's values gives this: it lies below the line of a ramp that goes up, and above that of one that goes down.
+    fn whole_users(start: u64, stages: &[Stage]) -> Curve {
         let mut points = vec![(Duration::ZERO, start as f64)];
         let (mut at, mut from) = (Duration::ZERO, start as f64);
         for stage in stages {

@@ -227,9 +227,9 @@ fn a_function_that_is_not_exported_cannot_be_run() {
         lines(&options(&value)),
         ["! option `scenarios.a.exec`: expected the script to export the function `nope`, found only `default`, `foo`"]
     );
-    let told = |exports: &[&str]| no_such_function("default", exports.iter().copied());
-    assert_eq!(told(&["options", "setup"]), "expected the script to export the function `default`, found none");
-    assert!(told(&["defualt"]).ends_with("found only `defualt`; did you mean `defualt`?"));
+    let message = |exports: &[&str]| no_such_function("default", exports.iter().copied());
+    assert_eq!(message(&["options", "setup"]), "expected the script to export the function `default`, found none");
+    assert!(message(&["defualt"]).ends_with("found only `defualt`; did you mean `defualt`?"));
 }
 
 #[test]
