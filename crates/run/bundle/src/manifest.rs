@@ -178,7 +178,7 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
             }
             (_, Some(ManifestLine::Decided { start })) => manifest.decide(start),
             (_, Some(ManifestLine::Added { trials })) => {
-                trials.into_iter().for_each(|trial| manifest.decide(trial.into()))
+                trials.into_iter().for_each(|trial| manifest.decide(trial.into()));
             }
             (_, Some(ManifestLine::Looked { repeats, decided })) => manifest.looks.push((repeats, decided)),
             (_, Some(ManifestLine::Resumed { .. })) => manifest.resumed = true,
