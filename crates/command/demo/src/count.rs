@@ -5,15 +5,15 @@ use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot};
 
-/// How concurrent calls are kept apart.
+/// How concurrent calls are synchronised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// A mutex around the counter; the reply is made of what was read under the lock.
+    /// A mutex around the counter; the reply has the value that was read under the lock.
     Mutex,
     /// A channel to the one task that owns the counter and answers each call by a channel of its own.
     InputQ,
-    /// A mutex around the addition only: the reply is read after unlocking, so that two calls can
-    /// get the same number. What a check of replies must catch.
+    /// A mutex around the addition only: the value for the reply is read after unlocking, so that two calls can get the
+    /// same number. A check of replies must catch this.
     Racy,
 }
 
@@ -55,14 +55,14 @@ struct Increment {
 }
 
 impl Count {
-    /// A counter at zero. A task of the present runtime owns it where a channel leads to it.
+    /// A counter at zero. With a channel, a task of the current runtime owns it.
     #[must_use]
     pub fn new(mode: Mode) -> Count {
         Count(match mode {
             Mode::Mutex => Way::Mutex(Mutex::new(0)),
             Mode::Racy => Way::Racy(Mutex::new(0)),
             Mode::InputQ => {
-                // One place is as near as tokio comes to Go's unbuffered channel.
+                // A buffer of one is as close as tokio comes to Go's unbuffered channel.
                 let (sender, receiver) = mpsc::channel(1);
                 tokio::spawn(own(receiver));
                 Way::InputQ(sender)
@@ -70,7 +70,7 @@ impl Count {
         })
     }
 
-    /// Adds `by` and tells the sum that the caller is to see.
+    /// Adds `by` and returns the sum for the caller's reply.
     pub async fn add(&self, by: i64) -> i64 {
         match &self.0 {
             Way::Mutex(count) => {
@@ -80,7 +80,7 @@ impl Count {
             }
             Way::Racy(count) => {
                 *lock(count) += by;
-                // The seed's mistake is a matter of nanoseconds; here others get their turn in between.
+                // The race in the original program lasts nanoseconds; yielding here lets other calls run in between.
                 tokio::task::yield_now().await;
                 *lock(count)
             }
@@ -97,7 +97,7 @@ async fn own(mut queue: mpsc::Receiver<Increment>) {
     let mut count = 0;
     while let Some(Increment { by, reply }) = queue.recv().await {
         count += by;
-        // The caller may have gone; what it added stays.
+        // The caller may be gone; its addition stays.
         let _ = reply.send(count);
     }
 }

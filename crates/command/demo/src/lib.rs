@@ -5,7 +5,7 @@
 //! and replies `Incremented value is N`. A negative value is `INVALID_ARGUMENT`, a method that is
 //! not there `UNIMPLEMENTED`. With `value = 1`, the replies of a correct counter are exactly 1..N.
 //!
-//! The parts are public: the test kit builds a server of them that can also misbehave.
+//! The parts are public: the test kit builds a server from them that can also misbehave.
 
 mod count;
 pub mod increment;
@@ -29,12 +29,11 @@ use tokio::net::{TcpListener, TcpStream};
 /// Name and text of the service's `.proto` file.
 pub const PROTO: (&str, &str) = ("counter.proto", include_str!("../proto/counter.proto"));
 
-/// Memory in bytes for small frames of a connection that h2 has read and nobody has worked on yet.
-/// h2's own limit ends a connection on which about a hundred small calls arrive together; the
-/// clients of this server are trusted.
+/// Memory in bytes for small frames of a connection that h2 has read and that are not processed yet. With h2's own
+/// limit, a connection ends when about a hundred small calls arrive together; the clients of this server are trusted.
 pub const SMALL_FRAMES: usize = 64 << 20;
 
-/// What all connections share.
+/// The state that all connections share.
 struct Service {
     count: Count,
     reflection: Reflection,
@@ -49,7 +48,7 @@ pub fn serve(listen: SocketAddr, mode: Mode, workers: usize) -> io::Result<()> {
     runtime.block_on(async {
         let listener = TcpListener::bind(listen).await?;
         let service = Arc::new(Service { count: Count::new(mode), reflection: Reflection::new(&[PROTO]) });
-        // The workers accept, too: the thread that blocks here is none of them.
+        // Accept on a worker: the thread that blocks here is not one of them.
         tokio::spawn(accept_all(listener, service)).await.map_err(io::Error::other)
     })
 }
@@ -58,13 +57,13 @@ async fn accept_all(listener: TcpListener, service: Arc<Service>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(converse(stream, Arc::clone(&service)))),
-            // The peer has gone already, or no descriptor is left: the next accept may succeed.
+            // The peer is gone already, or no descriptor is left: the next accept may succeed.
             Err(_) => tokio::task::yield_now().await,
         }
     }
 }
 
-/// Serves a connection to its end. A connection that breaks ends, and that is all.
+/// Serves a connection to its end. A broken connection is no error.
 async fn converse(stream: TcpStream, service: Arc<Service>) {
     let mut builder = h2::server::Builder::new();
     builder.data_frame_budget(SMALL_FRAMES);
@@ -75,7 +74,7 @@ async fn converse(stream: TcpStream, service: Arc<Service>) {
     }
 }
 
-/// Answers a call. A client that goes away in the middle ends it, and that is all.
+/// Answers a call. A client that disconnects in the middle ends it without an error.
 async fn answer(service: Arc<Service>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
     let (head, body) = request.into_parts();
     let _ended = match head.uri.path() {

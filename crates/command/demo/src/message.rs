@@ -1,5 +1,5 @@
-//! The five bytes of gRPC's framing, and as much of protobuf as tiny messages need. The load
-//! generator has code of its own for both: tests hold one against the other.
+//! The five bytes of gRPC's framing, and as much of protobuf as tiny messages need. The load generator has its own code
+//! for both, so that tests check one against the other.
 
 use bytes::Bytes;
 

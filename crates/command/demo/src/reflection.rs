@@ -1,4 +1,4 @@
-//! Server reflection v1: tells clients which services there are and what their messages hold.
+//! Server reflection v1: describes the services and their messages to clients.
 
 use crate::message::{Value, fields, frame, put_bytes, put_number, take_message};
 use crate::reply::{INVALID_ARGUMENT, UNIMPLEMENTED, begin, succeed};
@@ -68,7 +68,7 @@ impl Reflection {
         response
     }
 
-    /// The field of the response, and what it holds.
+    /// The field of the response, with its content.
     fn answer(&self, question: &[u8]) -> (u64, Vec<u8>) {
         for (field, value) in fields(question).unwrap_or_default() {
             let Value::Bytes(value) = value else { continue };

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The command line.
 
 mod script;
 
@@ -101,7 +101,7 @@ pub(crate) struct StudyFile {
 }
 
 impl StudyFile {
-    /// The flag that asks for the profile, after a space.
+    /// The flag that selects the profile, after a space; empty without one.
     pub(crate) fn flag(&self) -> String {
         self.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"))
     }
@@ -172,7 +172,7 @@ pub(crate) struct Output {
 }
 
 impl Arguments {
-    /// Reads them, or ends the program with what is wrong.
+    /// Reads the command line, or ends the program with an error.
     pub(crate) fn read() -> Arguments {
         Arguments::parse()
     }

@@ -20,10 +20,10 @@ use crate::say;
 use clap::CommandFactory;
 use std::process::ExitCode;
 
-/// The first word of a command line that makes this program a warden.
+/// The first argument that makes this program a warden.
 pub(crate) const WARDEN: &str = "warden";
 
-/// Does what the arguments ask for.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let exit = match arguments.command {
         Command::Demo(output) => demo::demo(&output)?,

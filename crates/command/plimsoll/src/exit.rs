@@ -26,8 +26,8 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// What verdicts come to. With `gate`, they pass only where each variant is shown to be not
-    /// worse than the baseline by the margin: what is not known does not pass.
+    /// The exit code for these verdicts. With `gate`, they pass only if each variant is shown to be no worse than the
+    /// baseline by the margin; what is not known does not pass.
     pub(crate) fn of<'a>(mut verdicts: impl Iterator<Item = &'a Verdict> + Clone, gate: bool) -> Exit {
         match conclusion(verdicts.clone()) {
             _ if gate && verdicts.all(|verdict| verdict.not_inferior) => Exit::Fine,
@@ -57,15 +57,14 @@ impl Failure {
         Failure { exit, error: error.into() }
     }
 
-    /// Says why on standard error.
+    /// Prints the reason on standard error.
     pub(crate) fn report(&self) -> ExitCode {
         say::note(&format!("{:#}", self.error));
         self.exit.into()
     }
 }
 
-/// Anything that is not said otherwise is the fault of the arguments: a file that cannot be read,
-/// a folder that is in the way.
+/// By default a failure is a fault of the arguments: a file that cannot be read, a folder that is in the way.
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Failure { exit: Exit::Usage, error }

@@ -8,7 +8,8 @@ mod exit;
 mod progress;
 mod say;
 
-/// Scripts ask for many small pieces of memory. It takes the place of `malloc` too, for their engine, which is C.
+/// Scripts allocate many small pieces of memory. This allocator also replaces `malloc`, for their engine, which is
+/// written in C.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

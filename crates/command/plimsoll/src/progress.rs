@@ -1,5 +1,5 @@
-//! What a run looks like on a terminal: a bar over the time under load and a line per trial; on
-//! anything else, the lines alone.
+//! The progress of a run. A terminal shows a bar over the time under load and a line per trial; any other output gets
+//! the lines alone.
 
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Where there is no bar, the making of data is told this often.
+/// How often a line reports the preparation of data if there is no bar.
 const TELL_DATA_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows events as they come.
@@ -21,14 +21,14 @@ pub(crate) struct Progress {
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
-    /// Since when data is made, and when that was last told.
+    /// Since when data is prepared, and when that was last reported.
     data: Option<(Instant, Instant)>,
-    /// What the systems of the last trial wrote, if it does not count.
+    /// The output of the systems of the last trial, if it does not count.
     output: String,
 }
 
 impl Progress {
-    /// Says what is about to run and where its results go.
+    /// Prints what is about to run and where its results go.
     pub(crate) fn new(title: &str, out: &Path) -> Progress {
         say::note(&format!("{title}\nbundle  {}", out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
@@ -37,7 +37,7 @@ impl Progress {
         Progress { bar, trials: 0, current: String::new(), phase: None, data: None, output: String::new() }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -87,7 +87,7 @@ impl Progress {
                 false => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
             }),
             Event::Warning { message } => self.say(&format!("warning: {}", in_one_line(message))),
-            // What broke the run off is worth more than a line.
+            // The output of what ended the run is shown in full.
             Event::RunFinished { complete: false, .. } if self.output.contains('\n') => self.say(&self.output),
             Event::RunFinished { .. }
             | Event::VersionsFound { .. }
@@ -108,7 +108,7 @@ impl Progress {
         self.say(&format!("{trials} trials{done}, {} under load", time(time_under_load)));
     }
 
-    /// Data is being made, which may take long: without a bar, a line now and then says so.
+    /// Shows that data is being prepared, which may take long. Without a bar, prints a line now and then.
     fn making(&mut self, what: &str) {
         self.bar.set_message(what.to_owned());
         let now = Instant::now();
@@ -131,7 +131,7 @@ impl Progress {
         self.bar.set_message(format!("{} · {phase} · {iterations}/s{median}{errors}", self.current));
     }
 
-    /// A line that stays, above the bar.
+    /// Prints a permanent line above the bar.
     fn say(&self, line: &str) {
         if self.bar.is_hidden() {
             say::note(line);
@@ -156,14 +156,14 @@ fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64) ->
     format!("{trial} · {word}: {}", reasons.join("; "))
 }
 
-/// A reason with the last line alone of what a system wrote, which is indented below it.
+/// A reason with only the last line of a system's output, which is indented below it.
 fn in_one_line(reason: &str) -> String {
     let own: Vec<&str> = reason.lines().take_while(|line| !is_output(line)).collect();
     let last = reason.lines().rfind(|line| is_output(line)).map(|line| format!(" {}", line.trim_start()));
     own.join("; ") + &last.unwrap_or_default()
 }
 
-/// What systems wrote, of all reasons why a trial does not count.
+/// The output of systems in all reasons why a trial does not count.
 fn outputs(validity: &Validity) -> String {
     let lines = validity.reasons().iter().flat_map(|reason| reason.lines()).filter(|line| is_output(line));
     lines.collect::<Vec<&str>>().join("\n")

@@ -1,10 +1,10 @@
-//! Results go to standard output, everything else to standard error. Whoever reads either may be
-//! gone, as in `plimsoll plan study.toml | head`; a run does not end because of that.
+//! Results go to standard output, everything else to standard error. The reader of either may be gone, as in `plimsoll
+//! plan study.toml | head`; a run does not end because of that.
 
 use anyhow::anyhow;
 use std::io::{ErrorKind, Write};
 
-/// Prints a result. A reader that went away has read enough.
+/// Prints a result. A closed pipe is no error.
 pub(crate) fn result(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
@@ -15,7 +15,7 @@ pub(crate) fn result(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Tells whoever started this program something, if they still listen.
+/// Prints a note on standard error, and ignores errors.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }

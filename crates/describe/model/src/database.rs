@@ -1,5 +1,4 @@
-//! Databases as systems: where their data comes from, with which settings they run, and what is
-//! known of them afterwards.
+//! Databases as systems: where their data comes from, with which settings they run, and facts about them after a trial.
 
 use crate::record::ErrorKind;
 use crate::storage::Secret;
@@ -16,13 +15,13 @@ use std::time::Duration;
 pub struct Database {
     /// Its name in the study.
     pub name: String,
-    /// What it speaks.
+    /// The kind of server, which determines its protocol.
     pub engine: Engine,
-    /// Who starts it.
+    /// Whether the run starts it or it runs already.
     pub origin: Origin,
-    /// Settings that the study asks for, in its order: name and value. They are read back.
+    /// Settings that the study asks for, in the study's order: name and value. They are read back from the server.
     pub settings: Vec<(String, String)>,
-    /// What lies in it before every trial.
+    /// Its data before every trial.
     pub dataset: Dataset,
     /// Whether all tables are read once before the load.
     pub warm: bool,
@@ -41,7 +40,7 @@ pub enum Engine {
 }
 
 impl fmt::Display for Engine {
-    /// As reports say it.
+    /// The name in reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Engine::Postgresql => "PostgreSQL",
@@ -51,13 +50,13 @@ impl fmt::Display for Engine {
     }
 }
 
-/// Who starts a database.
+/// Whether the run starts a database or it runs already.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The run, from data of its own.
+    /// The run starts it, on data that the run makes.
     Started(Box<Server>),
-    /// Somebody else: it runs already.
+    /// It runs already.
     External(External),
 }
 
@@ -99,9 +98,9 @@ pub enum Snapshot {
 /// A server that runs already.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct External {
-    /// Where it is, and who connects.
+    /// Its address, and the user that connects.
     pub endpoint: Endpoint,
-    /// The variable of the environment that has the password; none where there is no password.
+    /// The environment variable that holds the password; none if there is no password.
     pub password_variable: Option<String>,
     /// Brings its data into the state before a trial.
     pub restore: Option<CommandLine>,
@@ -111,10 +110,10 @@ pub struct External {
     pub dir: PathBuf,
 }
 
-/// Where a server can be reached, and as whom.
+/// The address of a server, and the user that connects to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Endpoint {
-    /// What it speaks.
+    /// The kind of server, which determines its protocol.
     pub engine: Engine,
     /// How it is reached.
     pub address: Address,
@@ -170,14 +169,14 @@ pub enum Dataset {
         /// Seed of its random content.
         seed: u64,
     },
-    /// What these SQL files make, one after the other.
+    /// The result of these SQL files, run one after the other.
     Scripts(Vec<PathBuf>),
     /// Nothing.
     Empty,
 }
 
 impl fmt::Display for Dataset {
-    /// As in `TPC-C of 2 warehouses`.
+    /// For example `TPC-C of 2 warehouses`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         match self {
@@ -196,12 +195,12 @@ impl fmt::Display for Dataset {
     }
 }
 
-/// What is known of a database after a trial.
+/// Facts about a database after a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatabaseFacts {
     /// Its name in the study.
     pub name: String,
-    /// As the server says: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
+    /// The version as the server reports it: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
     pub version: String,
     /// How the load reached it: `UNIX socket`, `TCP to 127.0.0.1:5433`.
     pub transport: String,
@@ -222,15 +221,15 @@ pub struct DatabaseFacts {
     /// What users did, for the whole trial and the measure phase.
     #[serde(default)]
     pub work: SqlFacts,
-    /// What held of the data when it was loaded, if the run loaded it; more than can hold later.
+    /// The consistency conditions that held when the run loaded the data. Some of them can hold only then.
     #[serde(default)]
     pub loaded: Vec<Condition>,
-    /// What must hold of the data after the trial, if that was looked at.
+    /// The consistency conditions after the trial, if they were checked.
     #[serde(default)]
     pub conditions: Vec<Condition>,
 }
 
-/// A setting of a server, as it says itself.
+/// A setting of a server, as the server reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Its name.
@@ -246,11 +245,11 @@ pub struct Setting {
 /// A consistency condition of the data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What it says: `1: w_ytd = sum(d_ytd)`.
+    /// The condition: `1: w_ytd = sum(d_ytd)`.
     pub name: String,
-    /// Whether it holds; none where the time was up before.
+    /// Whether it holds; none if the time was up before it was checked.
     pub holds: Option<bool>,
-    /// What was found where it does not, or why it was not looked at.
+    /// What was found if it does not hold, or why it was not checked.
     pub detail: String,
 }
 
@@ -265,15 +264,15 @@ pub struct SqlFacts {
     pub connections: u64,
     /// Statement by statement, in the order of transactions.
     pub statements: Vec<StatementFacts>,
-    /// Attempts after the first, by the kind of error that asked for them.
+    /// Retries, by the kind of error that caused them.
     pub retries: BTreeMap<ErrorKind, u64>,
-    /// How often the server was asked to end a statement whose time was up.
+    /// How often the server was asked to cancel a statement that timed out.
     #[serde(default)]
     pub cancels: u64,
-    /// How often that failed: the server may have gone on.
+    /// How often such a cancel failed: the server may have gone on with the statement.
     #[serde(default)]
     pub cancels_failed: u64,
-    /// Whether what users were given to do was mixed as it should be.
+    /// The input check: whether the mix of inputs follows the specification.
     pub mix: Vec<MixLine>,
 }
 
@@ -302,19 +301,19 @@ pub struct StatementFacts {
     pub failed: u64,
 }
 
-/// One line of the input check: a share or mean of what users were given to do.
+/// One line of the input check: a share or mean over the inputs of users.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MixLine {
     /// What it is: `remote order lines`.
     pub name: String,
-    /// How many inputs it is of.
+    /// The number of inputs that it covers.
     pub n: u64,
-    /// What was found: a share, or a mean.
+    /// The value that was found: a share, or a mean.
     pub found: f64,
-    /// The least that is right.
+    /// The least value that is right.
     pub low: f64,
-    /// The most that is right.
+    /// The largest value that is right.
     pub high: f64,
-    /// Whether it is right, or too few inputs were made to tell.
+    /// True if the value is right, or if there were too few inputs to tell.
     pub holds: bool,
 }

@@ -1,5 +1,5 @@
-//! What happens in a run. The runner tells each event once; the bundle, the terminal and whoever else wants to know
-//! subscribe to the same stream. What a bundle holds of a run, it has from these events.
+//! The events of a run. The runner emits each event once; the bundle, the terminal and any other subscriber receive the
+//! same stream. Everything that a bundle records of a run comes from these events.
 
 use crate::host::Version;
 use crate::record::{Interval, Subject, Tally};
@@ -14,16 +14,16 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The run begins, or goes on after a stop.
+    /// The run begins, or resumes after an interruption.
     RunStarted {
         /// Starts in all, as far as is known.
         starts: u32,
         /// Starts that an earlier, interrupted run has left in the bundle.
         already_done: u32,
-        /// Time under load of what is left.
+        /// Time under load of the starts that remain.
         time_under_load: Duration,
     },
-    /// The programs and files that are run, as far as they are known by now.
+    /// The programs and files that the run uses, as far as they are known by now.
     VersionsFound {
         /// All of them.
         versions: Vec<Version>,
@@ -71,9 +71,9 @@ pub enum Event {
     StartBegun {
         /// Which.
         start: Start,
-        /// Its variants, as in reports.
+        /// The names of its variants, as in reports.
         variants: String,
-        /// Its condition, as in reports.
+        /// The name of its condition, as in reports.
         condition: String,
     },
     /// A load on the start under way begins.
@@ -110,7 +110,7 @@ pub enum Event {
         /// The lines, each with its end.
         lines: String,
     },
-    /// A load is over, and has left no objects of its own behind.
+    /// A load is over, and its objects have been removed.
     LoadFinished {
         /// Number of the start.
         start: u32,
@@ -138,11 +138,11 @@ pub enum Event {
         /// Exchanges that failed in those.
         errors: u64,
     },
-    /// A load of a block did not count, so that the block runs again as a whole.
+    /// A block runs again as a whole, because a load in it did not count.
     BlockRepeated {
         /// The block that did not count.
         of: u32,
-        /// The block that it is run again as.
+        /// The number of the new block.
         block: u32,
         /// The number of this attempt, from 2.
         attempt: u32,
@@ -152,10 +152,10 @@ pub enum Event {
         starts: u32,
         /// Their time under load.
         time_under_load: Duration,
-        /// Why loads of the earlier one do not count, each reason once.
+        /// Why loads of the earlier block do not count, each reason once.
         reasons: Vec<String>,
     },
-    /// The verdicts were looked at, to find out whether the run can end.
+    /// The verdicts so far were computed, to find out whether the run can end.
     LookTaken {
         /// After how many repeats.
         repeats: u32,
@@ -178,8 +178,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event in short, for a log: without rows, samples and results, which stand in files of their own. None if
-    /// nothing is left.
+    /// The event for the log: without rows, samples and results, which have files of their own. None if nothing
+    /// remains.
     #[must_use]
     pub fn in_short(&self) -> Option<Event> {
         match self {
@@ -204,7 +204,7 @@ pub struct Second {
     pub load: u32,
     /// The begin of the load's measure phase, on the clock of the start.
     pub zero: Instant,
-    /// The second, from there.
+    /// The second, counted from there.
     pub second: i64,
     /// What ended in it, by subject.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -249,7 +249,7 @@ impl Second {
         }
     }
 
-    /// The same without rows, samples and histograms.
+    /// This second without rows, samples and histograms.
     fn in_short(&self) -> Second {
         let generator = self.generator.clone();
         Second { ended: Vec::new(), generator, samples: Samples::default(), recorded: Interval::default(), ..*self }

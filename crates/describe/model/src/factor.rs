@@ -1,4 +1,4 @@
-//! What a study varies: factors with their levels, and the assignments made of them.
+//! Factors: what a study varies, their levels, and assignments of levels to factors.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -46,8 +46,7 @@ impl Factor {
         matches!(self.role, Role::Compared { .. })
     }
 
-    /// The levels in the order in which they are counted through: a baseline first, the others as
-    /// the study has them.
+    /// The levels in the order in which combinations use them: a baseline first, then the others in the study's order.
     fn ordered_levels(&self) -> Vec<&Level> {
         let mut levels: Vec<&Level> = self.levels.iter().collect();
         if let Role::Compared { baseline } = self.role {
@@ -75,7 +74,7 @@ pub fn combinations<'a>(factors: impl IntoIterator<Item = &'a Factor>) -> Vec<As
 pub enum Role {
     /// Its levels are compared: they make the variants.
     Compared {
-        /// Index into the levels: what the others are compared with.
+        /// Index of the level that the others are compared with.
         baseline: usize,
     },
     /// Its levels are the conditions under which variants are compared.
@@ -100,8 +99,8 @@ impl Assignment {
         Assignment(self.0.iter().chain(&other.0).cloned().collect())
     }
 
-    /// The levels alone: `mutex`, or `mutex, pool = 10` for several factors; `all` for none. A number
-    /// says nothing without the name of its factor, nor does a switch: `fsync = off`.
+    /// The levels without the names of factors: `mutex`; `all` if there are none. Numbers and switches keep the name of
+    /// their factor, because they say nothing without it: `mutex, pool = 10`, `fsync = off`.
     #[must_use]
     pub fn label(&self) -> String {
         if self.0.is_empty() {
@@ -115,7 +114,7 @@ impl Assignment {
     }
 }
 
-/// `4`, `-1`, `10ms`, `50 %`, `0.006`; not `2.1` and `3fa9c12`, which are names of versions.
+/// True for `4`, `-1`, `10ms`, `50 %` and `0.006`; false for `2.1` and `3fa9c12`, which are names of versions.
 fn is_quantity(text: &str) -> bool {
     let number = text.trim_start_matches(['-', '+']);
     let number = number.strip_prefix("0.").unwrap_or(number);

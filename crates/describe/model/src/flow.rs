@@ -1,4 +1,4 @@
-//! Flows: HTTP users that keep values of replies, branch, and wait.
+//! Flows: HTTP users that keep values from replies, branch, and wait.
 //!
 //! Values have names in a study and indices here. A text of a step is a list of [`Piece`]s, so that the
 //! generator never parses a placeholder.
@@ -13,17 +13,17 @@ use std::time::Duration;
 /// What each user of a flow does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// All requests, wherever they are made.
+    /// All requests; instructions refer to them by index.
     pub requests: Vec<FlowRequest>,
     /// What an iteration does: one of these, drawn by weight. Never empty.
     pub actions: Vec<FlowAction>,
-    /// Before the first iteration; before each one, where a user lives for one.
+    /// The steps before the first iteration; before each iteration if a user lives for one.
     pub on_start: Block,
-    /// When no further iteration follows; after each one, where a user lives for one.
+    /// The steps after the last iteration; after each iteration if a user lives for one.
     pub on_stop: Block,
     /// The names of all values, by [`ValueId`]: those of feeds are `FEED.COLUMN`.
     pub values: Vec<String>,
-    /// What is drawn anew for each iteration.
+    /// The values that are drawn anew for each iteration.
     pub draws: Vec<(ValueId, Parameter)>,
     /// Files whose rows users take.
     pub feeds: Vec<Feed>,
@@ -56,18 +56,18 @@ impl Flow {
     /// The values that are dropped at the end of an iteration: those that its steps capture, unless
     /// `on_start` captures them too or a capture has `keep`.
     #[must_use]
-    pub fn passing(&self) -> BTreeSet<ValueId> {
+    pub fn iteration_values(&self) -> BTreeSet<ValueId> {
         let captures = self.requests.iter().flat_map(|request| &request.captures);
         let mut of_user: BTreeSet<ValueId> =
             captures.filter(|capture| capture.keep).map(|capture| capture.into).collect();
-        of_user.extend(self.given_in(&self.on_start));
+        of_user.extend(self.values_set_in(&self.on_start));
         let of_iterations: BTreeSet<ValueId> =
-            self.actions.iter().flat_map(|action| self.given_in(&action.steps)).collect();
+            self.actions.iter().flat_map(|action| self.values_set_in(&action.steps)).collect();
         &of_iterations - &of_user
     }
 
-    /// What the steps of a block capture, and the items of its loops.
-    fn given_in(&self, block: &Block) -> BTreeSet<ValueId> {
+    /// The values that the steps of a block set: its captures, and the items of its loops.
+    fn values_set_in(&self, block: &Block) -> BTreeSet<ValueId> {
         let (mut requests, mut items) = (Vec::new(), BTreeSet::new());
         block.requests(&mut requests);
         block.items(&mut items);
@@ -140,32 +140,32 @@ pub enum Instruction {
     Pause(Think),
     /// One of two blocks.
     When {
-        /// All must hold for the first.
+        /// If all hold, the first block runs.
         conditions: Vec<Condition>,
         /// The first.
         then: Block,
         /// The second.
         otherwise: Block,
     },
-    /// A block so many times.
+    /// Runs a block a fixed number of times.
     Repeat {
         /// How often.
         times: u32,
         /// The block.
         steps: Block,
     },
-    /// A block for each item of a list.
+    /// Runs a block for each item of a list.
     Each {
         /// The list: captured with [`Pick::All`], or an array of JSON.
         list: ValueId,
-        /// Where the item is found.
+        /// The value that receives the item.
         item: ValueId,
-        /// Items behind these are left out.
+        /// The most items that are used; later ones are left out.
         at_most: u32,
         /// The block.
         steps: Block,
     },
-    /// A block as long as conditions hold.
+    /// Runs a block as long as conditions hold.
     While {
         /// All must hold.
         conditions: Vec<Condition>,
@@ -204,13 +204,13 @@ pub struct FlowRequest {
     pub path: Text,
     /// Header lines besides those that follow from the rest of the request, in order.
     pub headers: Vec<(String, Text)>,
-    /// What is sent.
+    /// The body that is sent.
     pub body: Body,
     /// The credentials that it sends, if any.
     pub auth: Option<Auth>,
-    /// What is kept of the reply.
+    /// The values that are kept from the reply.
     pub captures: Vec<Capture>,
-    /// What the reply must be.
+    /// The checks of the reply.
     pub checks: Checks,
 }
 
@@ -224,7 +224,7 @@ pub struct Text(pub Vec<Piece>);
 pub enum Piece {
     /// Always the same, and sent as it is.
     Literal(String),
-    /// A value, encoded as its place demands.
+    /// A value, encoded as its position in the request requires.
     Value {
         /// Which.
         value: Reference,
@@ -263,7 +263,7 @@ pub enum Body {
     Form(Vec<(Text, Text)>),
     /// Fields and files of a form.
     Multipart(Vec<MultipartPart>),
-    /// What a file holds when the study is checked.
+    /// The content that this file has when the study is checked.
     File(PathBuf),
 }
 
@@ -279,7 +279,7 @@ pub enum JsonPiece {
     Literal(String),
     /// A value inside of a string, between quotes that literals have.
     Inside(Reference),
-    /// A value for itself: a number that was captured from JSON is a number, a text has quotes.
+    /// A value as a whole JSON value: a number that was captured from JSON stays a number, a text gets quotes.
     Whole(Reference),
 }
 
@@ -310,7 +310,7 @@ pub enum PartContent {
 pub enum Auth {
     /// `Authorization: Bearer …`.
     Bearer(Text),
-    /// The same, with the token that the environment variable of this name has.
+    /// The same, with the token from the environment variable of this name.
     BearerOf(String),
     /// `Authorization: Basic …`.
     Basic {
@@ -331,16 +331,16 @@ pub enum Password {
     Value(ValueId),
 }
 
-/// A value that is taken from a reply. Where nothing matches and there is no default, the step fails.
+/// A value that is captured from a reply. If nothing matches and there is no default, the step fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capture {
-    /// Where it is kept.
+    /// The value that receives it.
     pub into: ValueId,
     /// Where it is found.
     pub from: Source,
-    /// Which, where there are several.
+    /// Which of several matches is kept.
     pub pick: Pick,
-    /// What is kept where nothing matches: an array is a list, a string a text.
+    /// The value that is kept if nothing matches: an array is a list, a string a text.
     pub default: Option<serde_json::Value>,
     /// Whether the value outlives its iteration, though `on_start` does not capture it.
     pub keep: bool,
@@ -380,7 +380,7 @@ pub enum Pick {
     All,
 }
 
-/// What a reply must be; by default nothing but a status below 400.
+/// What a reply must satisfy; by default only a status below 400.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checks {
     /// One of these; any below 400 when there is none.
@@ -397,12 +397,12 @@ pub struct Checks {
     pub matches: Vec<String>,
 }
 
-/// What must hold of a value.
+/// A condition on a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// Which value.
     pub value: Reference,
-    /// What must hold.
+    /// The test that it must pass.
     pub test: Test,
 }
 
@@ -465,7 +465,7 @@ pub struct Feed {
     pub name: String,
     /// The file.
     pub file: PathBuf,
-    /// Who takes which row.
+    /// Which user takes which row.
     pub order: FeedOrder,
     /// What happens when all rows were taken; [`FeedOrder::Unique`] always stops,
     /// [`FeedOrder::Random`] has no end.
@@ -494,7 +494,7 @@ pub enum FeedOrder {
 pub enum FeedEnd {
     /// The first row comes again.
     StartOver,
-    /// Whoever would take a row stops.
+    /// A user that needs a row stops.
     Stop,
 }
 
@@ -514,7 +514,7 @@ pub enum ContentCoding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifetime {
-    /// As long as it works, but for what ends with an iteration.
+    /// For the whole trial, except for values that are dropped at the end of an iteration.
     #[default]
     Trial,
     /// For an iteration: each has a new user.

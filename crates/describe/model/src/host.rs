@@ -1,11 +1,11 @@
-//! What the machine is that a study ran on, and what was run on it.
+//! The machine that a study ran on, and the programs that it ran.
 
 use serde::{Deserialize, Serialize};
 
 /// The name of the machine that Plimsoll itself runs on.
 pub const LOCAL: &str = "local";
 
-/// [`LOCAL`], for what was recorded before machines had names.
+/// Returns [`LOCAL`]: the default for records that were written before machines had names.
 pub(crate) fn local() -> String {
     LOCAL.to_owned()
 }
@@ -14,10 +14,10 @@ fn is_local(machine: &str) -> bool {
     machine.is_empty() || machine == LOCAL
 }
 
-/// The machine, before the first start. `None` is "could not be read", never a guess.
+/// The machine as it was before the first start. `None` means that a value could not be read; nothing is guessed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Its name in the run; not written where it is [`LOCAL`].
+    /// Its name in the run; not serialised if it is [`LOCAL`].
     #[serde(default = "local", skip_serializing_if = "is_local")]
     pub machine: String,
     /// Processor model.
@@ -44,16 +44,17 @@ pub struct Host {
     pub load_before: Option<[f64; 3]>,
 }
 
-/// Whose the files are that users work with: scripts, feeds, bodies. No system can have this name.
+/// The name under which [`Version`] lists the files that users work with: scripts, feeds, bodies. No system can have
+/// this name.
 pub const WORKLOAD: &str = "the workload";
 
-/// What was run: a program of the study, a file of its workload, or Plimsoll itself.
+/// The version of something that was run: a program of the study, a file of its workload, or Plimsoll itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Version {
     /// Name of the system, `plimsoll`, or [`WORKLOAD`].
     pub name: String,
-    /// The program, as the study names it; the file's full path where that was a wrapper, and
-    /// another program ran in the end.
+    /// The program as the study names it. Where that is a wrapper that runs another program, the full path of that
+    /// other program's file.
     pub program: String,
     /// What the version command printed, if the study has one.
     pub version: Option<String>,

@@ -20,7 +20,7 @@ pub struct Job {
     pub load: LoadProfile,
     /// Threads and their processors.
     pub generator: GeneratorSpec,
-    /// Seed of arrivals, think times and whatever else users draw.
+    /// Seed of arrivals, think times and everything else that users draw.
     pub seed: u64,
     /// The share of users and arrivals that this generator carries; its threads divide it.
     pub share: Share,
@@ -29,7 +29,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The users of this generator's share that can be at work at once.
+    /// The most users of this generator's share that work at the same time.
     #[must_use]
     pub fn users(&self) -> u64 {
         self.share.of_first(u64::from(self.load.most_users()))
@@ -40,14 +40,14 @@ impl Job {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// Objects of a storage workload lie here from now on. Comes before the first object is made: should nobody be
-    /// left to remove them, it is known where they are.
+    /// The place of the objects of a storage workload, reported before the first object is made: if the run is killed,
+    /// a later one can still remove them.
     ObjectsPlaced(String),
-    /// A second is over for all threads of the generator. Seconds come in order.
+    /// A second that is over for all threads of the generator. Seconds come in order.
     Second {
-        /// The begin of the measure phase, from which seconds count.
+        /// The begin of the measure phase: second 0 begins there.
         zero: UnixTime,
-        /// What was recorded.
+        /// The records of this second.
         interval: Box<Interval>,
     },
     /// Lines that scripts wrote to their console, each with its end.
@@ -59,7 +59,7 @@ pub enum Report {
 pub struct JobRecord {
     /// The begin of the measure phase.
     pub zero: UnixTime,
-    /// Length of the measure phase as it was.
+    /// The actual length of the measure phase.
     pub window: Nanos,
     /// Results of the checks over all replies, by request name.
     pub sequences: BTreeMap<String, SequenceCheck>,
@@ -67,15 +67,15 @@ pub struct JobRecord {
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// Faults of the generator itself: such a load is void.
     pub faults: Vec<String>,
-    /// Users that broke a limit of their script, and were stopped for good: such a load has failed.
+    /// What users did that exceeded a limit of their script, and were stopped for it: such a load has failed.
     pub broken: Vec<String>,
-    /// Remarks for whoever reads the results.
+    /// Remarks for the reader of the results.
     pub warnings: Vec<String>,
     /// Why users stopped before the load was over, if they did: a feed had no more rows.
     pub stopped: Option<String>,
     /// True if the job was stopped from outside.
     pub interrupted: bool,
-    /// Facts of one kind of work.
+    /// Facts about the kind of work that the users did.
     pub facts: WorkFacts,
 }
 
@@ -95,7 +95,7 @@ pub enum WorkFacts {
 }
 
 impl From<WorkFacts> for Work {
-    /// The kind of work in a load's result. Facts of SQL stand with those of the database.
+    /// The kind of work in a load's result. The facts of SQL are kept with those of the database instead.
     fn from(facts: WorkFacts) -> Work {
         match facts {
             WorkFacts::None | WorkFacts::Sql(_) => Work::Steps,
@@ -119,7 +119,7 @@ pub enum JobError {
         /// The hard limit.
         limit: u64,
     },
-    /// A processor that the generator is to run on is not there.
+    /// The generator is to run on a processor that does not exist.
     #[error("failed to bind a generator thread to processor {processor}: {error}")]
     Pinning {
         /// The processor.
@@ -127,7 +127,7 @@ pub enum JobError {
         /// The kernel's message.
         error: String,
     },
-    /// The kernel refused what the loop needs.
+    /// The kernel refused a resource that the event loop needs.
     #[error("the generator's loop broke off: {0}")]
     Loop(String),
     /// Users could not get ready for the load.
@@ -145,7 +145,7 @@ mod tests {
     use crate::record::{GeneratorSecond, RecordedPhase, Subject, TICKS, Tally, Tick};
     use std::time::Duration;
 
-    /// A value that crossed as text.
+    /// Serialises a value and reads it back, as between two machines.
     fn crossed<T: Serialize + for<'a> Deserialize<'a>>(value: &T) -> T {
         serde_json::from_str(&serde_json::to_string(value).expect("plain data")).expect("its own text")
     }
@@ -197,7 +197,7 @@ mod tests {
             panic!("another report");
         };
         assert_eq!(*read, interval);
-        // It grows and merges like one that never crossed.
+        // It grows and merges like a histogram that was never serialised.
         read.merge(&interval);
         assert_eq!((read.tallies[&key].count(), read.tallies[&key].failed()), (8, 4));
     }

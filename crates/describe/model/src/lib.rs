@@ -1,9 +1,9 @@
 //! The nouns and units of a performance study, shared by every other crate.
 //!
-//! Nothing here does IO, reads a clock, or draws a random number. A study file is read into
-//! [`factor`]s and specifications; the plan orders [`start`]s; the generator runs a
-//! [`workload`] under a [`load`] profile against a [`system`]; what comes out are the
-//! [`record`]s of a load, from which [`measure`]s are taken. Progress is told as [`event`]s.
+//! Nothing here does IO, reads a clock, or draws a random number. A study file is read into [`factor`]s and
+//! specifications; the plan orders [`start`]s; the generator runs a [`workload`] under a [`load`] profile against a
+//! [`system`]; the result is the [`record`]s of a load, from which [`measure`]s are computed. A run reports its
+//! progress as [`event`]s.
 
 pub mod database;
 pub mod event;

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The least pause of a user in closed load after a failure, so that users of a broken system do not
-/// retry in a busy loop: after every connection that could not be
-/// made; where calls block, after every failure that is no [conflict](crate::record::ErrorKind::is_conflict).
+/// The least pause of a user in closed load after a failure, so that users of a broken system do not retry in a busy
+/// loop. It follows every connection that could not be made; where calls block, it follows every failure that is no
+/// [conflict](crate::record::ErrorKind::is_conflict).
 pub const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
 /// How load is offered in a trial. Warm-up offers the profile's first value; the measure phase
@@ -18,8 +18,8 @@ pub struct LoadProfile {
     pub warmup: Duration,
     /// What ends the measure phase.
     pub stop: Stop,
-    /// How long exchanges under way may take to finish after the measure phase. What is still
-    /// under way then is counted as a time-out, at the time it had taken.
+    /// How long exchanges under way may take to finish after the measure phase. An exchange that is still under way
+    /// after that counts as a time-out, with the time that it has taken so far.
     pub drain: Duration,
 }
 
@@ -42,13 +42,13 @@ pub enum LoadModel {
         arrivals: Arrivals,
         /// The most users at work at once.
         max_users: u32,
-        /// What becomes of arrivals that no user is free for.
+        /// What happens to arrivals for which no user is free.
         #[serde(default)]
         overflow: Overflow,
     },
 }
 
-/// What becomes of an arrival that no user is free for.
+/// What happens to an arrival for which no user is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {
@@ -67,7 +67,7 @@ impl LoadProfile {
         profile.is_constant() && matches!(self.stop, Stop::After(_))
     }
 
-    /// The most users that are at work at once.
+    /// The most users that work at the same time.
     #[must_use]
     pub fn most_users(&self) -> u32 {
         match &self.model {
@@ -131,7 +131,7 @@ impl Profile {
     }
 }
 
-/// A part of a load: its users and arrivals `index`, `index + of`, …
+/// A generator's part of a load: the users and arrivals `index`, `index + of`, `index + 2 * of`, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// The number of the part, from 0.

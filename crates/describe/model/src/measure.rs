@@ -11,12 +11,12 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Measure {
-    /// What is looked at.
+    /// The series that it summarises.
     pub series: Series,
-    /// Which number of it.
+    /// Which statistic of the series.
     pub statistic: Statistic,
-    /// Of a metric of a script's own: whether it holds times. The script says so, and no name: two measures are the
-    /// same whether this is known of them or not.
+    /// True if it is of a script's own metric and that metric holds times. Only the script knows this, not the
+    /// measure's name, so the comparison of two measures ignores it.
     pub timed: bool,
 }
 
@@ -26,7 +26,7 @@ impl PartialEq for Measure {
     }
 }
 
-/// What a measure looks at. Where a name is missing, all requests (or systems) together.
+/// The series of values that a measure summarises. Without a name it covers all requests (or systems) together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Series {
     /// Whole iterations, without think time.
@@ -37,7 +37,7 @@ pub enum Series {
     ResponseTime(Option<String>),
     /// From the send to the first byte of the response.
     FirstByte(Option<String>),
-    /// A part of a request that is timed apart.
+    /// A part of a request that is timed separately.
     PartDuration(Part, Option<String>),
     /// Making a connection.
     ConnectDuration,
@@ -55,9 +55,9 @@ pub enum Series {
     NewOrders,
     /// Exchanges that failed.
     Errors,
-    /// Iterations that failed, whether an exchange of theirs did or not.
+    /// Iterations that failed, whether or not one of their exchanges failed.
     FailedIterations,
-    /// Checks of a script that held.
+    /// Checks of a script that passed.
     Checks(Option<String>),
     /// A metric of a script's own.
     Custom(Metric, String),
@@ -120,7 +120,7 @@ pub enum Unit {
     BytesPerSecond,
     /// A number of things.
     Count,
-    /// A number that need not be whole, of whatever a script measures.
+    /// A number, not necessarily whole, of whatever a script measures.
     Number,
     /// Things per second.
     PerSecond,
@@ -134,7 +134,7 @@ pub enum Unit {
 
 type OfName = fn(Option<String>) -> Series;
 
-/// The series of durations, with the names that people know from k6 for the same thing.
+/// The series of durations, with k6's names for the same series.
 const DURATIONS: [(&str, OfName); 12] = [
     ("iteration_duration", |_| Series::IterationDuration),
     ("request_duration", Series::RequestDuration),
@@ -160,7 +160,7 @@ const COUNTS: [(&str, Series); 6] = [
     ("data_sent", Series::DataSent),
 ];
 
-/// The percentiles that can be asked for: beyond them hardly any trial has enough requests.
+/// The percentiles that a study can ask for. Beyond them hardly any trial has enough requests.
 pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 
 /// Every form that a measure can be written in, for messages and the schema.
@@ -194,8 +194,8 @@ impl Measure {
             | Series::DataReceived
             | Series::DataSent
             | Series::Checks(_)
-            // What a script's own metric means is its own: what it counts is taken for work that was
-            // done, and what it measures for time that was spent.
+            // Only the script knows what its own metrics mean. A counter or rate is taken for work that was done, a
+            // gauge or trend for time that was spent.
             | Series::Custom(Metric::Counter | Metric::Rate, _) => Direction::Higher,
             _ => Direction::Lower,
         }
@@ -340,7 +340,7 @@ impl From<Measure> for String {
 }
 
 fn parse(text: &str) -> Option<Measure> {
-    // The last dot that leaves a statistic behind it: `p99.9` has a dot of its own.
+    // The first dot that is followed by a statistic: `p99.9` contains a dot itself.
     let (series, statistic) =
         text.match_indices('.').find_map(|(dot, _)| Some((&text[..dot], statistic(&text[dot + 1..])?)))?;
     let (word, name) = match series.split_once(':') {

@@ -1,10 +1,9 @@
 //! What the generator records: exchanges, and the intervals into which they are gathered.
 //!
-//! An exchange is filed twice over: under the *second* in which it was done (so that a series
-//! over time is exact), and under the *phase* in which its iteration was scheduled (so that every
-//! iteration that the measure phase offered is counted with all its exchanges, also when it ends
-//! while draining). Merging all intervals of phase [`RecordedPhase::Measure`] gives the trial's
-//! own distribution.
+//! An exchange is filed under two keys. The *second* in which it ended makes series over time exact. The *phase* in
+//! which its iteration was scheduled makes sure that every iteration of the measure phase is counted with all its
+//! exchanges, also if it ends while draining. Merging all intervals of phase [`RecordedPhase::Measure`] gives the
+//! trial's own distribution.
 
 mod interval;
 
@@ -21,14 +20,14 @@ pub struct Exchange {
     pub scheduled: Instant,
     /// When its first byte was handed to the kernel.
     pub sent: Instant,
-    /// When the first byte of the response came, if any came.
+    /// When the first byte of the response arrived; none if none arrived.
     pub first_byte: Option<Instant>,
     /// When it ended, well or not.
     pub done: Instant,
-    /// Bytes that crossed the socket outwards since the last exchange on the connection ended:
-    /// framing and encryption included.
+    /// Bytes that were written to the socket since the last exchange on the connection ended, framing and encryption
+    /// included.
     pub bytes_out: u64,
-    /// The same inwards.
+    /// Bytes that were read from the socket in the same span.
     pub bytes_in: u64,
     /// How it ended.
     pub outcome: Outcome,
@@ -50,7 +49,7 @@ pub enum Outcome {
 pub enum ErrorKind {
     /// The connection was refused, or could not be made.
     Connect,
-    /// The TLS handshake failed, a certificate that does not hold included.
+    /// The TLS handshake failed, for instance because the certificate is not valid.
     Tls,
     /// It took longer than the time-out, or was still under way at the end of the drain.
     Timeout,
@@ -70,17 +69,17 @@ pub enum ErrorKind {
     Denied,
     /// Storage failed in another way.
     Io,
-    /// Transactions waited for one another in a circle, and this one was ended.
+    /// Transactions waited for one another in a circle, and the server aborted this one.
     Deadlock,
-    /// Transactions at the same time cannot be put into an order.
+    /// Concurrent transactions cannot be put into a serial order.
     Serialization,
-    /// A lock was not to be had in time.
+    /// A lock could not be acquired in time.
     LockTimeout,
-    /// What was to be written breaks a constraint.
+    /// A write violates a constraint.
     Constraint,
     /// A statement failed in another way.
     Sql,
-    /// The response does not hold what a later step needs.
+    /// The response does not contain a value that a later step needs.
     Capture,
     /// A redirection that is not followed: too many, or to another server.
     Redirect,
@@ -142,8 +141,8 @@ impl ErrorKind {
         }
     }
 
-    /// Whether a transaction was ended so that others can go on: nothing is broken, and it may be
-    /// tried again at once.
+    /// True if the server aborted a transaction so that others can go on. Nothing is broken, and the transaction may be
+    /// retried at once.
     #[must_use]
     pub fn is_conflict(self) -> bool {
         matches!(self, ErrorKind::Deadlock | ErrorKind::Serialization | ErrorKind::LockTimeout)
@@ -156,7 +155,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What a series of records is about. Files name it as it prints itself.
+/// What a series of records is about. Its name in files is its `Display` text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Subject {
@@ -168,16 +167,15 @@ pub enum Subject {
     Connect,
     /// Exchanges of the step of this name.
     Request(String),
-    /// What an exchange of the step of this name consists of, timed apart.
+    /// One part of the exchanges of the step of this name, timed separately.
     Part(Part, String),
-    /// The check of this name in a script: how often it was made, and how often it failed. It
-    /// takes no time.
+    /// The check of this name in a script: how often it ran, and how often it failed. Its durations are zero.
     Check(String),
-    /// A metric of a script's own: its values as [`Metric`] says, in place of durations.
+    /// A metric of a script's own. It holds values, with the meaning of its [`Metric`], in place of durations.
     Custom(Metric, String),
 }
 
-/// What a metric of a script's own tells.
+/// The kinds of a script's own metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -207,11 +205,11 @@ impl Metric {
     }
 }
 
-/// What a value of a script's own metric is multiplied by to be kept among durations: a time in
-/// milliseconds, as k6 has them, is then in nanoseconds like all others.
+/// The factor by which values of a script's own metrics are multiplied before they are kept among durations. A time in
+/// milliseconds, k6's unit, becomes nanoseconds like all others.
 pub const METRIC_SCALE: f64 = 1e6;
 
-/// A part of an exchange that is timed apart.
+/// A part of an exchange that is timed separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -245,7 +243,7 @@ impl Part {
 }
 
 impl Subject {
-    /// Whether both are about things of the same kind.
+    /// True if both are of the same kind, whatever their names.
     #[must_use]
     pub fn is_like(&self, other: &Subject) -> bool {
         match (self, other) {
@@ -358,18 +356,18 @@ pub struct SequenceCheck {
     pub replies: u64,
     /// The largest number.
     pub largest: u64,
-    /// Numbers that came more than once, counting each repetition.
+    /// Numbers that occurred more than once, counting each repetition.
     pub repeated: u64,
-    /// Numbers from 1 to `largest` that never came.
+    /// Numbers from 1 to `largest` that never occurred.
     pub missing: u64,
-    /// Calls whose reply never came: as many gaps are excused.
+    /// Calls without a reply: as many gaps are excused.
     pub unanswered: u64,
     /// Replies in which no number was found, or one below 1.
     pub unreadable: u64,
 }
 
 impl SequenceCheck {
-    /// Whether the replies are 1..N, each once, but for gaps that unanswered calls explain.
+    /// True if the replies are 1..N, each once, except for gaps that unanswered calls explain.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.repeated == 0 && self.unreadable == 0 && self.missing <= self.unanswered

@@ -1,4 +1,4 @@
-//! Finished starts with their loads, as they stand in a bundle and as analysis reads them.
+//! Finished starts with their loads, as a bundle stores them and as analysis reads them.
 
 use crate::database::DatabaseFacts;
 use crate::record::{ErrorKind, Interval, SequenceCheck, Subject, Tally};
@@ -10,7 +10,7 @@ use crate::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a bundle has of a run by now: with it, an interrupted run comes to the same next step.
+/// What a bundle has recorded of a run so far. From it, a resumed run comes to the same next step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedRun {
     /// The starts that are complete, by their numbers.
@@ -26,10 +26,10 @@ pub struct RecordedRun {
 pub struct StartSummary {
     /// Identity: which start.
     pub start: Start,
-    /// Whether it counts, as far as that concerns all of its loads: its systems lived, their data
-    /// are as they must be.
+    /// Whether it counts, judged by what concerns all of its loads: its systems stayed alive, and their data is
+    /// consistent.
     pub validity: Validity,
-    /// What a reader should know though it counts.
+    /// Remarks for the reader that do not keep it from counting.
     pub warnings: Vec<String>,
     /// When, and for how long.
     pub timing: StartTiming,
@@ -62,9 +62,9 @@ pub struct VariantSystems {
 pub struct LoadSummary {
     /// Identity: which load of its start.
     pub load: Load,
-    /// Whether it counts, as far as that concerns this load alone.
+    /// Whether it counts, judged by what concerns this load alone.
     pub validity: Validity,
-    /// What a reader should know though it counts.
+    /// Remarks for the reader that do not keep it from counting.
     pub warnings: Vec<String>,
     /// When, and for how long.
     pub timing: LoadTiming,
@@ -83,24 +83,23 @@ pub struct LoadSummary {
 pub struct LoadTiming {
     /// Its begin, on the clock of its start: counted from the begin of the first load's measure phase.
     pub zero: Instant,
-    /// Its length as it was.
+    /// Its actual length.
     pub window: Nanos,
 }
 
 /// From when on the measure phase of a load is steady.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steadiness {
-    /// Counted from the begin of the measure phase; none where it never is, and where that was not
+    /// The instant, counted from the begin of the measure phase; none if it never became steady, or if that was not
     /// judged.
     pub from: Option<Nanos>,
-    /// True if the load is void for want of a steady state and of nothing else: a longer warm-up
-    /// may help.
+    /// True if the load is void only because it never became steady: a longer warm-up may help.
     pub unsteady: bool,
-    /// Why it was not judged; none where it was, and where load is meant to change.
+    /// Why it was not judged; none if it was judged, or if the load is meant to change.
     pub unjudged: Option<String>,
 }
 
-/// What was found in the replies to a load.
+/// What the replies to a load showed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Replies {
     /// True if the load was open: response times exist then.
@@ -111,7 +110,7 @@ pub struct Replies {
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
 }
 
-/// The kind of work that users do in a load, with what is known of it beside the records.
+/// The kind of work that users do in a load, with its facts beside the records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -145,7 +144,7 @@ impl Work {
 }
 
 impl LoadSummary {
-    /// A load of which nothing is known: it was not offered.
+    /// The summary of a load that was not offered: nothing is known of it.
     #[must_use]
     pub fn not_offered(load: Load) -> LoadSummary {
         LoadSummary {
@@ -185,16 +184,16 @@ impl FinishedStart {
     }
 }
 
-/// How near the generator came to its limits over a measure phase: what it is judged by.
+/// How near the generator came to its limits over a measure phase. Its validity is judged by this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Headroom {
     /// Mean CPU of its busiest thread, in cores.
     pub busiest: f64,
-    /// How much later than due work was started though a user was free: 99th percentile.
+    /// How late due work was started although a user was free: 99th percentile.
     pub lateness: Nanos,
 }
 
-/// Everything that a start left behind.
+/// Everything that was recorded of a start.
 #[derive(Clone, Debug)]
 pub struct StartResult {
     /// The folder of its files, relative to that of the bundle: `starts/0001`.
@@ -224,13 +223,13 @@ impl StartResult {
     }
 }
 
-/// Everything that a load left behind.
+/// Everything that was recorded of a load.
 #[derive(Clone, Debug)]
 pub struct LoadResult {
     /// The short facts.
     pub summary: LoadSummary,
-    /// The first second of the measure phase that counts. The seconds before it are left out of
-    /// all loads under the condition, because one of them was not steady yet.
+    /// The first second of the measure phase that counts. Earlier seconds are left out of all loads under the
+    /// condition, because one of the loads was not steady yet.
     pub cut: i64,
     /// What the measure phase scheduled and what ended from `cut` on, by subject: all those
     /// seconds and the drain merged.
@@ -242,13 +241,13 @@ pub struct LoadResult {
 }
 
 impl LoadResult {
-    /// The length of what counts of the measure phase, from the cut on, in seconds.
+    /// The length of the part of the measure phase that counts, from the cut on, in seconds.
     #[must_use]
     pub fn counted_seconds(&self) -> f64 {
         (self.summary.timing.window.seconds() - self.cut as f64).max(0.0)
     }
 
-    /// True if a second lies in what counts of the measure phase.
+    /// True if a second lies in the part of the measure phase that counts.
     #[must_use]
     pub fn counts_second(&self, second: i64) -> bool {
         second >= self.cut && (second as f64) < self.summary.timing.window.seconds()
@@ -301,7 +300,7 @@ impl<'a> TrialResult<'a> {
         self.start.summary.validity.counts() && self.load.summary.validity.counts()
     }
 
-    /// What a reader should know of the load, then of the start.
+    /// The warnings of the load, then those of the start.
     pub fn warnings(&self) -> impl Iterator<Item = &'a String> {
         self.load.summary.warnings.iter().chain(&self.start.summary.warnings)
     }
@@ -357,7 +356,7 @@ pub struct LoadSecond {
     pub response_p95: u64,
 }
 
-/// The only load of a start, for rows that were written before a start could have several.
+/// The number of a start's only load: the default for rows that were written before a start could have several.
 fn first_load() -> u32 {
     1
 }
@@ -423,12 +422,11 @@ pub struct GeneratorRow {
     pub in_flight: u64,
     /// Arrivals due and not started.
     pub backlog: u64,
-    /// How much later than due work was started though a user was free: 99th percentile, in
-    /// nanoseconds.
+    /// How late due work was started although a user was free: 99th percentile, in nanoseconds.
     pub lateness_p99: u64,
     /// The same, longest.
     pub lateness_max: u64,
-    /// The longest time in which the loop did not look for new events, in nanoseconds.
+    /// The longest time in which the event loop did not poll for new events, in nanoseconds.
     pub stall: u64,
 }
 
@@ -453,8 +451,8 @@ impl GeneratorRow {
     }
 }
 
-/// The first second that counts in each condition: one cut for all of its loads, where the last
-/// of them became steady. Starts and loads that do not count have no say.
+/// The first second that counts, by condition: one cut for all loads under it, at which the last of them became steady.
+/// Starts and loads that do not count are ignored.
 #[must_use]
 pub fn common_cuts<'a>(starts: impl IntoIterator<Item = &'a FinishedStart>) -> BTreeMap<usize, i64> {
     let mut cuts = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What telemetry sees once a second: the system's processes, the host, and what databases count.
+//! What telemetry samples once a second: the system's processes, the host, and the counters of databases.
 
 use crate::host::local;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub struct HostSample {
     pub frequency_mhz: Option<f64>,
 }
 
-/// What a database counted over one second, by its own account.
+/// A counter of a database over one second, as the server reports it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatabaseSample {
     /// Seconds from the start of the measure phase, at the end of the sampled span.
@@ -73,7 +73,7 @@ pub struct DatabaseSample {
     pub variant: usize,
     /// What is counted: one of [`DATABASE_COUNTERS`], or the server's own name for it.
     pub counter: String,
-    /// How much of it, per second of the span; for what comes and goes, how much there was.
+    /// The counter's increase per second of the span; for a gauge, its level.
     pub value: f64,
 }
 
@@ -99,7 +99,7 @@ impl Samples {
     }
 }
 
-/// What is counted alike on all servers: name, unit for people, and what it means.
+/// The counters that all servers have: name, unit for people, and meaning.
 pub const DATABASE_COUNTERS: [(&str, &str, &str); 11] = [
     ("commits", "/s", "transactions committed"),
     ("rollbacks", "/s", "transactions rolled back"),

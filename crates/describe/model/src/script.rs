@@ -8,39 +8,39 @@ use std::time::Duration;
 /// What the users of a trial run, with every placeholder filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Script {
-    /// The file that is loaded first; what it imports lies in its folder or in [`Script::files`].
+    /// The file that is loaded first. Its imports lie in its folder or in [`Script::files`].
     pub entry: PathBuf,
-    /// The function that is an iteration: `default`, or another that the script exports.
+    /// The exported function that runs once an iteration: `default`, or another one.
     pub exec: String,
-    /// What the script sees as its environment, and nothing besides.
+    /// The environment variables that the script sees; it sees no others.
     pub env: BTreeMap<String, String>,
     /// Folders besides its own from which the script may read.
     pub files: Vec<PathBuf>,
-    /// What a user may use up.
+    /// Limits on the memory and time of one user.
     pub limits: ScriptLimits,
-    /// What each sample is tagged with.
+    /// The tags of every sample.
     pub tags: BTreeMap<String, String>,
     /// Hosts besides the loopback that the script may reach.
     pub allowed: Vec<String>,
-    /// The ports of the study's systems, and their names: requests to them are named by these.
+    /// The names of the study's systems by port. Requests to a system are named after it.
     pub systems: BTreeMap<u16, String>,
-    /// The files of the program, with their SHA-256: two bundles are of one program where these
-    /// are equal. Empty until they were read.
+    /// The files of the program, with their SHA-256. Two bundles ran the same program if these are equal. Empty until
+    /// the files were read.
     pub sources: Vec<(PathBuf, String)>,
 }
 
-/// What is known of a script after a trial.
+/// What a trial found out about its script.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptFacts {
-    /// Its own metrics that hold times, in milliseconds.
+    /// The names of its own metrics that hold times, in milliseconds.
     pub times: BTreeSet<String>,
-    /// Lines that it wrote to its console.
+    /// The number of lines that it wrote to its console.
     pub console: u64,
-    /// Those of them that were not kept.
+    /// The number of those lines that were not kept.
     pub left_out: u64,
 }
 
-/// What one user of a script may use up, before it is stopped for good.
+/// Limits of one user of a script. A user that exceeds one is stopped for the rest of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptLimits {
     /// Bytes of the engine's memory.
@@ -49,7 +49,7 @@ pub struct ScriptLimits {
     pub stack: u64,
     /// How long it may run without waiting for anything.
     pub busy: Duration,
-    /// How long an iteration may take in all; none for as long as it takes.
+    /// How long an iteration may take in all; unlimited when there is none.
     pub iteration: Option<Duration>,
 }
 

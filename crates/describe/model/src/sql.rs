@@ -13,17 +13,17 @@ use std::time::Duration;
 pub struct Sql {
     /// The name of the database in the study.
     pub database: String,
-    /// Where it is; none until it runs.
+    /// Its address and user; none until it runs.
     pub endpoint: Option<Endpoint>,
-    /// How it is to be reached.
+    /// How connections are made to it.
     pub transport: Transport,
     /// The isolation level of transactions; the server's own when there is none.
     pub isolation: Option<Isolation>,
-    /// What is tried again.
+    /// Which transactions are retried.
     pub retry: Retry,
     /// What users do.
     pub work: SqlWork,
-    /// How long the conditions on the data may be looked at after a trial; zero for not at all.
+    /// How long the check of the data's consistency may take after a trial; zero for no check.
     pub check_within: Duration,
 }
 
@@ -37,7 +37,7 @@ pub enum Transport {
     Unix,
 }
 
-/// How far transactions see one another.
+/// The isolation level of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -50,7 +50,7 @@ pub enum Isolation {
 }
 
 impl fmt::Display for Isolation {
-    /// As SQL says it.
+    /// The name in SQL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Isolation::ReadCommitted => "READ COMMITTED",
@@ -60,13 +60,13 @@ impl fmt::Display for Isolation {
     }
 }
 
-/// What is tried again, with the same input: one transaction then takes from its first attempt to
-/// the end of its last.
+/// Which failed transactions are retried, with the same input. The duration of a transaction is then from its first
+/// attempt to the end of its last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
     /// After errors of these kinds.
     pub on: Vec<ErrorKind>,
-    /// Attempts in all; 1 is never to try again.
+    /// Attempts in all; 1 means no retry.
     pub attempts: u32,
 }
 
@@ -105,7 +105,7 @@ pub struct Tpcc {
     /// Whether the lines of an order are sorted by warehouse and item, so that no two orders wait
     /// for one another in a circle.
     pub sorted_lines: bool,
-    /// What the data's random content followed from: the constants of NURand depend on it.
+    /// The seed of the data's random content, on which the constants of NURand depend.
     pub data_seed: u64,
 }
 
@@ -113,7 +113,7 @@ pub struct Tpcc {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waits {
-    /// As the specification has them.
+    /// Those of the specification.
     Spec,
     /// None: load is limited by the system alone.
     Zero,
@@ -122,7 +122,7 @@ pub enum Waits {
 }
 
 impl Waits {
-    /// What the times of the specification are multiplied by.
+    /// The factor by which the times of the specification are multiplied.
     #[must_use]
     pub fn factor(self) -> f64 {
         match self {
@@ -162,9 +162,9 @@ pub enum OltpTest {
     UpdateIndex,
     /// One row's column without index.
     UpdateNonIndex,
-    /// A new row.
+    /// Inserts a row.
     Insert,
-    /// A row less.
+    /// Deletes a row.
     Delete,
 }
 
@@ -181,7 +181,7 @@ impl OltpTest {
         OltpTest::Delete,
     ];
 
-    /// As studies and reports say it: also the name of the step.
+    /// The name in studies and reports, which is also the name of the step.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -201,11 +201,11 @@ impl OltpTest {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// All alike.
+    /// All numbers with the same probability.
     Uniform,
     /// As sysbench's default: three of four from one hundredth in the middle of the range.
     Special,
-    /// Pareto's, with this share: 0.2 is that a fifth gets four fifths.
+    /// Pareto's, with this share: with 0.2, a fifth of the rows gets four fifths of the draws.
     Pareto(f64),
     /// Zipf's, with this exponent.
     Zipf(f64),
@@ -235,7 +235,7 @@ pub struct OwnStatement {
     pub rows: Option<u64>,
 }
 
-/// What a parameter of a statement is, each time anew.
+/// How a parameter of a statement gets its value, anew for each statement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parameter {
@@ -252,7 +252,7 @@ pub enum Parameter {
     Text(u32),
     /// Always the same.
     Constant(String),
-    /// The parameter of this number, from 1, of the same transaction: counted over its statements.
+    /// The same value as the parameter of this number, from 1, counted over the statements of the transaction.
     Same(u32),
     /// A column of a CSV file, row by row, by all users together; from the start again at its end.
     Feed {

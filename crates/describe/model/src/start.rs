@@ -9,8 +9,8 @@ use std::time::Duration;
 /// stopped. The unit of replication. A start of one variant with one load is a *trial*.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// Place in the plan, from 1. Starts run in this order; but where a run may end early, those of
-    /// blocks that run again come before the next look at the verdicts.
+    /// Place in the plan, from 1. Starts run in this order, with one exception: in a run that may end early, blocks
+    /// that run again come before the next look at the verdicts.
     pub number: u32,
     /// The block it belongs to, from 1: every variant under one condition, side by side in time.
     pub block: u32,
@@ -32,7 +32,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// The variant, where its systems are the only ones: that of a trial.
+    /// The only variant of the start; none if it has several. A trial has one.
     #[must_use]
     pub fn only_variant(&self) -> Option<usize> {
         match self.variants[..] {
@@ -41,7 +41,7 @@ impl Start {
         }
     }
 
-    /// The same start as a part of the block `block`, tried once more.
+    /// A new attempt at this start, as a part of the block `block`.
     #[must_use]
     pub fn again(&self, number: u32, block: u32, extended: bool) -> Start {
         Start { number, block, attempt: self.attempt + 1, extended, ..self.clone() }
@@ -59,8 +59,8 @@ pub struct Load {
     pub lengths: PhaseLengths,
 }
 
-/// What a study intends: its variants under its conditions, and the starts in the order in which
-/// they run as long as every load counts.
+/// The plan of a study: its variants, its conditions, and the starts in the order in which they run if every load
+/// counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Seed of the order.
@@ -72,7 +72,7 @@ pub struct Plan {
     /// The combinations of the other factors, in the study's order; a study without any has one
     /// empty condition.
     pub conditions: Vec<Assignment>,
-    /// The starts. A run may decide on more of them: those follow at the end of what was carried out.
+    /// The starts. A run may decide on further ones; in the plan that was carried out they follow at the end.
     pub starts: Vec<Start>,
     /// What warm-up, measure and (at most) drain take for each condition, by its index.
     pub lengths: Vec<PhaseLengths>,
@@ -87,9 +87,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The index that stands for the duplicate of the baseline in [`Start::variants`], if the plan
-    /// has one. It is no index into the plan's variants, so that whatever goes through those leaves
-    /// the duplicate out.
+    /// The index that stands for the duplicate of the baseline in [`Start::variants`], if the plan has one. It is not
+    /// an index into the plan's variants, so that loops over those leave the duplicate out.
     #[must_use]
     pub fn duplicate(&self) -> Option<usize> {
         self.with_duplicate.then_some(self.variants.len())
@@ -146,7 +145,7 @@ impl Plan {
         starts.into_iter().flat_map(|start| self.loads(start)).map(|load| load.lengths.under_load()).sum()
     }
 
-    /// The plan of a run that ended after so many repeats: later ones are no longer in it.
+    /// The plan of a run that ended after so many repeats, without the later ones.
     #[must_use]
     pub fn up_to(mut self, repeats: u32) -> Plan {
         self.starts.retain(|start| start.repeat <= repeats);
@@ -162,7 +161,7 @@ impl Plan {
     }
 }
 
-/// How long the phases of a load take, as the study asks.
+/// How long the phases of a load take according to the study.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseLengths {
     /// Warm-up.
@@ -221,9 +220,9 @@ impl fmt::Display for Phase {
 pub enum Validity {
     /// It counts.
     Valid,
-    /// It ran, but what it measured is not the system: never passed, never failed.
+    /// It ran, but something other than the system limited what it measured. It counts neither as passed nor as failed.
     Void(Vec<String>),
-    /// It could not be carried through, or the system's replies were wrong.
+    /// It could not be completed, or the system's replies were wrong.
     Failed(Vec<String>),
 }
 
@@ -234,8 +233,7 @@ impl Validity {
         matches!(self, Validity::Valid)
     }
 
-    /// This and what is known from elsewhere too: a failure outweighs a void, and the reasons of
-    /// `self` come first.
+    /// Combines two judgements of the same thing: a failure outweighs a void, and the reasons of `self` come first.
     #[must_use]
     pub fn and(&self, other: &Validity) -> Validity {
         let reasons = || [self.reasons(), other.reasons()].concat();

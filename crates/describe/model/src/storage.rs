@@ -1,5 +1,4 @@
-//! Storage as a workload: where objects are kept, what users do with them, and what is known of
-//! the place afterwards.
+//! Storage as a workload: where objects are kept, what users do with them, and facts about the back end after a trial.
 
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
@@ -14,24 +13,24 @@ pub struct Storage {
     pub name: String,
     /// Where objects are kept.
     pub store: Store,
-    /// What is done about caches and durability.
+    /// How caches and durability are handled.
     pub mode: Mode,
-    /// Whether what is made durable includes the directory that has an object's name. False only in
-    /// mode [`Mode::Durable`], and only where objects are files of a directory.
+    /// Whether making an object durable also syncs the directory that contains its name. False only in mode
+    /// [`Mode::Durable`], and only where objects are files of a directory.
     #[serde(default = "directory_is_synced")]
     pub sync_directory: bool,
     /// What objects hold.
     pub payload: Payload,
     /// Bytes of an object.
     pub size: u64,
-    /// Bytes that are written or read at once.
+    /// Bytes that one call writes or reads.
     pub block: u64,
     /// Objects that each user keeps: a new one takes the place of its oldest.
     pub objects: u32,
-    /// Whether a new object is written over the oldest, under its name. Otherwise that is deleted
-    /// before, untimed, and the new one has a name of its own.
+    /// Whether a new object overwrites the oldest, under its name. Otherwise the oldest is deleted first, untimed, and
+    /// the new one has a new name.
     pub overwrite: bool,
-    /// Whether what is read is held against what was written, byte by byte.
+    /// Whether every read is compared with what was written, byte by byte.
     pub verify: bool,
     /// What an iteration does: one of these, drawn by weight. Never empty.
     pub actions: Vec<Action>,
@@ -39,12 +38,12 @@ pub struct Storage {
     pub steps: Vec<StorageStep>,
 }
 
-/// As in bundles that were written when nothing else could be asked for.
+/// The default for bundles that were written before this could be turned off.
 fn directory_is_synced() -> bool {
     true
 }
 
-/// [`Mode::Durable`] without the directory, as reports say it.
+/// The words of reports for [`Mode::Durable`] without syncing the directory.
 pub const FILE_ALONE: &str = "durable, directory not synced";
 
 impl Storage {
@@ -54,7 +53,7 @@ impl Storage {
         self.mode == Mode::Durable && self.sync_directory
     }
 
-    /// What is done about caches and durability, as reports say it.
+    /// How caches and durability are handled, in the words of reports.
     #[must_use]
     pub fn mode_in_words(&self) -> &'static str {
         if self.sync_directory { self.mode.name() } else { FILE_ALONE }
@@ -85,13 +84,12 @@ pub struct StorageStep {
 pub enum Operation {
     /// A whole object is written.
     Write,
-    /// A whole object is read: the one that the iteration wrote; without a write before it, one of
-    /// those that the user has, all of which are written before the load starts.
+    /// A whole object is read: the one that the iteration wrote. Without a write before it, it is one of the user's
+    /// objects, which are all written before the load starts.
     Read,
     /// The names of the user's objects are listed.
     List,
-    /// The object that the iteration wrote is deleted; without a write before it, the oldest of
-    /// those that the user has.
+    /// The object that the iteration wrote is deleted. Without a write before it, it is the user's oldest object.
     Delete,
 }
 
@@ -99,7 +97,7 @@ impl Operation {
     /// All of them, in the order of reports.
     pub const ALL: [Operation; 4] = [Operation::Write, Operation::Read, Operation::List, Operation::Delete];
 
-    /// As studies and reports say it.
+    /// The name in studies and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -131,7 +129,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// The server, where there is one that Plimsoll speaks to itself.
+    /// The server that Plimsoll itself speaks to; none for a directory.
     #[must_use]
     pub fn target(&self) -> Option<Target> {
         match self {
@@ -144,7 +142,7 @@ impl Store {
     }
 }
 
-/// The port of NFS where neither study nor portmapper says another.
+/// The port of NFS if neither study nor portmapper names another.
 pub const NFS_PORT: u16 = 2049;
 
 /// An export of an NFSv3 server.
@@ -176,7 +174,7 @@ pub struct S3 {
     pub bucket: String,
     /// The region that requests are signed for.
     pub region: String,
-    /// Where the bucket's name stands in requests.
+    /// Where requests carry the bucket's name.
     pub style: BucketStyle,
     /// What requests are signed with.
     pub credentials: Credentials,
@@ -186,7 +184,7 @@ pub struct S3 {
     pub part_size: u64,
     /// Bytes of one GET; whole objects in one request when there is none.
     pub range: Option<u64>,
-    /// Whether signatures cover the SHA-256 of what is sent.
+    /// Whether signatures cover the SHA-256 of the payload.
     pub signed_payload: bool,
     /// How often a request is sent again after a status of 500 and above or a lost connection.
     /// Each attempt counts as a request, and a wait that the server asks for is part of the
@@ -194,7 +192,7 @@ pub struct S3 {
     pub retries: u32,
 }
 
-/// Where the bucket's name stands in requests.
+/// Where requests carry the bucket's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BucketStyle {
@@ -230,9 +228,9 @@ pub enum Credentials {
 /// An access key and its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPair {
-    /// Says who signs.
+    /// The public identifier of the signer.
     pub access_key: String,
-    /// Proves it.
+    /// The secret key that signs.
     pub secret: Secret,
 }
 
@@ -253,29 +251,29 @@ impl Serialize for Secret {
 }
 
 impl<'de> Deserialize<'de> for Secret {
-    /// What was kept secret is not there.
+    /// Reads an empty text: the secret was never written.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(deserializer).map(|_| Secret::default())
     }
 }
 
-/// What is done about caches and durability.
+/// How caches and durability are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// As most applications do: nothing is synced, and reads come from wherever they come.
     App,
-    /// A write ends when the object would survive a loss of power: the file is synced, and the
-    /// directory that has its new name, unless [`Storage::sync_directory`] leaves that out.
+    /// A write ends when the object would survive a loss of power. The file is synced, and so is the directory that
+    /// contains its new name, unless [`Storage::sync_directory`] is false.
     Durable,
-    /// Before a read, the object is synced and dropped from the page cache, and proven absent.
+    /// Before a read, the object is synced and dropped from the page cache, and its absence from the cache is checked.
     Cold,
     /// Past the page cache (`O_DIRECT`).
     Direct,
 }
 
 impl Mode {
-    /// As studies and reports say it.
+    /// The name in studies and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -293,7 +291,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What objects hold. All of it follows from the seed.
+/// The content of objects, which is derived from the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {
@@ -301,8 +299,7 @@ pub enum Payload {
     Zeros,
     /// Random bytes, different in each object.
     Random,
-    /// Random bytes and zeros, so mixed that a compressor brings it to about the inverse of this
-    /// ratio, which is above 1.
+    /// A mix of random bytes and zeros that a compressor shrinks by about this ratio, which is above 1.
     Compressible(f64),
 }
 
@@ -316,7 +313,7 @@ impl fmt::Display for Payload {
     }
 }
 
-/// What is known of a back end after a trial: it stands in the trial's summary.
+/// Facts about a back end after a trial, kept in the trial's summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StorageFacts {
     /// The name of the back end in the study.
@@ -327,7 +324,7 @@ pub struct StorageFacts {
     pub place: String,
     /// The file system that a directory lies on.
     pub file_system: Option<FileSystem>,
-    /// Whether what is behind it is on this machine: a local disk, or a server at a loopback address.
+    /// Whether the storage behind it is on this machine: a local disk, or a server at a loopback address.
     pub on_this_machine: bool,
     /// Whether this machine has a page cache between users and storage.
     pub page_cache: bool,
@@ -339,15 +336,14 @@ pub struct StorageFacts {
     pub size: u64,
     /// Bytes that were written or read at once.
     pub block: u64,
-    /// What is particular to the back end, in words: how objects are uploaded, the largest read
-    /// and write of a server.
+    /// Particulars of the back end in words: how objects are uploaded, the largest read and write of a server.
     pub details: Vec<String>,
     /// The timed operations: name and what is done.
     pub steps: Vec<StorageStep>,
-    /// How much of what was read lay in the page cache when the read began, where there is one: of
-    /// every read in mode `cold`, of one in eight otherwise.
+    /// How much of what was read was in the page cache when the read began; none without a page cache. Mode `cold`
+    /// looks at every read, the others at one in eight.
     pub residency: Option<Residency>,
-    /// What could not be removed after the trial, with the reason.
+    /// The objects that could not be removed after the trial, with the reason.
     pub left_behind: Vec<String>,
 }
 
@@ -362,13 +358,13 @@ pub struct FileSystem {
     pub options: String,
     /// Where it is mounted.
     pub mount_point: String,
-    /// Whether it is one that speaks to a server.
+    /// Whether it is a network file system.
     pub network: bool,
     /// The server of a network file system, as far as its source or options name it.
     pub server: Option<String>,
 }
 
-/// How much of what was read lay in the page cache when the read began.
+/// How much of what was read was in the page cache when the read began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Residency {
     /// Pages of the objects that were looked at.

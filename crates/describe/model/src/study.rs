@@ -16,14 +16,14 @@ pub struct StudyFacts {
     pub question: String,
     /// What it varies.
     pub factors: Vec<Factor>,
-    /// What decides the answer; the first is the headline.
+    /// The measures that decide the answer; the first is the headline.
     pub decide: Vec<Decision>,
-    /// What a noise floor in doubt does to verdicts, where there is one.
+    /// What a noise floor in doubt does to verdicts.
     #[serde(default)]
     pub floor_rule: FloorRule,
     /// What the report is to show.
     pub report: ReportSpec,
-    /// What its workload speaks.
+    /// The protocol of its workload.
     pub protocol: Protocol,
     /// Whether load is open.
     pub open_load: bool,
@@ -38,8 +38,8 @@ pub struct StudyFacts {
     pub generator: GeneratorSpec,
     /// Names of the systems that each trial starts, in the order of starting.
     pub systems: Vec<String>,
-    /// What starts the systems of each variant, and with which environment: `counter: ./counter
-    /// -mode mutex`. Placeholders that are not filled by the variant alone stand as they are.
+    /// The commands that start the systems of each variant, with their environment: `counter: ./counter -mode mutex`.
+    /// Placeholders that the variant alone does not fill are left as they are.
     #[serde(default)]
     pub commands: Vec<Vec<String>>,
     /// Whether every target is an address of the machine itself.
@@ -47,7 +47,7 @@ pub struct StudyFacts {
     /// The profile of the study file that was run; none for the study as it stands.
     #[serde(default)]
     pub profile: Option<String>,
-    /// A first look with fewer levels, repeats and seconds than the study asks for.
+    /// True for a quick run, with fewer levels, repeats and seconds than the study asks for.
     pub quick: bool,
 }
 
@@ -70,8 +70,8 @@ pub enum FloorRule {
     /// It makes all of them inconclusive.
     #[default]
     Strict,
-    /// It takes back what it could explain: a difference that lies wholly beyond it stands. Older
-    /// bundles call that `explains`.
+    /// It makes those verdicts inconclusive that the noise could explain; a difference that lies wholly beyond the
+    /// floor stands. Older bundles call this rule `explains`.
     #[serde(alias = "explains")]
     Beyond,
 }
@@ -111,11 +111,11 @@ pub enum Origin {
     /// Measured by Plimsoll's own generator.
     #[default]
     Measured,
-    /// Taken from the results of another tool, about whose generator nothing is known.
+    /// Taken from the results of another tool. Nothing is known about its generator.
     Imported {
         /// The tool: `k6`.
         tool: String,
-        /// Its version, as it says itself; none where it does not.
+        /// Its version as it reports it; none if it reports none.
         version: Option<String>,
     },
 }

@@ -1,9 +1,9 @@
-//! Where requests go.
+//! The server that requests go to.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Where requests go.
+/// The server that requests go to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// Host name or address, without port.
@@ -14,7 +14,7 @@ pub struct Target {
     pub tls: Option<Tls>,
 }
 
-/// How a TLS server is checked.
+/// How the certificate of a TLS server is checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tls {
     /// PEM file with the authorities to trust; the system's when there is none.

@@ -35,7 +35,7 @@ impl Instant {
 pub struct UnixTime(pub i64);
 
 impl UnixTime {
-    /// What a machine's clock has read.
+    /// Converts the time that a machine's clock has read. A time before 1970 becomes 0.
     #[must_use]
     pub fn of(time: SystemTime) -> UnixTime {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Lists within sentences.
+//! Joins lists into the words of a sentence.
 
 use std::fmt::Display;
 

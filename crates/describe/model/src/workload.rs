@@ -13,9 +13,9 @@ use std::time::Duration;
 /// The work of a user: its steps, one after the other, make an iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Where requests go; none where nothing leaves the machine by a connection of Plimsoll's own.
+    /// The server that requests go to; none if Plimsoll itself makes no connection.
     pub target: Option<Target>,
-    /// When connections are made, and who shares them.
+    /// When connections are made, and which users share them.
     pub connect: Connect,
     /// The longest that one exchange may take, and that connecting may take. An exchange that
     /// takes longer is a time-out and is recorded with this duration.
@@ -24,7 +24,7 @@ pub struct Workload {
     pub steps: Steps,
 }
 
-/// When connections are made, and who shares them. Connecting is timed apart from the exchanges.
+/// When connections are made, and which users share them. Connecting is timed separately from the exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Connect {
@@ -37,7 +37,7 @@ pub enum Connect {
     Shared(u32),
 }
 
-/// The protocol of a workload, under the name that bundles and reports have for it.
+/// The protocol of a workload, by its name in bundles and reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Protocol {
@@ -139,7 +139,7 @@ impl Steps {
     }
 }
 
-/// One HTTP request and what must come back.
+/// One HTTP request and the response that it must get.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HttpStep {
     /// Name in the results.
@@ -192,7 +192,7 @@ pub const GRPC_STATUSES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// One unary call and what must come back.
+/// One unary call and the response that it must get.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GrpcStep {
     /// Name in the results.
@@ -211,9 +211,9 @@ pub struct GrpcStep {
     pub sequence: Option<Sequence>,
 }
 
-/// Demands that the numbers found in the replies of a trial, warm-up and drain included, are
-/// 1, 2, … N, each exactly once: what a counter must give that starts at zero and is counted
-/// up by one a call. Replies that never came may leave gaps; nothing excuses a number seen twice.
+/// Demands that the numbers in the replies of a trial, warm-up and drain included, are 1, 2, … N, each exactly once. A
+/// counter that starts at zero and grows by one a call must give these. A missing reply may leave a gap; a number may
+/// never occur twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sequence {
     /// Name of the reply's field: a string or an integer.

@@ -1,9 +1,9 @@
-//! Users whose calls block: files, and clients that know no other way. Each is a thread of its own.
+//! Users whose calls block: file operations, and clients without a non-blocking interface. Each user is a thread of its
+//! own.
 //!
-//! A call is timed on the thread that makes it, with nothing between: no queue, no hop to a pool. Each user ([`user`])
-//! writes what it did into a log ([`log`]). Beside the users one thread, the [`supervisor`], files the logs, ends the
-//! seconds, and notices calls that hang. A thread that hangs in the kernel cannot be ended: it is left behind, and the
-//! trial is void.
+//! A call is timed on the thread that makes it, without a queue or a thread pool between. Each user ([`user`]) writes
+//! its calls into a log ([`log`]). One more thread, the [`supervisor`], files the logs, ends the seconds, and notices
+//! calls that hang. A thread that hangs in the kernel cannot be ended: it is left behind, and the trial is void.
 
 mod call;
 mod log;
@@ -31,19 +31,19 @@ use std::time::Duration;
 use supervisor::Supervisor;
 use user::UserThread;
 
-/// How long a call may take to come back after it was told to give up, before it counts as hung.
+/// How long a call may take to return after its time is up, before it counts as hung.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How soon an interruption is noticed.
+/// How often users check for an interruption.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// What users do, one call at a time.
+/// The work of blocking users, one call at a time.
 pub trait BlockingWorkload: Send + Sync + 'static {
-    /// What one user works with.
+    /// The state of one user.
     type User: Send;
 
-    /// Makes the user of this number, from 0 among all users of the load, on its own thread and before the clock
-    /// starts. `over` is set when nothing is to go on.
+    /// Makes the user of this number, from 0 among all users of the load, on the user's own thread and before the clock
+    /// starts. `over` is set when all calls must stop.
     ///
     /// # Errors
     /// The user cannot be made ready.
@@ -52,8 +52,8 @@ pub trait BlockingWorkload: Send + Sync + 'static {
     /// Begins an iteration. Returns its steps.
     fn begin_iteration(&self, user: &mut Self::User, random: &mut Random) -> Range<usize>;
 
-    /// How long the user pauses before the iteration that it has begun, and after it. Neither is part of it. Where
-    /// iterations arrive, the arrivals alone say when they begin.
+    /// The pauses of the user before the iteration that it has begun, and after it. Neither is part of the iteration.
+    /// In open load they are ignored, because arrivals alone determine when iterations begin.
     fn pauses(&self, _user: &Self::User) -> (Duration, Duration) {
         (Duration::ZERO, Duration::ZERO)
     }
@@ -76,44 +76,44 @@ pub trait BlockingWorkload: Send + Sync + 'static {
 
 /// Users whose calls block, each on a thread of its own.
 pub struct BlockingUsers<'a, W> {
-    /// What they do.
+    /// The work that they do.
     pub workload: Arc<W>,
     /// The names of the steps.
     pub names: Vec<&'a str>,
     /// The longest that a call may take.
     pub timeout: Duration,
-    /// How long a call may take to come back after it was told to give up, before it counts as hung.
+    /// How long a call may take to return after its time is up, before it counts as hung.
     pub grace: Duration,
-    /// Users of this machine that can be at work at once.
+    /// The most users of this machine that work at the same time.
     pub users: usize,
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 struct Shared {
     /// Set when every user is ready: then the load begins.
     clock: OnceLock<Clock>,
     source: Source,
     quota: Quota,
-    /// Iterations that each user may begin; `u64::MAX` for any number.
+    /// Iterations that each user may begin; `u64::MAX` for no limit.
     quota_of_user: u64,
-    /// From where on iterations count, and from where on none begins.
+    /// Iterations count from the start of this span; none begins after its end.
     window: Range<Instant>,
     share: Share,
     steps: usize,
     timeout: Duration,
-    /// Set when no call is to go on.
+    /// Set when all calls must stop.
     over: Arc<AtomicBool>,
     seed: u64,
     logs: Vec<Mutex<UserLog>>,
-    /// None before the load, and after the last record was filed.
+    /// None before the load, and after the last record is filed.
     recorder: Mutex<Option<SharedRecorder>>,
 }
 
-/// What offers iterations.
+/// The source of iterations.
 enum Source {
     /// Users start the next one themselves.
     Closed { users: Profile, think: Think },
-    /// They arrive; whoever is free takes the next.
+    /// Iterations arrive; any free user takes the next one.
     Open(Mutex<Arrivals>),
 }
 
@@ -216,12 +216,12 @@ impl Shared {
         }
     }
 
-    /// The number among all users of the load of one of this machine.
+    /// Converts the index of a user on this machine to its number among all users of the load.
     fn number(&self, index: usize) -> usize {
         self.share.index + index * self.share.of
     }
 
-    /// Opens the logs: from now on what users do counts. Full seconds come out of the receiver.
+    /// Opens the logs: from now on calls are recorded. The receiver gets the seconds that are over.
     fn open_logs(&self, names: &[&str], clock: Clock) -> Receiver<ThreadReport> {
         let mut threads = vec![own_thread()];
         for index in 0..self.logs.len() {
@@ -240,7 +240,7 @@ impl Shared {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Files the log of a user that has become long. It does not wait for others that file: the user will try again.
+    /// Files the log of a user if it is long. Does nothing while another thread is filing: the user will try again.
     #[inline]
     fn file_if_long(&self, log: &mut UserLog) {
         if log.is_long()
@@ -253,7 +253,7 @@ impl Shared {
 
     #[inline]
     fn log(&self, index: usize) -> MutexGuard<'_, UserLog> {
-        // A user that panicked has taken its records along; the others still count.
+        // The records of a user that panicked are lost; those of the others still count.
         self.logs[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -263,7 +263,7 @@ impl Shared {
     }
 }
 
-/// The calling thread, as the kernel numbers it.
+/// The kernel's number of the calling thread.
 fn own_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }

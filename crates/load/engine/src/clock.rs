@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 /// How soon an interruption is noticed while a load waits for its begin.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// Reads instants of one trial. Copies agree with each other.
+/// The clock of one trial. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: std::time::Instant,
-    /// The same moment by the machine's date.
+    /// The same instant by the machine's date.
     started_unix: UnixTime,
-    /// When the measure phase starts, by the kernel's own count: most readings are of nothing else.
+    /// The start of the measure phase on the kernel's monotonic clock, so that a reading is one subtraction.
     zero: i64,
     warmup: i64,
 }
@@ -26,7 +26,8 @@ impl Clock {
         Clock::starting_at(UnixTime::of(SystemTime::now()), Nanos(0), warmup)
     }
 
-    /// The same where warm-up starts at `begin`, until when this waits, unless it is interrupted; without `begin` now.
+    /// Waits until `begin`, unless interrupted, and returns a clock whose warm-up starts then; without `begin`, it
+    /// starts now.
     ///
     /// # Errors
     /// That instant has passed.
@@ -47,7 +48,7 @@ impl Clock {
         Ok(clock)
     }
 
-    /// A clock whose warm-up starts at `started_unix`, which is so long from now.
+    /// A clock whose warm-up starts at `started_unix`, which is `wait` from now.
     fn starting_at(started_unix: UnixTime, wait: Nanos, warmup: Duration) -> Clock {
         let (started, warmup) = (std::time::Instant::now() + Duration::from(wait), nanos(warmup));
         Clock { started, started_unix, zero: monotonic() + nanos(wait.into()) + warmup, warmup }
@@ -69,13 +70,13 @@ impl Clock {
         self.at(Instant(0))
     }
 
-    /// An instant by the date, whatever is done to the machine's own date meanwhile.
+    /// Converts an instant to a date, independently of changes to the machine's own date meanwhile.
     #[inline]
     pub fn unix(&self, instant: Instant) -> UnixTime {
         UnixTime(self.started_unix.0 + self.warmup + instant.0)
     }
 
-    /// An instant from the start of warm-up on, on the system's monotonic clock.
+    /// Converts an instant, from the start of warm-up on, to the system's monotonic clock.
     pub fn at(&self, instant: Instant) -> std::time::Instant {
         self.started + Duration::from_nanos(instant.since(self.first()).0)
     }
@@ -88,7 +89,7 @@ fn monotonic() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// A span in nanoseconds; `i64::MAX`, about 292 years, where it is longer.
+/// A span in nanoseconds; at most `i64::MAX`, about 292 years.
 #[inline]
 pub fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)

@@ -2,10 +2,10 @@
 
 use plimsoll_model::flow::WorkloadPart;
 
-/// A fault of a workload, or something that its author should know, and the part of the workload that it concerns.
+/// A fault of a workload, or a note for its author, and the part of the workload that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadDiagnostic {
-    /// The part, where it is one of a flow.
+    /// The part, if the diagnostic concerns one.
     pub part: Option<WorkloadPart>,
     /// What was expected, and what was found.
     pub what: String,

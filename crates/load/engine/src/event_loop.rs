@@ -1,11 +1,11 @@
 //! The loop of one generator thread: written once, over a schedule, a stop rule, and what users do.
 //!
-//! A thread owns its users, their connections, and its records; nothing on the path of a request
-//! is shared. It waits in `epoll` until a socket has something or something is due, and pacing is
-//! that wait's own time-out in nanoseconds, without a timer wheel between.
+//! A thread owns its users, their connections, and its records; nothing on the path of a request is shared. It waits in
+//! `epoll` until a socket has an event or work is due. Pacing uses the time-out of that wait in nanoseconds, without a
+//! timer wheel.
 //!
-//! [`offer`](crate::offer) says who begins an iteration and when, [`work`] is what users do, and [`context`] lies
-//! between the two. [`users`] is the work of all protocols: steps over connections.
+//! [`offer`](crate::offer) decides which user begins an iteration and when, [`work`] is what users do, and [`context`]
+//! connects the two. [`users`] is the work of all protocols: steps over connections.
 
 mod connections;
 pub mod context;
@@ -19,15 +19,15 @@ use rustix::io::Errno;
 pub use users::{Task, Users};
 use work::Work;
 
-/// The longest wait in `epoll`: how soon an interruption is noticed.
+/// The longest wait in `epoll`, after which the loop checks for an interruption.
 const LONGEST_WAIT: i64 = 100_000_000;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 
-/// Runs the work to its end on the calling thread, handing intervals over through the recorder.
+/// Runs the work to its end on the calling thread. The recorder passes intervals on meanwhile.
 pub fn run(mut context: LoopContext<'_>, work: &mut impl Work) -> Result<(), Errno> {
-    context.settle(work);
+    context.prepare(work);
     work.start(&mut context);
     let result = turn_until_over(&mut context, work);
     context.finish(work);
@@ -56,7 +56,7 @@ fn turn_until_over(context: &mut LoopContext<'_>, work: &mut impl Work) -> Resul
         for event in events.drain(..) {
             work.event(context, event.data.u64(), event.flags);
         }
-        work.go_on(context);
+        work.after_events(context);
     }
 }
 

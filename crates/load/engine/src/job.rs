@@ -1,4 +1,4 @@
-//! A job that threads of this process carry out, and the record of what they found.
+//! A job that threads of this process run, and the record of its results.
 
 use crate::clock::{Clock, nanos};
 use crate::recorder::Findings;
@@ -11,23 +11,23 @@ use plimsoll_model::workload::Steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A job that this process carries out.
+/// A job that this process runs.
 #[derive(Clone, Copy)]
 pub struct LocalJob<'a> {
     /// The job.
     pub job: &'a Job,
-    /// Set from outside to break off.
+    /// The caller sets this to stop the job.
     pub interrupted: &'a AtomicBool,
 }
 
 impl LocalJob<'_> {
-    /// True once the job is to break off.
+    /// True once the job must stop.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Makes the record of the job from what its threads found.
+    /// Makes the record of the job from the findings of its threads.
     #[must_use]
     pub fn record(&self, findings: Vec<Findings>, steps: &Steps, clock: Clock) -> JobRecord {
         let stop = self.job.load.stop;
@@ -46,7 +46,7 @@ impl LocalJob<'_> {
                 known.entry(*kind).or_insert_with(|| text.clone());
             });
         }
-        // Threads may have found the same.
+        // Several threads may have the same warning.
         let warnings: BTreeSet<&String> = findings.iter().flat_map(|found| &found.warnings).collect();
         let warnings = warnings.into_iter().cloned().collect();
         JobRecord {

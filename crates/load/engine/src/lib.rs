@@ -1,8 +1,8 @@
 //! The engine: offers load over sockets and by calls that block, and records every exchange.
 //!
 //! A [`schedule`] says when work is due. Users of a [`protocol`] (a sans-IO state machine) and of scripts run in the
-//! [`event_loop`] of their thread; users whose calls block have a thread each ([`blocking`]). Whatever they do fills a
-//! [`recorder`], which hands over one [`Interval`](plimsoll_model::record::Interval) a second.
+//! [`event_loop`] of their thread; users whose calls block have a thread each ([`blocking`]). A [`recorder`] records
+//! their exchanges, and emits one [`Interval`](plimsoll_model::record::Interval) a second.
 
 pub mod blocking;
 pub mod clock;

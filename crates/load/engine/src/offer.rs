@@ -1,8 +1,8 @@
-//! Who begins an iteration, and when: the users of a closed loop, or arrivals. It has neither clock nor sockets: it is
-//! told what happens, and says what is due.
+//! Decides which user begins an iteration, and when: the users of a closed loop, or arrivals. It has neither clock nor
+//! sockets: callers report what happens, and ask what is due.
 //!
-//! [`Offer`] is for threads whose users take turns, in the event loop. Users that each have a thread of their own need
-//! only parts of it: the [`Quota`], the [`Arrivals`] and the [`Offering`] that both follow.
+//! [`Offer`] is for threads of the event loop, on which many users take turns. Users that each have a thread of their
+//! own need only parts of it: the [`Quota`], the [`Arrivals`] and the [`Offering`] that both follow.
 
 mod arrivals;
 mod quota;
@@ -29,81 +29,80 @@ pub struct Offering {
     pub model: LoadModel,
     /// When no more iterations begin.
     pub stop: Stop,
-    /// Where second 0 of its profile lies.
+    /// The instant of second 0 of its profile.
     pub start: Instant,
-    /// Load before that, at the profile's first value.
+    /// The time before that with load at the profile's first value.
     pub warmup: Duration,
-    /// How long iterations may go on that are under way when no more begin.
+    /// How long iterations under way may go on after the last one has begun.
     pub drain: Duration,
-    /// How long a user may go on with its iteration that a ramp no longer asks for; as long as it
-    /// takes, where there is none.
-    pub leave: Option<Duration>,
+    /// How long a user that a ramp removes may go on with its iteration; unlimited when there is none.
+    pub graceful_ramp_down: Option<Duration>,
     /// Set if arrivals follow the rules of k6.
     pub k6_arrivals: Option<K6Arrivals>,
     /// Seed of arrivals and think times.
     pub seed: u64,
 }
 
-/// How arrivals of k6 differ from those of a study.
+/// The rules by which k6's arrivals differ from those of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct K6Arrivals {
-    /// So many users take turns. In a study, whoever became free last is taken first: few of them stay warm rather
-    /// than many cold.
+    /// The number of users that take arrivals in turn. In a study, the user that became free last is taken first, so
+    /// that few users stay warm rather than many cold.
     pub in_turn: u64,
-    /// The first arrival comes where one is expected, and not at the start: see `ArrivalTimes::after_a_gap`.
+    /// True if the first arrival comes one gap after the start, and not at the start: see `ArrivalTimes::after_a_gap`.
     pub after_a_gap: bool,
 }
 
-/// One thread's share of an offering. Its users have places from 0.
+/// One thread's share of an offering. Its users are numbered from 0.
 #[derive(Debug)]
 pub struct Offer {
     source: Source,
     users: Vec<UserState>,
-    /// Iterations after the start that all users together may still begin.
+    /// The iterations after the start that all users together may still begin.
     quota: Quota,
     /// The same for each user; empty where users have no quota of their own.
     quotas: Vec<u64>,
-    /// Users whose own quota is used up.
-    spent: usize,
-    /// Users that had nothing more to do.
+    /// The number of users whose own quota is used up.
+    without_quota: usize,
+    /// The number of users that had nothing more to do.
     stopped: usize,
-    /// Users in an iteration.
+    /// The number of users in an iteration.
     iterating: usize,
-    /// Users that do what they do when they stop.
+    /// The number of users that run their steps for stopping.
     retiring: usize,
-    /// Users that are to do that next, where users do such a thing.
+    /// Users that must run their steps for stopping next; none if users have no such steps.
     retirees: Option<Vec<u32>>,
-    /// True if those were called up that have nothing to do when no more iterations begin.
-    called_up: bool,
-    /// When users are to be gone that a ramp no longer asks for, in order of time.
+    /// True once no more iterations begin, so that idle users were added to `retirees`.
+    retires_all: bool,
+    /// Users that a ramp has removed, with the instant by which they must stop, in order of time.
     leaving: VecDeque<(Instant, u32)>,
-    leave: Option<Nanos>,
+    graceful_ramp_down: Option<Nanos>,
     /// From where on iterations count, and from where on none begins.
     window: Range<Instant>,
     drain_end: Instant,
-    /// True if what was under way at the end of the drain was cut off.
+    /// True once iterations under way were cut off at the end of the drain.
     cut_off: bool,
 }
 
-/// What a user is doing.
+/// The state of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UserState {
-    /// Nothing.
+    /// It has nothing to do.
     Idle,
     /// It pauses between two iterations.
     Thinking,
-    /// An iteration.
+    /// It is in an iteration.
     Iterating,
-    /// What it does when it stops.
+    /// It runs its steps for stopping.
     Retiring,
-    /// Nothing, after that.
+    /// It has run them.
     Retired,
 }
 
-/// What is due.
+/// Work that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// This user begins, if it still may: ask [`Offer::begin`].
+    /// This user begins an iteration, if [`Offer::begin`] still admits it.
     User(u32),
     /// An arrival, for this user.
     Arrival {
@@ -114,7 +113,7 @@ pub enum Start {
         /// True if the user was free all the time since then.
         was_free: bool,
     },
-    /// An arrival that no user is free for, and that is dropped.
+    /// An arrival for which no user is free, and which is dropped.
     Dropped(Instant),
 }
 
@@ -123,7 +122,16 @@ impl Offering {
     #[must_use]
     pub fn of(job: &Job) -> Offering {
         let LoadProfile { model, warmup, stop, drain } = job.load.clone();
-        Offering { model, stop, start: Instant(0), warmup, drain, leave: None, k6_arrivals: None, seed: job.seed }
+        Offering {
+            model,
+            stop,
+            start: Instant(0),
+            warmup,
+            drain,
+            graceful_ramp_down: None,
+            k6_arrivals: None,
+            seed: job.seed,
+        }
     }
 
     /// From where on iterations count, and from where on none begins.
@@ -146,7 +154,7 @@ impl Offering {
 }
 
 impl Offer {
-    /// The part of a thread. A thread beyond the last user has no part in the load.
+    /// The offer of one thread. A thread beyond the last user has no part in the load.
     #[must_use]
     pub fn new(offering: &Offering, shared: &SharedQuota, part: ThreadShare) -> Offer {
         let users_here = part.machine.of_first(offering.users() as u64);
@@ -163,22 +171,22 @@ impl Offer {
             source,
             users: vec![UserState::Idle; users],
             quota,
-            spent: quotas.iter().filter(|quota| **quota == 0).count(),
+            without_quota: quotas.iter().filter(|quota| **quota == 0).count(),
             quotas,
             stopped: 0,
             iterating: 0,
             retiring: 0,
             retirees: None,
-            called_up: false,
+            retires_all: false,
             leaving: VecDeque::new(),
-            leave: offering.leave.map(Nanos::from),
+            graceful_ramp_down: offering.graceful_ramp_down.map(Nanos::from),
             drain_end: window.end.after(offering.drain.into()),
             window,
             cut_off: false,
         }
     }
 
-    /// Users do something when they stop: [`Offer::next_retiree`] says who, and when.
+    /// Declares that users have steps for stopping: [`Offer::next_retiree`] then returns the users that must run them.
     pub(crate) fn keep_retirees(&mut self) {
         self.retirees = Some(Vec::new());
     }
@@ -190,30 +198,31 @@ impl Offer {
         self.users.len()
     }
 
-    /// True if iterations arrive.
+    /// True if the load is open.
     #[inline]
     pub fn is_open(&self) -> bool {
         matches!(self.source, Source::Open(_))
     }
 
-    /// Users at work: those that are meant to be, or in open load and at the end those in an iteration.
+    /// The number of users at work: in closed load those that the profile asks for; in open load, and at the end, those
+    /// in an iteration.
     pub(crate) fn users(&mut self, now: Instant) -> usize {
         match &self.source {
             Source::Closed(closed) => {
-                let active = closed.active.min(self.iterating.max(self.users.len() - self.spent));
+                let active = closed.active.min(self.iterating.max(self.users.len() - self.without_quota));
                 if self.offers_more(now) { active } else { self.iterating }
             }
             Source::Open(_) => self.iterating,
         }
     }
 
-    /// What is due at `now`, one after the other.
+    /// The next work that is due at `now`.
     pub(crate) fn next_start(&mut self, now: Instant) -> Option<Start> {
         self.follow_the_profile(now);
         let users = &self.users;
         match &mut self.source {
             Source::Closed(closed) => {
-                closed.asked.find(|place| users[*place].is_idle()).map(|place| Start::User(place as u32))
+                closed.added.find(|place| users[*place].is_idle()).map(|place| Start::User(place as u32))
             }
             Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window.end),
             Source::Open(_) => None,
@@ -226,21 +235,20 @@ impl Offer {
         if now >= self.window.end || !closed.follow(now, self.users.len()) {
             return;
         }
-        if let Some(leave) = self.leave {
+        if let Some(grace) = self.graceful_ramp_down {
             let active = closed.active;
             self.leaving.retain(|(_, user)| *user as usize >= active);
-            let dismissed = closed.dismissed.clone().filter(|place| self.users[*place] == UserState::Iterating);
-            self.leaving.extend(dismissed.map(|place| (now.after(leave), place as u32)));
+            let removed = closed.removed.clone().filter(|place| self.users[*place] == UserState::Iterating);
+            self.leaving.extend(removed.map(|place| (now.after(grace), place as u32)));
         }
     }
 
-    /// Begins an iteration that was due at `due`, unless the user is to stop: then it has nothing to
-    /// do from now on.
+    /// Begins an iteration that was due at `due`, if a quota and the time allow it. Otherwise the user becomes idle.
     #[inline]
     pub(crate) fn begin(&mut self, user: u32, due: Instant) -> bool {
         if !self.takes_quota(user, due) {
             self.quota.close_if_empty();
-            self.park(user, due);
+            self.make_idle(user, due);
             return false;
         }
         self.users[user as usize] = UserState::Iterating;
@@ -253,7 +261,7 @@ impl Offer {
         let of_user = self.quotas.get_mut(user as usize).unwrap_or(&mut endless);
         let had_any = *of_user > 0;
         let admitted = self.quota.admit(due, &self.window, of_user);
-        self.spent += usize::from(had_any && *of_user == 0);
+        self.without_quota += usize::from(had_any && *of_user == 0);
         admitted
     }
 
@@ -261,29 +269,29 @@ impl Offer {
         due < self.window.end && self.quota.has_any() && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
     }
 
-    /// An iteration is over. Comes with how long the user thinks before its next one, or nothing
-    /// where it has nothing to do; `least` is the shortest pause.
+    /// Ends an iteration. Returns how long the user thinks before its next one, at least `least`; none if the user
+    /// becomes idle.
     pub(crate) fn iteration_ended(&mut self, user: u32, least: Nanos, now: Instant) -> Option<Nanos> {
         self.iterating -= 1;
         match &mut self.source {
-            Source::Closed(closed) if closed.asks_for(user) && !self.called_up => Some(closed.think().max(least)),
+            Source::Closed(closed) if closed.asks_for(user) && !self.retires_all => Some(closed.think().max(least)),
             _ => {
-                self.park(user, now);
+                self.make_idle(user, now);
                 None
             }
         }
     }
 
-    /// The user begins no further iteration, whatever becomes of the one it is in.
-    pub(crate) fn lose(&mut self, user: u32) {
+    /// Lets the user begin no further iteration. Its present iteration goes on.
+    pub(crate) fn withdraw(&mut self, user: u32) {
         self.quotas.resize(self.users.len(), u64::MAX);
         let left = std::mem::replace(&mut self.quotas[user as usize], 0);
-        self.spent += usize::from(left > 0);
+        self.without_quota += usize::from(left > 0);
     }
 
-    /// The user has nothing more to do: its iteration is none, and it begins no other.
+    /// Stops a user that has nothing more to do: its present iteration does not count, and it begins no other.
     pub(crate) fn stop(&mut self, user: u32, due: Instant, now: Instant) {
-        self.lose(user);
+        self.withdraw(user);
         self.stopped += 1;
         self.iterating -= 1;
         if due >= self.window.start {
@@ -292,7 +300,7 @@ impl Offer {
         if let Source::Open(open) = &mut self.source {
             open.arrivals.give_back(due);
         }
-        self.park(user, now);
+        self.make_idle(user, now);
     }
 
     /// True if every user had nothing more to do.
@@ -305,19 +313,19 @@ impl Offer {
         self.users[user as usize] = UserState::Thinking;
     }
 
-    /// Its pause is over. Returns whether it is still meant to work.
+    /// The user's pause is over. Returns true if the user is still meant to work.
     pub(crate) fn wake(&mut self, user: u32, now: Instant) -> bool {
         if self.users[user as usize] != UserState::Thinking {
             return false;
         }
         let is_active = self.asks_for(user);
         if !is_active {
-            self.park(user, now);
+            self.make_idle(user, now);
         }
         is_active
     }
 
-    fn park(&mut self, user: u32, now: Instant) {
+    fn make_idle(&mut self, user: u32, now: Instant) {
         let is_retired = self.users[user as usize] == UserState::Retired;
         if !is_retired {
             self.users[user as usize] = UserState::Idle;
@@ -326,24 +334,24 @@ impl Offer {
             Source::Open(open) if self.quotas.get(user as usize).is_none_or(|quota| *quota > 0) => open.free(user, now),
             Source::Open(_) | Source::Closed(_) => {}
         }
-        let called_up = self.called_up || !self.is_open();
-        if let Some(retirees) = self.retirees.as_mut().filter(|_| called_up && !is_retired) {
+        let retires_all = self.retires_all || !self.is_open();
+        if let Some(retirees) = self.retirees.as_mut().filter(|_| retires_all && !is_retired) {
             retirees.push(user);
         }
     }
 
-    /// The next user that is to do what it does when it stops; then [`Offer::retired`].
+    /// The next user that must run its steps for stopping; call [`Offer::retired`] at their end.
     pub(crate) fn next_retiree(&mut self, now: Instant) -> Option<u32> {
         self.retirees.as_ref()?;
-        if !self.called_up && !self.offers_more(now) {
-            self.called_up = true;
+        if !self.retires_all && !self.offers_more(now) {
+            self.retires_all = true;
             let idle = |place: &u32| matches!(self.users[*place as usize], UserState::Idle | UserState::Thinking);
             self.retirees = Some((0..self.users.len() as u32).filter(idle).collect());
         }
         while let Some(user) = self.retirees.as_mut()?.pop() {
             let state = self.users[user as usize];
             // A ramp may have asked for it again.
-            if state == UserState::Idle || self.called_up && state == UserState::Thinking {
+            if state == UserState::Idle || self.retires_all && state == UserState::Thinking {
                 self.users[user as usize] = UserState::Retiring;
                 self.retiring += 1;
                 return Some(user);
@@ -352,7 +360,7 @@ impl Offer {
         None
     }
 
-    /// A user has done what it does when it stops. Returns whether a ramp asks for it again.
+    /// A user has run its steps for stopping. Returns true if a ramp asks for it again.
     pub(crate) fn retired(&mut self, user: u32, now: Instant) -> bool {
         self.retiring -= 1;
         self.users[user as usize] = UserState::Retired;
@@ -363,8 +371,8 @@ impl Offer {
         matches!(&self.source, Source::Closed(closed) if closed.asks_for(user))
     }
 
-    /// The users that are to break off what they do: at the end of the drain, or because a ramp has
-    /// not asked for them any more for long enough.
+    /// The users that must stop now: at the end of the drain, or because the time is up that a ramp leaves to users
+    /// that it removes.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Vec<u32> {
         if now >= self.drain_end && !self.cut_off {
             self.cut_off = true;
@@ -378,7 +386,7 @@ impl Offer {
 
     /// The next arrival that was due but for which no user ever became free.
     pub(crate) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
-        // Nobody was to take it.
+        // No user was left to take it.
         if self.all_stopped() {
             return None;
         }
@@ -388,7 +396,7 @@ impl Offer {
         Some(due)
     }
 
-    /// Arrivals that are due and that no user was free for.
+    /// The number of arrivals that are due and for which no user was free.
     pub(crate) fn backlog(&mut self, now: Instant) -> u64 {
         match &mut self.source {
             Source::Open(open) if self.quota.has_any() => open.arrivals.backlog(now, self.window.end),
@@ -398,12 +406,12 @@ impl Offer {
 
     /// True if iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
-        let all_spent = self.spent > 0 && self.spent == self.users.len();
+        let all_spent = self.without_quota > 0 && self.without_quota == self.users.len();
         self.quota.has_any()
             && !all_spent
             && match &mut self.source {
                 Source::Closed(_) => now < self.window.end,
-                // Where time alone ends it, it lasts that long, also after the last arrival.
+                // A load that time alone ends lasts that long, also after the last arrival.
                 Source::Open(_) if self.quota.is_endless() && now < self.window.end => true,
                 Source::Open(open) => open.arrivals.peek().is_some_and(|due| due < self.window.end),
             }
@@ -415,11 +423,11 @@ impl Offer {
         now >= self.drain_end || none_busy && now >= self.window.start && !self.offers_more(now)
     }
 
-    /// When something is due that it does by itself.
+    /// When this offer next has work that is due, apart from events.
     pub(crate) fn next_due(&mut self, now: Instant) -> Instant {
         let next_start = match &mut self.source {
             Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window.end),
-            // A user that becomes free is an event of a socket, or a time-out.
+            // A user becomes free by an event of a socket or by a time-out.
             Source::Open(open) if open.waits_for_users() || !self.quota.has_any() => None,
             Source::Open(open) => open.arrivals.peek(),
         };

@@ -1,17 +1,17 @@
 //! The connections of one thread by number, each with a deadline.
 //!
-//! Who uses which connection is the matter of those who hold them: users of a protocol
-//! ([`event_loop`](crate::event_loop)) and users of scripts.
+//! The pool does not know which user has which connection: the users of a protocol ([`event_loop`](crate::event_loop))
+//! and those of scripts keep that themselves.
 
 use crate::timers::{Alarm, Deadline, Timers};
 use plimsoll_model::units::Instant;
 
-/// Slots for connections. The key of a connection is what its events in `epoll` carry: it tells the connection apart
-/// from earlier ones in the same slot.
+/// Slots for connections. Events in `epoll` carry the key of a connection, which distinguishes it from earlier ones in
+/// the same slot.
 #[derive(Debug)]
 pub struct ConnectionPool<C> {
     slots: Vec<Slot<C>>,
-    /// Empty slots that [`ConnectionPool::insert`] uses again.
+    /// Empty slots that [`ConnectionPool::insert`] reuses.
     free: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ impl<C> Default for ConnectionPool<C> {
 }
 
 impl<C> ConnectionPool<C> {
-    /// A pool of so many slots, numbered from 0, that are filled with [`ConnectionPool::put`].
+    /// A pool of `count` slots, numbered from 0, that are filled with [`ConnectionPool::put`].
     #[must_use]
     pub fn with_slots(count: usize) -> ConnectionPool<C> {
         let slot = || Slot { connection: None, generation: 0, deadline: Deadline::default() };
@@ -55,7 +55,7 @@ impl<C> ConnectionPool<C> {
         connection
     }
 
-    /// Makes room for the next connection of a slot. Returns its key.
+    /// Prepares a slot for its next connection. Returns that connection's key.
     pub fn renew(&mut self, slot: u32) -> u64 {
         let place = &mut self.slots[slot as usize];
         place.generation = place.generation.wrapping_add(1);
@@ -94,7 +94,7 @@ impl<C> ConnectionPool<C> {
         u64::from(self.slots[slot as usize].generation) << 32 | u64::from(slot)
     }
 
-    /// The slot of the connection with this key, if it is still there.
+    /// The slot of the connection with this key; none if the connection is gone.
     #[inline]
     #[must_use]
     pub fn of_key(&self, key: u64) -> Option<u32> {
@@ -105,7 +105,7 @@ impl<C> ConnectionPool<C> {
 
     /// The slots that have a connection.
     #[must_use]
-    pub fn taken(&self) -> Vec<u32> {
+    pub fn occupied(&self) -> Vec<u32> {
         (0..self.len()).filter(|slot| self.get(*slot).is_some()).collect()
     }
 
@@ -121,7 +121,7 @@ impl<C> ConnectionPool<C> {
         self.slots.iter().all(|slot| slot.connection.is_none())
     }
 
-    /// Sets the deadline of a slot: [`Alarm::ConnectDeadline`] comes at `at` or later.
+    /// Sets the deadline of a slot. [`Alarm::ConnectDeadline`] is due at `at` or later.
     #[inline]
     pub fn set_deadline(&mut self, slot: u32, at: Instant, timers: &mut Timers) {
         self.slots[slot as usize].deadline.set(at, Alarm::ConnectDeadline(slot), timers);
@@ -133,9 +133,9 @@ impl<C> ConnectionPool<C> {
         self.slots[slot as usize].deadline.clear();
     }
 
-    /// The alarm of a slot came. Returns whether its deadline has passed.
-    pub fn strikes(&mut self, slot: u32, now: Instant, timers: &mut Timers) -> bool {
-        self.slots[slot as usize].deadline.strikes(now, Alarm::ConnectDeadline(slot), timers)
+    /// Handles the alarm of a slot. Returns true if the slot's deadline has passed.
+    pub fn has_passed(&mut self, slot: u32, now: Instant, timers: &mut Timers) -> bool {
+        self.slots[slot as usize].deadline.has_passed(now, Alarm::ConnectDeadline(slot), timers)
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((pool.of_key(key), pool.remove(slot)), (Some(slot), Some('a')));
         assert_eq!((pool.of_key(key), pool.remove(slot)), (None, None));
         assert_eq!((pool.insert('b'), pool.insert('c')), (slot, slot + 1));
-        assert_eq!((pool.of_key(key), pool.of_key(pool.key(slot)), pool.taken()), (None, Some(slot), vec![0, 1]));
+        assert_eq!((pool.of_key(key), pool.of_key(pool.key(slot)), pool.occupied()), (None, Some(slot), vec![0, 1]));
     }
 
     #[test]
@@ -163,6 +163,6 @@ mod tests {
             pool.set_deadline(slot, Instant(10), &mut timers);
         }
         pool.take(0);
-        assert!(!pool.strikes(0, Instant(10), &mut timers) && pool.strikes(1, Instant(10), &mut timers));
+        assert!(!pool.has_passed(0, Instant(10), &mut timers) && pool.has_passed(1, Instant(10), &mut timers));
     }
 }

@@ -1,11 +1,11 @@
-//! The local ports of connections: all that the machine has for them, one after the other.
+//! Lets connections use all local ports of the machine, one after the other.
 //!
-//! Left to itself, Linux gives a connection a port of one parity, and one of the other only where none of the first is
-//! free. A port is not free for a second after its connection to the same address was closed (`TIME_WAIT`, with
-//! `tcp_tw_reuse` as it is). So with 28,232 ports, and users who connect for each iteration, every search went through
-//! thousands of them from 14,000 connections a second on, took longer than the exchange, and was a ceiling that looked
-//! like the server's. A socket that has a range of its own (`IP_LOCAL_PORT_RANGE`, `ip(7)`, Linux 6.3) takes whatever
-//! port comes next in it, and the range may well be the machine's.
+//! By default, Linux gives a connection a port of one parity, and one of the other only if none of the first is free. A
+//! port is not free for a second after its connection to the same address was closed (`TIME_WAIT`, with the default
+//! `tcp_tw_reuse`). So with 28,232 ports, and users that connect for each iteration, every search went through
+//! thousands of ports from 14,000 connections a second on. The search took longer than the exchange, and was a ceiling
+//! that looked like the server's. A socket that has a range of its own (`IP_LOCAL_PORT_RANGE`, `ip(7)`, Linux 6.3)
+//! takes the next port in it, and that range may be the machine's.
 
 use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -14,7 +14,8 @@ use std::sync::OnceLock;
 /// `IP_LOCAL_PORT_RANGE` of `linux/in.h`.
 const LOCAL_PORT_RANGE: libc::c_int = 51;
 
-/// Lets a socket take any of the machine's ports, in turn. Where that cannot be, it takes one as any other does.
+/// Lets a socket take any of the machine's ports, in turn. On a kernel without that option, the socket takes a port by
+/// default rules.
 pub(crate) fn use_all(socket: BorrowedFd<'_>) {
     static ALL: OnceLock<Option<u32>> = OnceLock::new();
     if let Some(range) = ALL.get_or_init(|| packed(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?))
@@ -30,7 +31,7 @@ fn packed(text: &str) -> Option<u32> {
     Some(u32::from(last) << 16 | u32::from(first))
 }
 
-/// True if the kernel took it.
+/// Returns true if the kernel accepted it.
 fn set(socket: BorrowedFd<'_>, range: u32) -> bool {
     #[expect(unsafe_code, reason = "neither std nor rustix has this option")]
     // SAFETY: the kernel reads four bytes of a number that outlives the call.

@@ -1,8 +1,8 @@
-//! The seam between the engine and the protocols: sans-IO state machines, bytes in, bytes out.
+//! The interface between the engine and the protocols: sans-IO state machines, bytes in, bytes out.
 //!
-//! A protocol never touches a socket, a clock, or a timer. The engine gives it what was read and
-//! sends what it leaves in `out`; whoever waits for a reply is known to it only by a ticket. It
-//! also knows what its users do: the engine asks what comes next, and makes it happen.
+//! A protocol never touches a socket, a clock, or a timer. The engine passes it the bytes that were read and sends what
+//! it writes to `out`. The protocol knows a user that waits for a reply only by a ticket. It also determines the steps
+//! of its users: the engine asks for the next one, and performs it.
 
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::{Instant, Nanos};
@@ -12,20 +12,20 @@ pub trait Protocol {
     /// The state of one connection.
     type Connection;
 
-    /// What one user knows, and where it stands in its iteration.
+    /// The state of one user, with its place in the iteration.
     type User;
 
     /// The user of this number, from 0, among all users of the load.
     fn user(&self, number: u64, seed: u64) -> Self::User;
 
-    /// Begins an iteration: its first step. What a user does once, before its first iteration, may
-    /// come first; then [`Next::Begun`] stands between the two.
+    /// Begins an iteration: returns its first step. Steps that a user runs once, before its first iteration, may come
+    /// first; [`Next::Begun`] then separates the two.
     fn begin(&self, user: &mut Self::User) -> Next;
 
-    /// What follows an exchange that ended well, or a pause.
+    /// The step after an exchange that ended well, or after a pause.
     fn next(&self, user: &mut Self::User) -> Next;
 
-    /// True if users do something when they stop: only then [`Protocol::retire`] is asked.
+    /// True if users have steps for stopping: only then [`Protocol::retire`] is called.
     fn retires(&self) -> bool {
         false
     }
@@ -36,12 +36,13 @@ pub trait Protocol {
         Next::Done
     }
 
-    /// The step under which an iteration is filed that could never begin, where all begin alike.
+    /// The step under which iterations are recorded that could never begin; none if iterations do not all begin with
+    /// the same step.
     fn first_step(&self) -> Option<usize> {
         Some(0)
     }
 
-    /// A new connection, not yet ready; writes what opens it to `out`.
+    /// A new connection, not yet ready. Writes its opening bytes to `out`.
     fn open(&self, out: &mut Vec<u8>) -> Self::Connection;
 
     /// How many exchanges the connection can carry at once: 0 until it is ready, and again once
@@ -54,8 +55,8 @@ pub trait Protocol {
     /// Writes a request to `out`.
     fn send(&self, connection: &mut Self::Connection, user: &mut Self::User, request: Sending, out: &mut Vec<u8>);
 
-    /// Takes bytes that were read, in any pieces. What they complete goes to `signals`;
-    /// answers that the protocol itself demands go to `out`.
+    /// Takes bytes that were read, in any pieces. Completed replies go to `signals`; answers that the protocol itself
+    /// requires go to `out`.
     ///
     /// # Errors
     /// The peer breaks the protocol: the connection is of no further use.
@@ -67,12 +68,11 @@ pub trait Protocol {
         signals: &mut Vec<Signal>,
     ) -> Result<(), Violation>;
 
-    /// The peer has ended its side. Where that completes a reply, `signals` says so; whatever is
-    /// still open after it was cut short.
+    /// The peer has ended its side. If that completes a reply, it goes to `signals`; replies that are still open were
+    /// cut short.
     fn end_of_input(&self, connection: &mut Self::Connection, signals: &mut Vec<Signal>);
 
-    /// Gives a reply to its user, which may take from it what it needs, and find that it is not
-    /// what it expects. Called for every reply, good or bad.
+    /// Passes a reply to its user, which may capture values from it and check it. Called for every reply, good or bad.
     fn conclude(
         &self,
         _: &mut Self::Connection,
@@ -83,46 +83,46 @@ pub trait Protocol {
         reply
     }
 
-    /// Gives up waiting for `ticket`. Returns whether the connection can go on without it.
+    /// Gives up waiting for `ticket`. Returns true if the connection can still be used.
     fn cancel(&self, connection: &mut Self::Connection, ticket: u32, out: &mut Vec<u8>) -> bool;
 
-    /// Writes the farewell of a connection that is about to be closed, if the protocol has one.
+    /// Writes the closing message of a connection that is about to be closed, if the protocol has one.
     fn close(&self, connection: &mut Self::Connection, out: &mut Vec<u8>);
 }
 
-/// What a user does next.
+/// The next action of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The exchange of a step.
     Exchange(usize),
     /// The exchange of a step that cannot be made: it fails unsent, and the iteration with it.
     Refused(usize, Failure),
-    /// Nothing for so long; it is no part of the iteration's duration.
+    /// A pause of this length, which is not part of the iteration's duration.
     Pause(Nanos),
-    /// What came before the first iteration is over, and only what follows counts in its duration.
-    /// The engine asks for what comes next at once.
+    /// The steps before the first iteration are over, and only what follows counts in its duration. The engine asks for
+    /// the next action at once.
     Begun,
     /// The iteration is over.
     Done,
     /// It fails without an exchange.
     Failed(Failure),
-    /// The user has nothing more to do, and this iteration is none. Only before [`Next::Begun`].
+    /// The user has nothing more to do, and this iteration does not count. Only before [`Next::Begun`].
     Stop,
 }
 
-/// Where a user stands that makes the same exchanges in every iteration, one after the other.
+/// The place of a user that makes the same exchanges in every iteration, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InOrder(u32);
 
 impl InOrder {
-    /// The first of its steps.
+    /// Begins an iteration with the first step.
     #[inline]
     pub fn begin(&mut self) -> Next {
         self.0 = 0;
         Next::Exchange(0)
     }
 
-    /// The one that follows, of so many.
+    /// The next of `steps` steps, or the end of the iteration.
     #[inline]
     pub fn next(&mut self, steps: usize) -> Next {
         self.0 += 1;
@@ -135,13 +135,13 @@ impl InOrder {
 pub struct Sending {
     /// The step whose request it is.
     pub step: usize,
-    /// What its reply will carry.
+    /// The ticket by which its reply is reported.
     pub ticket: u32,
     /// When.
     pub now: Instant,
 }
 
-/// A reply that has come.
+/// A reply that was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedReply {
     /// The step whose reply it is.
@@ -152,10 +152,10 @@ pub struct ReceivedReply {
     pub took: Nanos,
 }
 
-/// What happened to an exchange.
+/// An event of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// The first byte of its response has come.
+    /// The first byte of its response has arrived.
     FirstByte {
         /// The exchange.
         ticket: u32,
@@ -169,19 +169,19 @@ pub enum Signal {
     },
 }
 
-/// How an exchange ended, as far as the protocol can tell.
+/// How an exchange ended, as the protocol judges it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// As the study expects.
     Expected {
-        /// The number in the reply, where the study checks a sequence of them and there is one.
+        /// The number in the reply, if the study checks a sequence of numbers and the reply has one.
         number: Option<u64>,
     },
     /// Otherwise.
     Failed(Failure),
 }
 
-/// Why an exchange, a call, or what comes before it, failed.
+/// Why an exchange, a call, or the preparation of one failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What kind of failure.
@@ -203,7 +203,7 @@ impl Failure {
 pub struct Violation(pub String);
 
 impl Violation {
-    /// From a text that says what was expected and what was found.
+    /// A violation with a text that says what was expected and what was found.
     pub fn new(text: impl Into<String>) -> Violation {
         Violation(text.into())
     }

@@ -1,4 +1,4 @@
-//! Records what one thread did: into histograms that are handed over once a second.
+//! Records the work of one thread in histograms, which are passed on once a second.
 
 use crate::sequence::SequenceRecorder;
 use plimsoll_model::record::{
@@ -13,18 +13,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// How many names of each kind are told apart that come up while load runs.
+/// The most names of each kind, discovered while load runs, that are recorded separately.
 const MOST_NAMES: usize = 500;
 
 /// The name under which all further names are recorded.
 const OTHERS: &str = "(others)";
 
-/// What a thread hands over while it runs, and at its end.
+/// A report of a thread, while it runs or at its end.
 #[derive(Debug)]
 pub enum ThreadReport {
     /// A second is over for the thread of this index.
     Interval(usize, Box<Interval>),
-    /// The thread of this index is done; nothing follows from it.
+    /// The thread of this index has finished; this is its last report.
     Finished(usize, Box<Findings>),
 }
 
@@ -39,13 +39,13 @@ pub struct Findings {
     pub examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// True if every user had nothing more to do before the load was over.
     pub all_stopped: bool,
-    /// What kept the generator from doing its work.
+    /// Faults that kept the generator from doing its work.
     pub faults: Vec<String>,
-    /// What whoever reads the results should know.
+    /// Warnings for the reader of the results.
     pub warnings: Vec<String>,
 }
 
-/// Which recorded series, as a cheap index.
+/// A recorded series, as a cheap index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubjectIndex(usize);
 
@@ -66,19 +66,20 @@ pub fn part(step: usize, steps: usize, part: Part) -> SubjectIndex {
     SubjectIndex(2 + steps + step * Part::ALL.len() + part as usize)
 }
 
-/// The names that came up while load ran, on all threads: each is a row of a report, so there is an end to them.
+/// The names that were discovered while load ran, on all threads. Their number is limited, because each is a row of a
+/// report.
 #[derive(Debug, Default)]
 pub struct Names(RwLock<Named>);
 
 #[derive(Debug, Default)]
 struct Named {
     subjects: HashSet<Subject>,
-    /// One of each kind of which there are enough.
+    /// One subject of each kind that has reached the limit.
     full: Vec<Subject>,
 }
 
 impl Names {
-    /// True if a name is one of those that are told apart; there may be room for one more.
+    /// Returns true if a name is recorded separately; adds it if the limit allows.
     fn admit(&self, subject: &Subject) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).knows(subject);
         known.unwrap_or_else(|| self.0.write().unwrap_or_else(PoisonError::into_inner).add(subject))
@@ -86,7 +87,7 @@ impl Names {
 }
 
 impl Named {
-    /// Whether a name is told apart; nothing where that is open.
+    /// Whether a name is recorded separately; none if that is not decided yet.
     fn knows(&self, subject: &Subject) -> Option<bool> {
         let is_full = || self.full.iter().any(|full| full.is_like(subject));
         if self.subjects.contains(subject) { Some(true) } else { is_full().then_some(false) }
@@ -109,9 +110,9 @@ impl Named {
 /// The records of one thread, or of users whose calls block.
 pub struct Recorder {
     subjects: Vec<Subject>,
-    /// Those that come up while load runs.
+    /// The names that all threads have discovered while load ran.
     names: Arc<Names>,
-    /// Those of them that came up here.
+    /// Those of them that this thread has used.
     named: HashMap<Subject, SubjectIndex>,
     /// The series under which the names beyond the limit are recorded, one of each kind.
     others: Vec<(Subject, SubjectIndex)>,
@@ -119,7 +120,7 @@ pub struct Recorder {
     measure: Vec<Slot>,
     ticks: [Tick; TICKS],
     open_load: bool,
-    /// True if anybody wants more than how the generator does.
+    /// False if only the generator's own state is recorded.
     keeps_exchanges: bool,
     /// The present second, and the instant at which it is over.
     second: i64,
@@ -127,10 +128,10 @@ pub struct Recorder {
     boundary: Instant,
     /// End of the measure phase, at the latest.
     window_end: Instant,
-    /// How the generator does in the present second; the engine keeps the gauges.
+    /// The generator's own state in the present second; the engine sets its gauges.
     pub generator: GeneratorSecond,
-    processor: Processor,
-    /// What was found so far, beside the intervals.
+    processor: CpuTime,
+    /// The findings so far, beside the intervals.
     pub findings: Findings,
     thread: usize,
     reports: Sender<ThreadReport>,
@@ -172,7 +173,7 @@ impl Recorder {
             boundary: first,
             window_end,
             generator: GeneratorSecond::default(),
-            processor: Processor::OwnThread(own_time()),
+            processor: CpuTime::OwnThread(own_time()),
             findings: Findings { sequences, ..Findings::default() },
             thread,
             reports,
@@ -181,12 +182,12 @@ impl Recorder {
         recorder
     }
 
-    /// The same recorder where exchanges are counted elsewhere: it tells of the generator alone.
-    pub fn of_generator(self) -> Recorder {
+    /// The same recorder, which records the generator's own state alone, because exchanges are counted elsewhere.
+    pub fn for_generator_only(self) -> Recorder {
         Recorder { keeps_exchanges: false, ..self }
     }
 
-    /// True if exchanges are filed at all.
+    /// True if exchanges are recorded.
     #[inline]
     pub fn keeps_exchanges(&self) -> bool {
         self.keeps_exchanges
@@ -204,16 +205,15 @@ impl Recorder {
             slots.resize_with(self.subjects.len(), Slot::default);
         }
         let times = threads.into_iter().map(|thread| (thread, user_time(&task(thread)))).collect();
-        Recorder { processor: Processor::UserTimes(user_time(PROCESS), times), ..self }
+        Recorder { processor: CpuTime::UserTimes(user_time(PROCESS), times), ..self }
     }
 
-    /// The same recorder, one of several for whom names count together.
+    /// The same recorder, sharing `names` with others.
     pub fn sharing(self, names: &Arc<Names>) -> Recorder {
         Recorder { names: Arc::clone(names), ..self }
     }
 
-    /// The series of a subject that nobody knew of before load ran: a request, check or metric that a
-    /// script names.
+    /// The series of a subject that was not known before load ran: a request, check or metric that a script names.
     pub fn subject(&mut self, subject: &Subject) -> SubjectIndex {
         if let Some(known) = self.named.get(subject) {
             return *known;
@@ -245,7 +245,7 @@ impl Recorder {
         index
     }
 
-    /// Files that a check was made at `at`, and whether it held.
+    /// Records that a check was made at `at`, and whether it passed.
     pub fn record_check(&mut self, subject: SubjectIndex, phase: RecordedPhase, held: bool, at: Instant) {
         self.roll(at);
         let slot = self.slot(subject, phase);
@@ -253,7 +253,8 @@ impl Recorder {
         slot.errors[ErrorKind::Check as usize] += u64::from(!held);
     }
 
-    /// Files a value of a metric at `at`. Values below zero count as zero: a histogram has none.
+    /// Records a value of a metric at `at`. Values below zero count as zero, because a histogram has no negative
+    /// values.
     pub fn record_value(&mut self, subject: SubjectIndex, phase: RecordedPhase, value: f64, at: Instant) {
         self.roll(at);
         let scaled = value * METRIC_SCALE;
@@ -268,7 +269,7 @@ impl Recorder {
         self.boundary
     }
 
-    /// Files an exchange (or a connection attempt, or an iteration).
+    /// Records an exchange (or a connection attempt, or an iteration).
     #[inline]
     pub fn record(&mut self, subject: SubjectIndex, phase: RecordedPhase, exchange: &Exchange) {
         self.roll(exchange.done);
@@ -301,15 +302,15 @@ impl Recorder {
         }
     }
 
-    /// The tick of the present second that an instant lies in. What drains in the rest of a second
-    /// that was cut short is filed under the next second, and there under its first tick.
+    /// The tick of the present second that an instant lies in. Work that ends in the rest of a second that was cut
+    /// short is filed under the next second, in its first tick.
     #[inline]
     fn tick_of(&self, at: Instant) -> usize {
         let into_second = (at.0 - self.second * SECOND).max(0);
         (into_second as usize / TICK.0 as usize).min(TICKS - 1)
     }
 
-    /// Adds bytes that belong to no exchange: what a closing connection had left.
+    /// Adds bytes that belong to no exchange: the remaining bytes of a closing connection.
     #[inline]
     pub fn add_bytes(&mut self, phase: RecordedPhase, bytes_out: u64, bytes_in: u64) {
         let tally = &mut self.slot(CONNECT, phase).tally;
@@ -317,19 +318,19 @@ impl Recorder {
         tally.bytes_in += bytes_in;
     }
 
-    /// Files how much later than due work was started though nothing else stood in the way.
+    /// Records how late due work was started although a user was free.
     #[inline]
     pub fn record_lateness(&mut self, lateness: Nanos) {
         put(&mut self.generator.lateness, lateness.0);
     }
 
-    /// Keeps the first text that comes with a kind of error.
+    /// Keeps the first text of each kind of error.
     pub fn keep_example(&mut self, subject: SubjectIndex, kind: ErrorKind, detail: String) {
         let subject = self.subjects[subject.0].to_string();
         self.findings.examples.entry(subject).or_default().entry(kind).or_insert(detail);
     }
 
-    /// Hands over the seconds that are over at `now`.
+    /// Passes on the seconds that are over at `now`.
     #[inline]
     pub fn roll(&mut self, now: Instant) {
         while now >= self.boundary {
@@ -337,7 +338,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over the present second as far as it has come, and what was found in all.
+    /// Passes on the present second, which may be incomplete, and the findings.
     pub fn finish(mut self, now: Instant) {
         self.hand_over(now);
         // Nobody may listen any more.
@@ -383,9 +384,9 @@ impl Recorder {
         }
     }
 
-    /// Where a second ends. The last second of a measure phase that is no whole number of seconds
-    /// is cut short, so that no second lies both inside and outside it; what drains in the rest
-    /// of it is filed under the next one.
+    /// The end of a second. If the measure phase is not a whole number of seconds, its last second is cut short, so
+    /// that no second lies both inside and outside it. Work that ends in the rest of that second is filed under the
+    /// next one.
     #[inline]
     fn end_of(&self, second: i64) -> Instant {
         match self.window_end {
@@ -411,36 +412,36 @@ fn put(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
     histogram.record(value.min(LONGEST)).expect("a growing histogram takes every value up to one hour");
 }
 
-/// Whose processor time counts, and how much of it there was at the start of the present second.
+/// The processor time that counts as the generator's, with its value at the start of the present second.
 #[derive(Debug)]
-enum Processor {
-    /// All time of the calling thread: it is the one that generates load.
+enum CpuTime {
+    /// All time of the calling thread, which generates the load.
     OwnThread(Nanos),
-    /// The time of the whole process outside the kernel, and that of the threads of these numbers:
-    /// what they do inside, for a file system or a socket, is the very work that is measured. Each
-    /// of many threads may take less than the kernel's clock ticks; the process tells that too.
+    /// The user time of the whole process, and that of the threads of these numbers. Time inside the kernel, for a file
+    /// system or a socket, is the very work that is measured. Each of many threads may use less than a tick of the
+    /// kernel's clock; the time of the process includes that too.
     UserTimes(Nanos, Vec<(i32, Nanos)>),
 }
 
-impl Processor {
-    /// The time of all threads since this was last asked, and that of the busiest.
+impl CpuTime {
+    /// The time of all threads since the last call, and that of the busiest.
     fn used(&mut self) -> (Nanos, Nanos) {
         match self {
-            Processor::OwnThread(before) => {
-                let used = passed(before, own_time());
+            CpuTime::OwnThread(before) => {
+                let used = advance(before, own_time());
                 (used, used)
             }
-            Processor::UserTimes(process, threads) => {
-                let used = threads.iter_mut().map(|(thread, before)| passed(before, user_time(&task(*thread))));
+            CpuTime::UserTimes(process, threads) => {
+                let used = threads.iter_mut().map(|(thread, before)| advance(before, user_time(&task(*thread))));
                 let busiest = used.max().unwrap_or(Nanos(0));
-                (passed(process, user_time(PROCESS)), busiest)
+                (advance(process, user_time(PROCESS)), busiest)
             }
         }
     }
 }
 
-/// Sets a clock that is read anew; says how far it has moved.
-fn passed(before: &mut Nanos, now: Nanos) -> Nanos {
+/// Sets `before` to a new reading of a clock; returns the difference.
+fn advance(before: &mut Nanos, now: Nanos) -> Nanos {
     let before = std::mem::replace(before, now);
     Nanos(now.0.saturating_sub(before.0))
 }
@@ -451,10 +452,10 @@ fn own_time() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Where the kernel tells of this process.
+/// The kernel's file about this process.
 const PROCESS: &str = "/proc/self/stat";
 
-/// Where it tells of a thread of it.
+/// The kernel's file about a thread of this process.
 fn task(thread: i32) -> String {
     format!("/proc/self/task/{thread}/stat")
 }
@@ -463,7 +464,7 @@ fn task(thread: i32) -> String {
 fn user_time(path: &str) -> Nanos {
     let read = || {
         let stat = std::fs::read_to_string(path).ok()?;
-        // The name of the program, in brackets, may hold anything (proc_pid_stat(5)).
+        // The name of the program, in brackets, may contain any character (proc_pid_stat(5)).
         stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse::<u64>().ok()
     };
     Nanos(read().unwrap_or(0) * 1_000_000_000 / rustix::param::clock_ticks_per_second())
@@ -502,8 +503,7 @@ mod tests {
         ticks
     }
 
-    /// What a recorder with one step hands over when `record` is through with it: the tallies of its
-    /// only second, and what it found.
+    /// The only second and the findings of a recorder with one step, after `record` has used it.
     fn recorded(record: impl FnOnce(&mut Recorder)) -> (Interval, Findings) {
         let (sender, receiver) = channel();
         let mut recorder = Recorder::new(&["call"], false, Instant(0), Instant(SECOND), 0, sender);
@@ -554,8 +554,11 @@ mod tests {
         for number in [0, MOST_NAMES, MOST_NAMES + 1, 1] {
             other.subject(&request(number));
         }
-        let told: Vec<String> = other.subjects[2..].iter().map(ToString::to_string).collect();
-        assert_eq!(told, [request(0).to_string(), request(0).renamed(OTHERS).to_string(), request(1).to_string()]);
+        let names_known: Vec<String> = other.subjects[2..].iter().map(ToString::to_string).collect();
+        assert_eq!(
+            names_known,
+            [request(0).to_string(), request(0).renamed(OTHERS).to_string(), request(1).to_string()]
+        );
     }
 
     #[test]

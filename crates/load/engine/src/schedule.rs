@@ -30,7 +30,8 @@ impl ThreadShare {
         Share { index: index + self.thread * of, of: of * self.threads }
     }
 
-    /// The part of this thread where only so many threads of the machine take part; none if it is not one of them.
+    /// The part of this thread if only the first `threads` threads of the machine take part; none if it is not one of
+    /// them.
     #[must_use]
     pub fn among(self, threads: usize) -> Option<ThreadShare> {
         (self.thread < threads).then_some(ThreadShare { threads, ..self })
@@ -82,7 +83,7 @@ pub struct ArrivalTimes {
 }
 
 impl ArrivalTimes {
-    /// Arrivals from `first` (the start of warm-up) on; only those of `share` are given out.
+    /// Arrivals from `first` (the start of warm-up) on; the iterator returns only those of `share`.
     #[must_use]
     pub fn new(rate: &Profile, arrivals: Arrivals, first: Instant, seed: u64, share: Share) -> ArrivalTimes {
         ArrivalTimes {
@@ -95,8 +96,8 @@ impl ArrivalTimes {
         }
     }
 
-    /// The first of evenly spaced arrivals comes where one is expected, and not at the start. All come a hair earlier
-    /// than that, so that one that is due at the very end of a ramp belongs to it.
+    /// Puts the first of evenly spaced arrivals one gap after the start, and not at the start. All arrivals come
+    /// slightly earlier than that, so that one that is due at the very end of a ramp belongs to the ramp.
     #[must_use]
     pub fn after_a_gap(self) -> ArrivalTimes {
         const HAIR: f64 = 1e-6;
@@ -125,8 +126,8 @@ impl Iterator for ArrivalTimes {
     }
 }
 
-/// How many arrivals there are in a warm-up and in so much of the measure phase: exactly where they are evenly spaced,
-/// else on average.
+/// The number of arrivals in a warm-up and the first `measured` of the measure phase: exact if they are evenly spaced,
+/// otherwise the mean.
 #[must_use]
 pub fn arrivals_within(rate: &Profile, warmup: Duration, measured: Duration) -> u64 {
     RateCurve::new(rate, Instant(-nanos(warmup))).until(measured.as_secs_f64()).ceil() as u64
@@ -136,7 +137,7 @@ pub fn arrivals_within(rate: &Profile, warmup: Duration, measured: Duration) -> 
 #[derive(Debug)]
 struct RateCurve {
     pieces: Vec<Piece>,
-    /// The piece in which the last answer lay: answers only go forward.
+    /// The piece of the last lookup; lookups only go forward.
     at: usize,
 }
 
@@ -191,7 +192,7 @@ impl RateCurve {
         RateCurve { pieces, at: 0 }
     }
 
-    /// Expected arrivals until so many seconds of the measure phase.
+    /// Expected arrivals until `seconds` of the measure phase.
     fn until(&self, seconds: f64) -> f64 {
         let piece = self.pieces.iter().rev().find(|piece| piece.begin < seconds);
         piece.map_or(0.0, |piece| piece.before + piece.expected(seconds - piece.begin))
@@ -211,7 +212,7 @@ impl RateCurve {
     }
 }
 
-/// How many of `total` closed-loop users are meant to work at an instant, for one share.
+/// The number of closed-loop users of one share that are meant to work at an instant.
 #[must_use]
 pub fn users_at(users: &Profile, at: Instant, share: Share) -> usize {
     let total = users.at(at.0 as f64 / 1e9).round().max(0.0) as u64;

@@ -1,14 +1,14 @@
 //! The check that the numbers in all replies of a trial are 1, 2, … N, each exactly once.
 //!
-//! One bit a number, in pages, so that a trial of ten million calls takes little over a megabyte
-//! and a reply out of the blue (say 2⁶⁰) takes one page.
+//! Each number takes one bit, in pages, so that a trial of ten million calls takes little over a megabyte, and a single
+//! absurd number (say 2⁶⁰) takes one page.
 
 use plimsoll_model::record::SequenceCheck;
 use std::collections::BTreeMap;
 
 const PAGE_BITS: u64 = 1 << 16;
 
-/// The numbers that one thread has seen.
+/// The numbers in the replies that one thread has received.
 #[derive(Clone, Debug, Default)]
 pub struct SequenceRecorder {
     pages: BTreeMap<u64, Box<[u64]>>,
@@ -19,7 +19,7 @@ pub struct SequenceRecorder {
 }
 
 impl SequenceRecorder {
-    /// A reply came; `number` is what it carries, if a number could be found.
+    /// Records a reply; `number` is the number in it, if one could be found.
     pub fn saw(&mut self, number: Option<u64>) {
         let Some(number) = number.filter(|number| *number >= 1) else {
             self.unreadable += 1;
@@ -32,12 +32,12 @@ impl SequenceRecorder {
         page[word] |= 1 << bit;
     }
 
-    /// A call ended without a reply: the system may have counted it, or not.
+    /// Records a call that ended without a reply: the system may have counted it, or not.
     pub fn missed(&mut self) {
         self.unanswered += 1;
     }
 
-    /// Adds what another thread has seen.
+    /// Adds the numbers of another thread.
     pub fn merge(&mut self, other: &SequenceRecorder) {
         for (number, theirs) in &other.pages {
             let ours = self.pages.entry(*number).or_insert_with(empty_page);
@@ -52,7 +52,7 @@ impl SequenceRecorder {
         self.unreadable += other.unreadable;
     }
 
-    /// The verdict over everything seen.
+    /// The result of the check over all numbers.
     #[must_use]
     pub fn check(&self) -> SequenceCheck {
         let distinct: u64 =
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seen(numbers: &[u64]) -> SequenceRecorder {
+    fn recorder_of(numbers: &[u64]) -> SequenceRecorder {
         let mut recorder = SequenceRecorder::default();
         numbers.iter().for_each(|number| recorder.saw(Some(*number)));
         recorder
@@ -99,14 +99,14 @@ mod tests {
     #[test]
     fn each_number_once_holds_in_any_order() {
         let numbers: Vec<u64> = (1..=100_000).rev().collect();
-        let check = seen(&numbers).check();
+        let check = recorder_of(&numbers).check();
         assert!(check.holds());
         assert_eq!((check.replies, check.largest), (100_000, 100_000));
     }
 
     #[test]
     fn repeats_gaps_and_nonsense_are_told_apart() {
-        let mut recorder = seen(&[1, 2, 2, 5]);
+        let mut recorder = recorder_of(&[1, 2, 2, 5]);
         recorder.saw(None);
         recorder.saw(Some(0));
         let check = recorder.check();
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_number_out_of_the_blue_takes_one_page() {
-        let recorder = seen(&[1, 1 << 60]);
+        let recorder = recorder_of(&[1, 1 << 60]);
         assert_eq!(recorder.pages.len(), 2);
         assert_eq!(recorder.check().missing, (1 << 60) - 2);
     }
@@ -125,9 +125,9 @@ mod tests {
         #[test]
         fn splitting_over_threads_changes_nothing(numbers in prop::collection::vec(1_u64..200_000, 0..300), cut in 0_usize..300) {
             let cut = cut.min(numbers.len());
-            let mut merged = seen(&numbers[..cut]);
-            merged.merge(&seen(&numbers[cut..]));
-            prop_assert_eq!(merged.check(), seen(&numbers).check());
+            let mut merged = recorder_of(&numbers[..cut]);
+            merged.merge(&recorder_of(&numbers[cut..]));
+            prop_assert_eq!(merged.check(), recorder_of(&numbers).check());
         }
     }
 }

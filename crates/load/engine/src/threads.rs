@@ -14,10 +14,9 @@ use std::sync::mpsc::{Sender, channel};
 /// Descriptors that the generator needs beside its connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 
-/// Runs a part of a machine's share of the load on each of so many threads, and gathers what they hand over.
+/// Runs a part of a machine's share of the load on each of `threads` threads, and collects their reports.
 ///
-/// # Errors
-/// A thread cannot be bound to its processor, or whatever the threads themselves come back with.
+/// # Errors A thread cannot be bound to its processor, or a thread itself fails.
 pub fn on_threads(
     machine: Share,
     threads: usize,
@@ -31,7 +30,7 @@ pub fn on_threads(
             .map(|thread| {
                 let (sender, generate) = (sender.clone(), &generate);
                 scope.spawn(move || {
-                    settle(cpus, thread)?;
+                    configure_thread(cpus, thread)?;
                     generate(ThreadShare { machine, thread, threads }, sender)
                 })
             })
@@ -61,8 +60,8 @@ pub fn allow_descriptors(connections: u64) -> Result<(), JobError> {
     setrlimit(Resource::Nofile, limit).map_err(|error| JobError::Loop(error.to_string()))
 }
 
-/// Binds the thread to its processor and asks for wake-ups as exact as the kernel has them.
-pub fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), JobError> {
+/// Binds the thread to its processor and asks the kernel for its most exact wake-ups.
+pub fn configure_thread(cpus: Option<&Processors>, index: usize) -> Result<(), JobError> {
     // The default slack lets the kernel wake the thread 50 µs late to save a wake-up.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).map_err(|error| JobError::Loop(error.to_string()))?;
     let Some(Processors(cpus)) = cpus.filter(|cpus| !cpus.0.is_empty()) else { return Ok(()) };
@@ -77,7 +76,7 @@ pub fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), JobError> {
     bound.map_err(|error| JobError::Pinning { processor, error: error.to_string() })
 }
 
-/// Merges the seconds of all threads, and hands each on when the last thread has passed it.
+/// Merges the seconds of all threads, and passes each on when the last thread has passed it.
 pub struct IntervalMerger {
     pending: BTreeMap<i64, Interval>,
     /// The last second that each thread has passed.
@@ -92,7 +91,7 @@ impl IntervalMerger {
         IntervalMerger { pending: BTreeMap::new(), passed: vec![i64::MIN; threads], findings: Vec::new() }
     }
 
-    /// Takes what a thread hands over.
+    /// Takes a report of a thread.
     pub fn take(&mut self, report: ThreadReport, on_interval: &mut dyn FnMut(Interval)) {
         match report {
             ThreadReport::Interval(thread, interval) => {
@@ -114,7 +113,7 @@ impl IntervalMerger {
         }
     }
 
-    /// A thread that broke off leaves seconds behind that the others have finished.
+    /// Passes on the remaining seconds. There are some if a thread ended early.
     pub fn finish(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
         self.pending.into_values().for_each(on_interval);
         self.findings

@@ -1,8 +1,7 @@
-//! What is due when, for one thread of the engine.
+//! The timers of one thread of the engine.
 //!
-//! Deadlines that hardly ever strike (a time-out for each exchange) must not cost a heap
-//! operation each: [`Deadline`] keeps one entry in the heap and looks at the real deadline only
-//! when that entry comes up.
+//! Deadlines that hardly ever pass (a time-out for each exchange) must not cost a heap operation each. [`Deadline`]
+//! keeps one entry in the heap and compares the real deadline only when that entry is due.
 
 use plimsoll_model::units::Instant;
 use std::cmp::Reverse;
@@ -13,17 +12,17 @@ use std::collections::BinaryHeap;
 pub enum Alarm {
     /// A user's pause between two iterations ends.
     Wake(u32),
-    /// Its pause within an iteration does.
+    /// A user's pause within an iteration ends.
     Pause(u32),
     /// A user's exchange may have timed out.
     UserDeadline(u32),
     /// A connection attempt may have timed out.
     ConnectDeadline(u32),
-    /// What a user of a script has asked for is due.
+    /// An operation of a script's user is due.
     Operation {
         /// The user.
         user: u32,
-        /// Which of its operations.
+        /// The number of the operation.
         id: u32,
     },
 }
@@ -55,17 +54,17 @@ impl Timers {
     }
 }
 
-/// A deadline that moves often and strikes rarely.
+/// A deadline that moves often and passes rarely.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deadline {
     at: Option<Instant>,
-    /// When the earliest entry in the heap comes up.
+    /// When the earliest entry in the heap is due.
     armed: Option<Instant>,
 }
 
 impl Deadline {
-    /// Moves the deadline to `at`. Later costs nothing; only a deadline before every entry in the
-    /// heap needs an entry of its own.
+    /// Moves the deadline to `at`. Moving it later costs nothing; only a deadline before every entry in the heap needs
+    /// a new entry.
     #[inline]
     pub fn set(&mut self, at: Instant, alarm: Alarm, timers: &mut Timers) {
         self.at = Some(at);
@@ -75,15 +74,15 @@ impl Deadline {
         }
     }
 
-    /// Removes the deadline; the entry in the heap is left to come up and find nothing.
+    /// Removes the deadline. Its entry stays in the heap and is ignored when it is due.
     #[inline]
     pub fn clear(&mut self) {
         self.at = None;
     }
 
-    /// An entry has come up: returns whether the deadline has really passed.
+    /// Handles an entry that is due: returns true if the deadline has really passed.
     #[inline]
-    pub fn strikes(&mut self, now: Instant, alarm: Alarm, timers: &mut Timers) -> bool {
+    pub fn has_passed(&mut self, now: Instant, alarm: Alarm, timers: &mut Timers) -> bool {
         self.armed = self.armed.filter(|armed| *armed > now);
         match self.at {
             None => false,
@@ -122,9 +121,9 @@ mod tests {
             deadline.set(Instant(at), alarm, &mut timers);
         }
         assert_eq!(timers.pop_due(Instant(10)), Some((Instant(10), alarm)));
-        assert!(!deadline.strikes(Instant(10), alarm, &mut timers), "it has moved to 30");
+        assert!(!deadline.has_passed(Instant(10), alarm, &mut timers), "it has moved to 30");
         assert_eq!(timers.pop_due(Instant(30)), Some((Instant(30), alarm)));
-        assert!(deadline.strikes(Instant(30), alarm, &mut timers));
+        assert!(deadline.has_passed(Instant(30), alarm, &mut timers));
         assert_eq!(timers.next_due(), None);
     }
 
@@ -135,9 +134,9 @@ mod tests {
         deadline.set(Instant(100), alarm, &mut timers);
         deadline.set(Instant(10), alarm, &mut timers);
         assert_eq!(timers.pop_due(Instant(10)), Some((Instant(10), alarm)));
-        assert!(deadline.strikes(Instant(10), alarm, &mut timers));
+        assert!(deadline.has_passed(Instant(10), alarm, &mut timers));
         assert_eq!(timers.pop_due(Instant(100)), Some((Instant(100), alarm)), "the old entry is still there");
-        assert!(!deadline.strikes(Instant(100), alarm, &mut timers));
+        assert!(!deadline.has_passed(Instant(100), alarm, &mut timers));
     }
 
     #[test]
@@ -147,6 +146,6 @@ mod tests {
         deadline.set(Instant(10), alarm, &mut timers);
         deadline.clear();
         timers.pop_due(Instant(10)).expect("the entry is still there");
-        assert!(!deadline.strikes(Instant(10), alarm, &mut timers));
+        assert!(!deadline.has_passed(Instant(10), alarm, &mut timers));
     }
 }

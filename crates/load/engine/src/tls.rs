@@ -14,23 +14,22 @@ use std::sync::Arc;
 /// How connections are encrypted, and the name that the server's certificate must carry.
 pub type Encryption = (Arc<ClientConfig>, ServerName<'static>);
 
-/// Who may vouch for a server.
+/// The authorities that may vouch for a server.
 #[derive(Clone, Copy, Debug)]
 pub enum Trust<'a> {
-    /// Nobody needs to.
+    /// Any certificate is accepted.
     Anyone,
     /// The authorities of the system.
     System,
-    /// Those of a PEM file.
+    /// The authorities in a PEM file.
     File(&'a Path),
-    /// Those of these texts in PEM.
+    /// The authorities in these texts in PEM.
     Texts(&'a [String]),
 }
 
 /// The configuration and the name to check for `target`, with `protocols` offered by ALPN.
 ///
-/// # Errors
-/// The authorities cannot be read, or the name cannot stand in a certificate.
+/// # Errors The authorities cannot be read, or the name is not valid in a certificate.
 pub fn configure(target: &Target, tls: &Tls, protocols: &[&[u8]]) -> Result<Encryption, String> {
     let trust = match &tls.ca {
         _ if tls.insecure => Trust::Anyone,
@@ -44,7 +43,8 @@ pub fn configure(target: &Target, tls: &Tls, protocols: &[&[u8]]) -> Result<Encr
     Ok((Arc::new(config), server_name))
 }
 
-/// A client of servers whom `trust` vouches for, with `identity` (a certificate and its key, in PEM) where it has one.
+/// The configuration of a client that trusts `trust`, with `identity` (a certificate and its key, in PEM) if it has
+/// one.
 ///
 /// # Errors
 /// Authorities or identity cannot be read.
@@ -111,8 +111,8 @@ fn of_system() -> Result<RootCertStore, String> {
     }
 }
 
-/// Authorities that were named, of which each may also be the server itself: a certificate for tests mostly signs
-/// itself and says that it is an authority, which others may not be and speak for a server.
+/// Verifies against named authorities, each of which may also be the server's own certificate. A certificate for tests
+/// is mostly self-signed and marked as an authority; the usual rules refuse such a certificate for a server.
 #[derive(Debug)]
 struct Named {
     certificates: Vec<CertificateDer<'static>>,
@@ -140,7 +140,7 @@ impl ServerCertVerifier for Named {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         match self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // It has been looked at what it says of time by then.
+            // The validity period of the certificate was checked by then.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(why)))
                 if is_of_an_authority(&why) && self.certificates.iter().any(|named| **named == **end_entity) =>
             {
@@ -179,7 +179,7 @@ pub fn is_of_an_authority(why: &OtherError) -> bool {
     why.to_string() == "CaUsedAsEndEntity"
 }
 
-/// `tls.insecure`: any certificate will do, but the handshake must still be in order.
+/// Verifier for `tls.insecure`: accepts any certificate, but the handshake must still be valid.
 #[derive(Debug)]
 struct AcceptAnything(Arc<CryptoProvider>);
 

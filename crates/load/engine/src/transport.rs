@@ -1,4 +1,4 @@
-//! A non-blocking socket, plain or with TLS, that counts the bytes which cross it.
+//! A non-blocking socket, plain or with TLS, that counts its bytes.
 
 use crate::ports;
 use crate::tls::{Encryption, is_of_an_authority};
@@ -10,10 +10,10 @@ use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// How the sockets of a trial are made.
+/// Opens the sockets of a trial.
 #[derive(Clone, Debug)]
 pub struct Dialer {
-    /// Where they go.
+    /// The address of the server.
     pub address: SocketAddr,
     /// Encryption, if any.
     pub tls: Option<Encryption>,
@@ -23,35 +23,35 @@ pub struct Dialer {
 pub struct Transport {
     socket: OwnedFd,
     tls: Option<Box<ClientConnection>>,
-    /// Bytes that crossed the socket and have not been put down to anything yet.
+    /// Bytes that were sent on the socket and are not recorded yet.
     pub bytes_out: u64,
-    /// The same inwards.
+    /// Bytes that were received on the socket and are not recorded yet.
     pub bytes_in: u64,
 }
 
-/// Why a transport is of no further use.
+/// An error that makes a transport unusable.
 #[derive(Debug)]
-pub struct Broken {
+pub struct TransportError {
     /// What kind of failure it is for the exchanges on it.
     pub kind: ErrorKind,
     /// In words.
     pub detail: String,
-    /// Who or what is to blame.
+    /// The cause, as far as it is known.
     pub cause: Cause,
 }
 
-/// What broke a transport, as far as anybody tells it apart.
+/// The causes of an error that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// This machine, not the peer, ran out of something.
-    Ours,
+    /// This machine, not the peer, ran out of a resource.
+    Local,
     /// Nobody listens at that port.
     Refused,
     /// The peer reset the connection.
     Reset,
-    /// The peer had closed what was written to.
+    /// The peer had closed the connection before a write.
     BrokenPipe,
-    /// The certificate is from somebody unknown.
+    /// The certificate is from an unknown authority.
     UnknownAuthority,
     /// The certificate is for another host.
     WrongHost,
@@ -59,9 +59,9 @@ pub enum Cause {
     Other,
 }
 
-/// What a read gave.
+/// The result of a read.
 pub enum Chunk<'a> {
-    /// Bytes for the protocol (none while TLS talks to itself), and whether more may be waiting.
+    /// Bytes for the protocol (none if they were only for TLS), and whether more may be waiting.
     Bytes(&'a [u8], bool),
     /// Nothing is waiting.
     Empty,
@@ -71,11 +71,11 @@ pub enum Chunk<'a> {
 
 impl Dialer {
     /// Starts to connect.
-    pub fn dial(&self) -> Result<Transport, Broken> {
+    pub fn dial(&self) -> Result<Transport, TransportError> {
         let family = if self.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).map_err(failed_to_connect)?;
-        // Requests are written whole: waiting for more to send would only delay them.
+        // Requests are written completely at once, so Nagle's algorithm would only delay them.
         sockopt::set_tcp_nodelay(&socket, true).map_err(failed_to_connect)?;
         ports::use_all(socket.as_fd());
         match rustix::net::connect(&socket, &self.address) {
@@ -93,9 +93,9 @@ impl Dialer {
 }
 
 impl Transport {
-    /// True if the TCP connection is made: an error if it failed.
+    /// Returns an error if the TCP connection could not be made.
     #[inline]
-    pub fn connected(&self) -> Result<(), Broken> {
+    pub fn connected(&self) -> Result<(), TransportError> {
         match sockopt::socket_error(&self.socket) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) | Err(error) => Err(failed_to_connect(error)),
@@ -108,21 +108,21 @@ impl Transport {
         Some((tls.protocol_version()?, tls.negotiated_cipher_suite()?.suite()))
     }
 
-    /// True if the protocol may speak: at once without TLS, after the handshake with it.
+    /// True if the protocol may send: at once without TLS, after the handshake with TLS.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
     }
 
-    /// True if it may have something to send of its own, as TLS has.
+    /// True if the transport may have bytes of its own to send, as TLS has.
     #[inline]
     pub fn speaks_for_itself(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Sends as much of `out` as the kernel takes, and drops that from `out`. What is left is
-    /// sent when the socket becomes writable again.
-    pub fn send(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
+    /// Sends as much of `out` as the kernel accepts, and removes that from `out`. The rest is sent when the socket
+    /// becomes writable again.
+    pub fn send(&mut self, out: &mut Vec<u8>) -> Result<(), TransportError> {
         match &mut self.tls {
             None => {
                 let sent = write_some(self.socket.as_fd(), out, &mut self.bytes_out)?;
@@ -139,7 +139,7 @@ impl Transport {
     }
 
     /// Reads once. `raw` and `plain` are scratch space of the thread.
-    pub fn receive<'a>(&mut self, raw: &'a mut [u8], plain: &'a mut Vec<u8>) -> Result<Chunk<'a>, Broken> {
+    pub fn receive<'a>(&mut self, raw: &'a mut [u8], plain: &'a mut Vec<u8>) -> Result<Chunk<'a>, TransportError> {
         let count = match rustix::net::recv(&self.socket, &mut *raw, RecvFlags::empty()).map(|(count, _)| count) {
             Ok(0) => return Ok(Chunk::End),
             Ok(count) => count,
@@ -166,8 +166,8 @@ impl AsFd for Transport {
     }
 }
 
-/// Hands over as much of `plain` as TLS buffers and the kernel takes; how much that was.
-fn encrypt(tls: &mut ClientConnection, plain: &[u8], socket: &mut impl Write) -> Result<usize, Broken> {
+/// Passes as much of `plain` to TLS as it buffers and the kernel accepts. Returns how much that was.
+fn encrypt(tls: &mut ClientConnection, plain: &[u8], socket: &mut impl Write) -> Result<usize, TransportError> {
     let mut taken = 0;
     loop {
         if !tls.is_handshaking() {
@@ -184,7 +184,7 @@ fn encrypt(tls: &mut ClientConnection, plain: &[u8], socket: &mut impl Write) ->
     }
 }
 
-fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> Result<(), Broken> {
+fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> Result<(), TransportError> {
     while !raw.is_empty() {
         // Reading from a slice cannot fail.
         tls.read_tls(&mut raw).map_err(|error| closed(error.to_string()))?;
@@ -198,7 +198,7 @@ fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> R
     Ok(())
 }
 
-fn write_some(socket: BorrowedFd<'_>, bytes: &[u8], count: &mut u64) -> Result<usize, Broken> {
+fn write_some(socket: BorrowedFd<'_>, bytes: &[u8], count: &mut u64) -> Result<usize, TransportError> {
     let mut sent = 0;
     while sent < bytes.len() {
         match rustix::net::send(socket, &bytes[sent..], SendFlags::NOSIGNAL) {
@@ -238,17 +238,17 @@ impl Write for CountingWriter<'_> {
     }
 }
 
-fn failed_to_connect(error: Errno) -> Broken {
+fn failed_to_connect(error: Errno) -> TransportError {
     let cause = match error {
-        // No free port, no free descriptor, no memory: the generator is the one that cannot go on.
-        Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Cause::Ours,
+        // No free port, no free descriptor, no memory: the generator, not the peer, cannot go on.
+        Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Cause::Local,
         Errno::CONNREFUSED => Cause::Refused,
         _ => Cause::Other,
     };
-    Broken { kind: ErrorKind::Connect, detail: format!("failed to connect: {error}"), cause }
+    TransportError { kind: ErrorKind::Connect, detail: format!("failed to connect: {error}"), cause }
 }
 
-fn tls_failed(error: &rustls::Error) -> Broken {
+fn tls_failed(error: &rustls::Error) -> TransportError {
     use rustls::CertificateError::{NotValidForName, NotValidForNameContext, Other, UnknownIssuer};
     let signs_itself = matches!(error, rustls::Error::InvalidCertificate(Other(why)) if is_of_an_authority(why));
     let cause = match error {
@@ -261,18 +261,18 @@ fn tls_failed(error: &rustls::Error) -> Broken {
         true => "the server's certificate is that of an authority, and was not named as one to trust".to_owned(),
         false => error.to_string(),
     };
-    Broken { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {why}"), cause }
+    TransportError { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {why}"), cause }
 }
 
-fn broke(error: Errno) -> Broken {
+fn broke(error: Errno) -> TransportError {
     let cause = match error {
         Errno::CONNRESET => Cause::Reset,
         Errno::PIPE => Cause::BrokenPipe,
         _ => Cause::Other,
     };
-    Broken { cause, ..closed(format!("the connection broke: {error}")) }
+    TransportError { cause, ..closed(format!("the connection broke: {error}")) }
 }
 
-fn closed(detail: String) -> Broken {
-    Broken { kind: ErrorKind::Closed, detail, cause: Cause::Other }
+fn closed(detail: String) -> TransportError {
+    TransportError { kind: ErrorKind::Closed, detail, cause: Cause::Other }
 }

@@ -1,7 +1,7 @@
 //! The generator: compiles a workload once, and runs it on the engine.
 //!
-//! [`Prepared::new`] finds whatever is wrong with a workload before any load is sent; [`Prepared::run`] carries out
-//! a [`Job`](plimsoll_model::job::Job) and reports one [`Interval`](plimsoll_model::record::Interval) a second.
+//! [`Prepared::new`] finds everything that is wrong with a workload before any load is sent; [`Prepared::run`] runs a
+//! [`Job`](plimsoll_model::job::Job) and reports one [`Interval`](plimsoll_model::record::Interval) a second.
 
 mod prepared;
 mod protocol_users;

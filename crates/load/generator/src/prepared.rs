@@ -1,4 +1,4 @@
-//! From a workload to its records: compiled once, then run by the engine.
+//! A prepared workload: compiled once, then run by the engine.
 
 use crate::protocol_users::ProtocolUsers;
 use plimsoll_engine::blocking::BlockingUsers;
@@ -47,8 +47,7 @@ impl PrepareError {
 /// Finds what is wrong with a workload before its system runs. With server reflection this finds nothing: only the
 /// system knows the message types.
 ///
-/// # Errors
-/// Whatever [`Prepared::new`] would find.
+/// # Errors Every fault that [`Prepared::new`] would find.
 pub fn check(workload: &Workload) -> Result<(), Vec<WorkloadDiagnostic>> {
     if matches!(workload.steps, Steps::Grpc { schema: GrpcSchema::Reflection, .. }) {
         return Ok(());
@@ -69,8 +68,7 @@ impl Prepared {
     /// Compiles the workload for a system at `address`, where it has a target. With gRPC and server reflection this asks
     /// the server for its message types; otherwise nothing is sent.
     ///
-    /// # Errors
-    /// Whatever is wrong with the workload: files, names, messages, certificates.
+    /// # Errors Everything that is wrong with the workload: files, names, messages, certificates.
     pub fn new(workload: &Workload, address: Option<SocketAddr>) -> Result<Prepared, PrepareError> {
         let reached = workload.target.as_ref().zip(address);
         let to_server = || reached.ok_or_else(|| PrepareError(vec!["the workload has no target".to_owned()]));
@@ -140,7 +138,7 @@ impl Prepared {
         let users = storage.users(job.seed, job.users()).map_err(|failure| JobError::Users(failure.detail))?;
         reports(Report::ObjectsPlaced(users.place()));
         let run = BlockingUsers::new(&users, &self.workload, job).run(local, reports);
-        // A run that failed leaves objects behind too.
+        // A run that failed leaves objects too.
         let facts = users.finish();
         let (findings, clock) = run?;
         let facts = WorkFacts::Storage(Box::new(facts));

@@ -1,7 +1,7 @@
 //! The event loop of a user: its open operations and timers, and the handlers of their events.
 //!
-//! The crate knows no protocol. The types of operations and events belong to whoever runs the script ([`Operations`]), so
-//! another protocol does not change this crate.
+//! The crate knows no protocol. The types of operations and events are defined by the caller that runs the script
+//! ([`Operations`]), so another protocol does not change this crate.
 
 use crate::fibre;
 use plimsoll_model::units::{Instant, Nanos};
@@ -23,7 +23,7 @@ pub trait Operations: 'static {
     type Event: 'static;
 }
 
-/// A request of a user to whoever runs it.
+/// A request of a user to the thread that runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<O> {
     /// Start an operation.
@@ -371,7 +371,7 @@ impl<P: Operations> EventLoop<P> {
         self.requests.borrow_mut().push(request);
     }
 
-    /// The next request, for whoever runs the user.
+    /// The next request, for the thread that runs the user.
     pub(crate) fn next_request(&self) -> Option<Request<P::Op>> {
         self.requests.borrow_mut().pop()
     }

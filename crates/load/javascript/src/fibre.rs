@@ -111,24 +111,24 @@ mod tests {
 
     #[test]
     fn fibres_park_at_any_depth() {
-        let said: Rc<RefCell<String>> = Rc::default();
+        let letters: Rc<RefCell<String>> = Rc::default();
         let counting = |name: char| {
-            let said = Rc::clone(&said);
-            Fibre::new(64 * 1024, move || park_below(4, &|| said.borrow_mut().push(name))).expect("a fibre")
+            let letters = Rc::clone(&letters);
+            Fibre::new(64 * 1024, move || park_below(4, &|| letters.borrow_mut().push(name))).expect("a fibre")
         };
         let mut fibres = [counting('a'), counting('b')];
         while !fibres[0].has_ended() {
             fibres.iter_mut().for_each(Fibre::resume);
         }
-        assert_eq!(*said.borrow(), "abababab");
+        assert_eq!(*letters.borrow(), "abababab");
     }
 
     /// Parks once at each depth.
-    fn park_below(depth: usize, say: &dyn Fn()) {
+    fn park_below(depth: usize, note: &dyn Fn()) {
         if depth > 0 {
-            say();
+            note();
             park();
-            park_below(depth - 1, say);
+            park_below(depth - 1, note);
         }
     }
 
@@ -166,16 +166,16 @@ mod tests {
 
     #[test]
     fn a_parked_fibre_is_leaked_and_not_unwound() {
-        struct Told(Rc<Cell<bool>>);
-        impl Drop for Told {
+        struct DropFlag(Rc<Cell<bool>>);
+        impl Drop for DropFlag {
             fn drop(&mut self) {
                 self.0.set(true);
             }
         }
         let dropped: Rc<Cell<bool>> = Rc::default();
-        let told = Told(Rc::clone(&dropped));
+        let flag = DropFlag(Rc::clone(&dropped));
         let mut fibre = Fibre::new(64 * 1024, move || {
-            let _told = told;
+            let _flag = flag;
             park();
         })
         .expect("a fibre");

@@ -1,5 +1,5 @@
-//! Global objects that the engine lacks and every script expects: timers, a console, `open`, and variables that whoever
-//! runs the script sets.
+//! Global objects that the engine lacks and every script expects: timers, a console, `open`, and variables that the
+//! caller of the script sets.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::event_loop::{EventLoop, Level, OpId, Operations, Then, Wakeup};

@@ -129,7 +129,7 @@ pub enum Source {
         /// The number of users.
         users: Curve,
         /// The time in which a user that must leave may finish its iteration.
-        leave: Duration,
+        graceful_ramp_down: Duration,
         /// The number of iterations.
         quota: Quota,
     },
@@ -200,7 +200,7 @@ impl Executor {
     fn source(&self) -> Source {
         let closed = |vus: u64, quota| Source::Closed {
             users: Curve(vec![(Duration::ZERO, vus as f64)]),
-            leave: Duration::ZERO,
+            graceful_ramp_down: Duration::ZERO,
             quota,
         };
         match self {
@@ -208,8 +208,8 @@ impl Executor {
             Executor::PerVuIterations { vus, iterations, .. } => closed(*vus, Quota::Each(*iterations)),
             Executor::ConstantVus { vus, .. } => closed(*vus, Quota::Unlimited),
             Executor::RampingVus { start_vus, stages, graceful_ramp_down } => Source::Closed {
-                users: Curve::whole(*start_vus, stages),
-                leave: *graceful_ramp_down,
+                users: Curve::whole_users(*start_vus, stages),
+                graceful_ramp_down: *graceful_ramp_down,
                 quota: Quota::Unlimited,
             },
             Executor::ConstantArrivalRate { rate, time_unit, users, .. } => {
@@ -233,9 +233,9 @@ impl Curve {
         Curve(points)
     }
 
-    /// Users come and go one by one, each when the line reaches the next whole number. Whoever rounds what this gives
-    /// gets that: it lies below the line of a ramp that goes up, and above that of one that goes down.
-    fn whole(start: u64, stages: &[Stage]) -> Curve {
+    /// A curve for users that start and stop one by one, each when the ramp reaches the next whole number. Rounding the
+    /// curve's values gives this: it lies below the line of a ramp that goes up, and above that of one that goes down.
+    fn whole_users(start: u64, stages: &[Stage]) -> Curve {
         let mut points = vec![(Duration::ZERO, start as f64)];
         let (mut at, mut from) = (Duration::ZERO, start as f64);
         for stage in stages {

@@ -77,7 +77,7 @@ pub(crate) struct Exchange<'a> {
 /// The result of a request.
 pub(crate) struct FetchResult {
     pub(crate) request: Rc<ScriptRequest>,
-    /// What the first exchange said in `Cookie`.
+    /// The header `Cookie` of the first exchange.
     pub(crate) cookie: Option<String>,
     /// The URL of the last exchange, where that is another one than the script's.
     pub(crate) moved_to: Option<String>,

@@ -183,7 +183,7 @@ fn key_of(key: &prost_reflect::MapKey) -> String {
 }
 
 /// The folder of a script, to which its paths are relative.
-pub(crate) fn home(program: &Program) -> PathBuf {
+pub(crate) fn script_folder(program: &Program) -> PathBuf {
     Path::new(program.entry()).parent().map(Path::to_owned).unwrap_or_default()
 }
 

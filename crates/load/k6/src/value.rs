@@ -15,13 +15,13 @@ pub(crate) fn is_nothing(value: &Value<'_>) -> bool {
 }
 
 /// A value, unless it is `undefined` or `null`.
-pub(crate) fn given<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
+pub(crate) fn non_null<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
     value.filter(|value| !is_nothing(value))
 }
 
 /// The text of an argument that may be left out.
 pub(crate) fn optional_text<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Option<String>> {
-    given(value).map(|value| text(ctx, value)).transpose()
+    non_null(value).map(|value| text(ctx, value)).transpose()
 }
 
 /// The bytes of a buffer or of a view; None for other values.

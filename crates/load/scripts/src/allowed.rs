@@ -1,4 +1,4 @@
-//! To which hosts a script may send: its own machine, and those that a person has listed.
+//! The hosts that a script may send to: its own machine, and those that the user of Plimsoll has listed.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,60 +10,60 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Allowed {
     hosts: Vec<String>,
     remedy: &'static str,
-    asked: Arc<PendingRequest>,
+    checked: Arc<CheckedHosts>,
 }
 
-/// What came of asking, for all who ask.
+/// The results of all checks, shared by all copies.
 #[derive(Debug, Default)]
-struct PendingRequest {
+struct CheckedHosts {
     refused: Mutex<BTreeSet<String>>,
-    /// True if any host was not.
+    /// True if any host was allowed.
     any_allowed: AtomicBool,
 }
 
-/// Hosts that a script wanted to send to and was not allowed to.
+/// Hosts that a script tried to send to without being allowed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
     /// Their names, or their addresses.
     pub hosts: Vec<String>,
-    /// True if it sent to no other.
+    /// True if the script tried no host that is allowed.
     pub all: bool,
 }
 
 impl Allowed {
-    /// The loopback, and these hosts: names or addresses. `remedy` says how a person adds one, as a fragment: "name it
+    /// Allows the loopback, and these hosts: names or addresses. `remedy` says how to add one, as a fragment: "name it
     /// with `--allow`".
     #[must_use]
     pub fn loopback_and(hosts: &[String], remedy: &'static str) -> Allowed {
-        Allowed { hosts: hosts.to_vec(), remedy, asked: Arc::default() }
+        Allowed { hosts: hosts.to_vec(), remedy, checked: Arc::default() }
     }
 
     /// The hosts that were refused until now.
     #[must_use]
     pub fn refused(&self) -> Refused {
         let hosts: Vec<String> =
-            self.asked.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        Refused { all: !hosts.is_empty() && !self.asked.any_allowed.load(Relaxed), hosts }
+            self.checked.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        Refused { all: !hosts.is_empty() && !self.checked.any_allowed.load(Relaxed), hosts }
     }
 
-    /// True if `host`, which has this address, may be sent to.
+    /// Fails if the script may not send to `host`, which has this address.
     pub(super) fn check(&self, host: &str, address: IpAddr) -> Result<(), String> {
         let plain = host.trim_matches(['[', ']']);
         if address.to_canonical().is_loopback() || self.lists(plain) || self.lists(&address.to_string()) {
-            self.asked.any_allowed.store(true, Relaxed);
+            self.checked.any_allowed.store(true, Relaxed);
             return Ok(());
         }
         Err(self.refuse(plain, "not this machine's loopback"))
     }
 
-    /// What is said of a host whose address nobody could tell, because of `why`: where it is not listed, that it would
-    /// be refused all the same.
+    /// The error for a host whose address could not be resolved, because of `why`. If the host is not listed, the error
+    /// adds that it would be refused anyway.
     pub(super) fn unknown(&self, host: &str, why: String) -> String {
         if self.lists(host) { why } else { format!("{}; {why}", self.refuse(host, "none that is known here")) }
     }
 
     fn refuse(&self, host: &str, because: &str) -> String {
-        self.asked.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
+        self.checked.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
         let remedy = self.remedy;
         format!(
             "the host `{host}` is {because}, and a script sends elsewhere only where that is allowed: {remedy}, if it is \

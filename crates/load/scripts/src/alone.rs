@@ -1,7 +1,7 @@
 //! Calls outside of iterations: `setup`, `teardown`, `handleSummary`, and loading a script for its options.
 
 use super::run::Run;
-use super::threads::{Load, LoadResult, ScenarioUsers, settle};
+use super::threads::{Load, LoadResult, ScenarioUsers, run_modules};
 use super::user::{CallError, ThreadHost};
 use super::{Console, Limits, network};
 use plimsoll_engine::offer::Offering;
@@ -24,16 +24,15 @@ use std::time::Duration;
 pub struct Inspected {
     /// Its `options`, as JSON.
     pub options: Option<String>,
-    /// All metrics, with its own.
+    /// All metrics, those of the script included.
     pub registry: Registry,
-    /// What it was loaded with.
+    /// The state that it was loaded with.
     pub plan: Arc<RunState>,
 }
 
 /// Loads a script once, for its options and metrics.
 ///
-/// # Errors
-/// It throws, or breaks a limit.
+/// # Errors It throws, or exceeds a limit.
 pub fn inspect(
     program: &Arc<Program>,
     env: Vec<(String, String)>,
@@ -50,10 +49,10 @@ pub fn inspect(
         globals: user.globals(),
         prepare: Some(plimsoll_k6::prepare(&user)),
     };
-    let mut vm = Vm::<K6>::new(program, setup).map_err(|error| CallError::Unmade(error.to_string()))?;
-    let loaded = result_of(settle(&mut vm, &host), limits);
-    if let Some(said) = plan.abort.get() {
-        return Err(CallError::Aborted(said.clone()));
+    let mut vm = Vm::<K6>::new(program, setup).map_err(|error| CallError::NotStarted(error.to_string()))?;
+    let loaded = result_of(run_modules(&mut vm, &host), limits);
+    if let Some(message) = plan.abort.get() {
+        return Err(CallError::Aborted(message.clone()));
     }
     loaded?;
     let options = result_of(vm.read("options"), limits)?;
@@ -65,7 +64,7 @@ fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, CallError
     match parked {
         Parked::Over(result) => result.map_err(CallError::Threw),
         Parked::Ended(End::NotLoaded(exception)) => Err(CallError::Threw(exception)),
-        Parked::Ended(End::Limit(limit, place)) => Err(CallError::Broke(limits.broken(limit, place))),
+        Parked::Ended(End::Limit(limit, place)) => Err(CallError::LimitExceeded(limits.exceeded(limit, place))),
         Parked::Ended(End::Stopped) | Parked::Waiting => Err(CallError::Stopped),
     }
 }
@@ -80,10 +79,10 @@ pub fn call_alone(
     arguments: Vec<String>,
     timeout: Duration,
 ) -> Result<Option<String>, CallError> {
-    let unmade = |error: JobError| CallError::Unmade(error.to_string());
+    let unmade = |error: JobError| CallError::NotStarted(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
-    let left = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
-    left.called
+    let result = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
+    result.called
 }
 
 /// Calls a function that the script exports, and keeps its samples.
@@ -104,11 +103,11 @@ pub(super) fn call(
         start: Instant(0),
         warmup: Duration::ZERO,
         drain: Duration::ZERO,
-        leave: None,
+        graceful_ramp_down: None,
         k6_arrivals: None,
         seed: run.seed,
     };
-    let offered = [ScenarioUsers {
+    let scenarios = [ScenarioUsers {
         offering,
         function: function.to_owned(),
         arguments,
@@ -119,7 +118,7 @@ pub(super) fn call(
     }];
     let load = Load {
         common: &common,
-        offered: &offered,
+        scenarios: &scenarios,
         share: WHOLE,
         threads: 1,
         cpus: None,
@@ -127,10 +126,10 @@ pub(super) fn call(
         begin: None,
         copies: None,
     };
-    let mut left = load.run(&mut |_| ())?;
-    // One that ended the run has parked for good.
-    if let (Err(CallError::Stopped), Some(said)) = (&left.called, run.plan.abort.get()) {
-        left.called = Err(CallError::Aborted(said.clone()));
+    let mut result = load.run(&mut |_| ())?;
+    // A script that ended the run is parked for good, so its call was only stopped.
+    if let (Err(CallError::Stopped), Some(message)) = (&result.called, run.plan.abort.get()) {
+        result.called = Err(CallError::Aborted(message.clone()));
     }
-    Ok(left)
+    Ok(result)
 }

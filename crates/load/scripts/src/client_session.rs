@@ -19,7 +19,7 @@ pub(super) trait ClientSession {
     /// True if an operation belongs to the session: the one that opened it, or a call that is open on it.
     fn knows(&self, id: OpId) -> bool;
 
-    /// Takes an operation, numbered `id`, for one that belongs to the session ([`addressee`]).
+    /// Handles an operation, numbered `id`, that belongs to the session ([`addressee`]).
     fn tell(&mut self, id: OpId, op: Op, io: &mut Io<'_>);
 
     /// Cancels an operation that belongs to the session.
@@ -35,7 +35,7 @@ pub(super) trait ClientSession {
     fn is_over(&self) -> bool;
 }
 
-/// The present instant, and where a session puts its output.
+/// The present instant, and the buffers for a session's output.
 pub(super) struct Io<'a> {
     pub(super) now: Instant,
     /// Bytes to be sent.
@@ -43,18 +43,18 @@ pub(super) struct Io<'a> {
     pub(super) outbox: &'a mut Outbox,
 }
 
-/// Events and records that sessions have produced and nobody has taken yet.
+/// Events and records of sessions that are not passed on yet.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     /// Events for scripts.
-    pub(super) answers: Vec<(OpId, Event)>,
+    pub(super) events: Vec<(OpId, Event)>,
     pub(super) records: Vec<Record>,
 }
 
 impl Io<'_> {
     /// Adds an event for the script.
     pub(super) fn answer(&mut self, id: OpId, event: Event) {
-        self.outbox.answers.push((id, event));
+        self.outbox.events.push((id, event));
     }
 }
 
@@ -88,8 +88,7 @@ pub(super) struct ClientTls {
 
 /// The session that an operation opens, and the connection that the session needs.
 ///
-/// # Errors
-/// The operation opens no session, and is given back.
+/// # Errors The operation opens no session; the error returns it.
 pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn ClientSession>, ConnectionRequest), Op> {
     match op {
         Op::Socket(request) => {
@@ -116,7 +115,7 @@ pub(super) fn addressee(op: &Op) -> Option<OpId> {
 }
 
 /// The event for an operation whose session has ended.
-pub(super) fn nobody(op: &Op) -> Option<Event> {
+pub(super) fn session_ended(op: &Op) -> Option<Event> {
     let Op::GrpcCall(_) = op else { return None };
     Some(Event::Grpc(Box::new(GrpcEvent::Ended(GrpcEnd::unsent("the connection has ended")))))
 }

@@ -1,16 +1,16 @@
-//! A connection of a script's user: it carries requests of HTTP one after the other, or a session.
+//! A connection of a script's user. It carries HTTP requests one after the other, or a session.
 
 use super::client_session::ClientSession;
 use super::exchange::{ConnectionFacts, Http, PendingRequest};
 use super::origin::OriginId;
 use super::tls::Configuration;
 use plimsoll_engine::clock::Clock;
-use plimsoll_engine::transport::{Broken, Transport};
+use plimsoll_engine::transport::{Transport, TransportError};
 use plimsoll_javascript::OpId;
 use plimsoll_model::units::{Instant, Nanos};
 use std::net::SocketAddr;
 
-/// The most bytes of room that a connection keeps for its next request.
+/// The largest send buffer that a connection keeps for its next request, in bytes.
 const MOST_KEPT: usize = 16 * 1024;
 
 /// The number of a connection on its thread.
@@ -35,11 +35,11 @@ pub(super) struct Connection {
 /// How far a connection is established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// The name of the host is looked up.
+    /// The host's name is being resolved.
     Resolving,
     /// TCP is connecting.
     Connecting,
-    /// TLS shakes hands.
+    /// The TLS handshake is under way.
     Handshaking,
     /// Requests can be sent.
     Open,
@@ -54,7 +54,7 @@ pub(super) enum Traffic {
 }
 
 impl Traffic {
-    /// When the connection must be made; none for a session, which whoever opened it cancels.
+    /// When the connection must be made; none for a session, which is cancelled by its opener.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self {
             Traffic::Http { first, .. } => first.as_ref().map(|pending| pending.deadline()),
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Sends the request that was written. Returns when it was sent.
-    pub(super) fn depart(&mut self, now: Instant, clock: &Clock) -> Result<Instant, Broken> {
+    pub(super) fn depart(&mut self, now: Instant, clock: &Clock) -> Result<Instant, TransportError> {
         if let Traffic::Http { http, .. } = &mut self.traffic {
             http.departs(now);
         }
@@ -95,8 +95,8 @@ impl Connection {
         Ok(gone.unwrap_or(now))
     }
 
-    /// Sends what was written, as far as the kernel takes it.
-    pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), Broken> {
+    /// Sends the output, as far as the kernel accepts it.
+    pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), TransportError> {
         let Some(transport) = self.transport.as_mut().filter(|_| self.stage >= Stage::Handshaking) else {
             return Ok(());
         };

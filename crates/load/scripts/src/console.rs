@@ -1,4 +1,4 @@
-//! The console of scripts in a study: the first of what they write is kept.
+//! The console of scripts in a study, which keeps the first lines that they write.
 
 use super::Console;
 use plimsoll_javascript::Level;
@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often the same text is kept: what each iteration says is known after a few of them.
+/// How often the same text is kept: after a few iterations it is known.
 const MOST_OF_A_TEXT: u32 = 10;
 
-/// How many different texts are told apart; any other is new each time.
+/// How many different texts are counted; any other counts as new each time.
 const MOST_TEXTS: usize = 10_000;
 
 /// Bytes that are kept in all.
@@ -22,7 +22,7 @@ pub(super) struct KeptConsole(Arc<Mutex<ConsoleLog>>);
 /// The lines so far.
 #[derive(Default)]
 struct ConsoleLog {
-    /// Kept lines that nobody has taken yet.
+    /// Kept lines that were not taken yet.
     untaken: String,
     /// How often each text was written, by its hash.
     known: HashMap<u64, u32>,
@@ -109,7 +109,7 @@ fn word(level: Level) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What is kept of these lines.
+    /// The lines that the console keeps of these.
     fn kept(lines: impl IntoIterator<Item = String>) -> (LineCounts, Option<String>) {
         let kept = KeptConsole::default();
         let console = kept.console();

@@ -1,8 +1,8 @@
-//! One request of HTTP/1.1 and its answer, as bytes on a connection that is kept for the next.
+//! HTTP/1.1 requests and their responses, one after the other on a connection.
 
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::protocol::Violation;
-use plimsoll_engine::transport::{Broken, Cause};
+use plimsoll_engine::transport::{Cause, TransportError};
 use plimsoll_javascript::OpId;
 use plimsoll_k6::operations::{
     BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpReply, HttpRequest, HttpResponse, HttpTimings, TlsFacts,
@@ -14,10 +14,10 @@ use plimsoll_protocols::http::response::{LARGEST_REMEMBERED, Progress, ResponseR
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// How long the stages of a connection took, and to whom it leads.
+/// How long the stages of a connection took, and facts about its peer.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionFacts {
-    /// Looking up the name of the host.
+    /// Resolving the name of the host.
     pub(super) looked_up: Nanos,
     /// Connecting.
     pub(super) connecting: Nanos,
@@ -34,18 +34,18 @@ pub(super) struct ConnectionFacts {
 pub(super) struct Fault {
     pub(super) kind: ErrorKind,
     pub(super) http: HttpFault,
-    /// True if this machine, not the peer, ran out of something.
-    pub(super) is_ours: bool,
+    /// True if this machine, not the peer, ran out of a resource.
+    pub(super) is_local: bool,
 }
 
 impl Fault {
     pub(super) fn new(kind: ErrorKind, http: HttpFaultKind, detail: impl Into<String>) -> Fault {
-        Fault { kind, http: HttpFault { kind: http, detail: detail.into() }, is_ours: false }
+        Fault { kind, http: HttpFault { kind: http, detail: detail.into() }, is_local: false }
     }
 }
 
-impl From<Broken> for Fault {
-    fn from(Broken { kind, detail, cause }: Broken) -> Fault {
+impl From<TransportError> for Fault {
+    fn from(TransportError { kind, detail, cause }: TransportError) -> Fault {
         let http = match (cause, kind) {
             (Cause::Refused, _) => HttpFaultKind::Refused,
             (Cause::Reset, _) => HttpFaultKind::Reset,
@@ -57,7 +57,7 @@ impl From<Broken> for Fault {
             (_, ErrorKind::Timeout) => HttpFaultKind::Timeout,
             _ => HttpFaultKind::Other,
         };
-        Fault { is_ours: cause == Cause::Ours, ..Fault::new(kind, http, detail) }
+        Fault { is_local: cause == Cause::Local, ..Fault::new(kind, http, detail) }
     }
 }
 
@@ -75,9 +75,9 @@ pub(super) struct PendingRequest {
     pub(super) timeout: Nanos,
     /// When it was due, for the record.
     scheduled: Instant,
-    /// When the script asked for it, or when the rate limit let it go.
+    /// When the script requested it, or when the rate limit released it.
     pub(super) requested: Instant,
-    /// When it was handed to a connection.
+    /// When it was assigned to a connection.
     sent: Option<Instant>,
     written: Option<Instant>,
     first_byte: Option<Instant>,
@@ -91,7 +91,7 @@ pub(super) struct PendingRequest {
 #[derive(Default)]
 pub(super) struct Http {
     reader: ResponseReader,
-    /// The head that `reader` has read last, if that is remembered.
+    /// The last head that `reader` has read, if it is cached.
     last: Option<Rc<HttpHead>>,
     pub(super) pending: Option<Box<PendingRequest>>,
 }
@@ -105,7 +105,7 @@ pub(super) enum ResponseProgress {
 }
 
 impl PendingRequest {
-    /// A request that may take no longer than `longest`, whatever its own time-out.
+    /// A request whose time-out is at most `longest`.
     pub(super) fn new(
         id: OpId,
         request: Rc<HttpRequest>,
@@ -118,13 +118,13 @@ impl PendingRequest {
         PendingRequest { id, request, timeout, scheduled, requested, sent, written, first_byte, reply, made }
     }
 
-    /// When its time is up.
+    /// Its deadline.
     pub(super) fn deadline(&self) -> Instant {
         self.requested.after(self.timeout)
     }
 
-    /// True if it may be sent again where a connection that was kept ended before it was answered: the server may have
-    /// closed it before the request came, and the method does no harm twice (RFC 9110, section 9.2.2).
+    /// True if it may be retried when a reused connection ends before the response: the server may have closed the
+    /// connection before the request arrived, and the method is idempotent (RFC 9110, section 9.2.2).
     pub(super) fn may_be_repeated(&self) -> bool {
         let harmless = matches!(&*self.request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
         harmless && self.made.is_none() && self.first_byte.is_none()
@@ -171,7 +171,7 @@ impl PendingRequest {
         }
     }
 
-    /// Why the response counts as failed, with the beginning of its body, which often says what the server missed.
+    /// Why the response counts as failed, with the beginning of its body, which often says what was wrong.
     pub(super) fn refusal(&self) -> String {
         let text = format!("expected a status that the script takes for a success, found {}", self.status());
         let readable = |reply: &&HttpReply| !reply.body.is_empty() && reply.header("Content-Encoding").is_none();
@@ -191,7 +191,7 @@ impl PendingRequest {
 }
 
 impl Http {
-    /// Writes a request. `made` is the connection, where this is its first.
+    /// Writes a request. `made` has the facts of the connection if this is its first request.
     pub(super) fn send(
         &mut self,
         mut pending: Box<PendingRequest>,
@@ -207,7 +207,7 @@ impl Http {
         self.pending = Some(pending);
     }
 
-    /// The request that was written is sent now.
+    /// Notes that the written request is sent now.
     pub(super) fn departs(&mut self, now: Instant) {
         if let Some(pending) = &mut self.pending {
             pending.sent = Some(now);
@@ -219,7 +219,7 @@ impl Http {
         self.pending.as_ref()?.written
     }
 
-    /// All that was written is sent.
+    /// Notes that all of the request was sent.
     pub(super) fn is_written(&mut self, clock: &Clock) {
         if let Some(pending) = &mut self.pending {
             pending.written.get_or_insert_with(|| clock.now());
@@ -261,7 +261,7 @@ struct ResponseSink<'a> {
     most: usize,
 }
 
-/// The head of an interim answer gives way to that of the real one, which comes behind it.
+/// The head of an interim response is replaced by that of the final one, which follows it.
 impl Sink for ResponseSink<'_> {
     fn same_head(&mut self, _: u16) -> bool {
         *self.reply = self.last.clone().map(|head| HttpReply { head, body: Vec::new() });
@@ -276,7 +276,7 @@ impl Sink for ResponseSink<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        // One byte too many tells that it was too large.
+        // One byte above the limit is kept, to show that the body was too large.
         if let Some(reply) = self.reply.as_mut().filter(|reply| self.keep && reply.body.len() <= self.most) {
             reply.body.extend_from_slice(bytes);
         }
@@ -318,7 +318,7 @@ mod tests {
         ConnectionFacts { looked_up, connecting, tls_handshaking, remote, tls: None }
     }
 
-    /// A request that was sent at 10, and written at 12.
+    /// A request that was sent at 10, and fully written at 12.
     fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<ConnectionFacts>) -> (Http, Vec<u8>) {
         let (mut http, mut out) = (Http::default(), Vec::new());
         let pending = PendingRequest::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));

@@ -1,4 +1,4 @@
-//! A connection of gRPC, as a script holds it, with its calls: messages go out and come back when they do.
+//! A gRPC connection of a script, with its calls. Messages are sent and received at any time.
 
 use super::client_session::{ClientSession, Io, Record};
 use super::exchange::{ConnectionFacts, Fault};
@@ -19,16 +19,16 @@ pub(super) struct Channel {
     id: OpId,
     connect: Box<GrpcConnect>,
     remote: Option<ConnectionFacts>,
-    /// There once the connection stands.
+    /// None until the connection is established.
     session: Option<Session>,
-    /// True if the server has greeted, and the script was told.
+    /// True if the handshake is complete, and the script was notified.
     is_ready: bool,
     is_over: bool,
     events: Vec<What>,
     /// Header fields that calls have in common: those of every call, then a path each.
     fields: Vec<Field>,
     calls: Vec<Call>,
-    /// What has to wait until the server takes another call.
+    /// Operations that wait until the server accepts another call.
     waiting: VecDeque<(OpId, Op, Instant)>,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Channel {
 struct Call {
     id: OpId,
     call: Box<GrpcCall>,
-    asked: Instant,
+    requested: Instant,
     sent: Instant,
     first_byte: Option<Instant>,
     has_head: bool,
 }
 
-/// How many fields every call has.
+/// The number of fields that every call has.
 const COMMON: usize = 6;
 
 impl Channel {
@@ -65,8 +65,8 @@ impl Channel {
         io.answer(id, Event::Grpc(Box::new(event)));
     }
 
-    /// Sends a call, or what belongs to one; or lets it wait.
-    fn send(&mut self, id: OpId, op: Op, asked: Instant, io: &mut Io<'_>) {
+    /// Sends a call or a part of one, or queues it.
+    fn send(&mut self, id: OpId, op: Op, requested: Instant, io: &mut Io<'_>) {
         let (capacity, takes_more) =
             self.session.as_ref().map_or((0, true), |it| (it.capacity(), it.accepts_requests()));
         let must_wait = match &op {
@@ -78,8 +78,8 @@ impl Channel {
                 let end = GrpcEnd::unsent("the server is going away and takes no further calls");
                 self.answer(id, GrpcEvent::Ended(end), io);
             }
-            (op, _) if must_wait => self.waiting.push_back((id, op, asked)),
-            (Op::GrpcCall(call), _) => self.call(id, call, asked, io),
+            (op, _) if must_wait => self.waiting.push_back((id, op, requested)),
+            (Op::GrpcCall(call), _) => self.call(id, call, requested, io),
             (Op::GrpcSend(call, message), Some(session)) => session.send(call, &prefixed(&message), io.out),
             (Op::GrpcEnd(call), Some(session)) => session.finish(call, io.out),
             _ => {}
@@ -90,13 +90,13 @@ impl Channel {
         self.waiting.iter().any(|(waiting, op, _)| *waiting == id && matches!(op, Op::GrpcCall(_)))
     }
 
-    fn call(&mut self, id: OpId, call: Box<GrpcCall>, asked: Instant, io: &mut Io<'_>) {
+    fn call(&mut self, id: OpId, call: Box<GrpcCall>, requested: Instant, io: &mut Io<'_>) {
         let path = (":path".to_owned(), call.path.clone());
         let number = self.fields.iter().position(|known| *known == path).unwrap_or(self.fields.len());
         if number == self.fields.len() {
             self.fields.push(path);
         }
-        // Names that begin with a colon come before the others.
+        // Pseudo-header fields, whose names begin with a colon, come before the others.
         let numbers = [0, 1, 2, number, 3, 4, 5];
         let deadline = call.timeout.map(|span| grpc_timeout(Duration::from_nanos(span.0)));
         let mut passing: Vec<Field> = deadline.into_iter().map(|text| ("grpc-timeout".to_owned(), text)).collect();
@@ -107,14 +107,14 @@ impl Channel {
             session.send(id, &prefixed(message), io.out);
             session.finish(id, io.out);
         }
-        self.calls.push(Call { id, call, asked, sent: io.now, first_byte: None, has_head: false });
+        self.calls.push(Call { id, call, requested, sent: io.now, first_byte: None, has_head: false });
     }
 
-    /// Sends what has waited, as far as the server takes it.
+    /// Sends the queued operations, as far as the server accepts them.
     fn send_waiting(&mut self, io: &mut Io<'_>) {
         for _ in 0..self.waiting.len() {
-            if let Some((id, op, asked)) = self.waiting.pop_front() {
-                self.send(id, op, asked, io);
+            if let Some((id, op, requested)) = self.waiting.pop_front() {
+                self.send(id, op, requested, io);
             }
         }
     }
@@ -137,7 +137,7 @@ impl Channel {
                 self.end_call(place, end, io);
             }
             What::Failed(_, why) => {
-                let end = self.calls[place].given_up(why, io.now);
+                let end = self.calls[place].end_of_failed(why, io.now);
                 self.end_call(place, end, io);
             }
         }
@@ -145,12 +145,12 @@ impl Channel {
 
     fn end_call(&mut self, place: usize, end: GrpcEnd, io: &mut Io<'_>) {
         let call = self.calls.swap_remove(place);
-        let end = GrpcEnd { took: io.now.since(call.asked), ..end };
+        let end = GrpcEnd { took: io.now.since(call.requested), ..end };
         io.outbox.records.push(call.record(&end, io.now));
         self.answer(call.id, GrpcEvent::Ended(end), io);
     }
 
-    /// Ends everything that is open.
+    /// Ends all open calls.
     fn end_all(&mut self, status: u16, why: &str, io: &mut Io<'_>) {
         self.is_over = true;
         while let Some(place) = self.calls.len().checked_sub(1) {
@@ -201,7 +201,7 @@ impl ClientSession for Channel {
             session.cancel(id, io.out);
         }
         let call = self.calls.swap_remove(place);
-        // Others are given up with their iteration, of which nobody knows how they would have ended.
+        // Other calls are cancelled with their iteration; how they would have ended is unknown.
         if call.is_late(io.now) {
             io.outbox.records.push(call.record(&late(), io.now));
         }
@@ -245,7 +245,7 @@ impl ClientSession for Channel {
 }
 
 impl Call {
-    /// Tells what has come of its answer: the head once, and each message.
+    /// Passes on the new parts of the response: the head once, and each message.
     fn tell(&mut self, response: &mut Response, largest: usize, io: &mut Io<'_>) -> Result<(), GrpcEnd> {
         let mut answer = |event| io.answer(self.id, Event::Grpc(Box::new(event)));
         let head = response.fields.as_mut().and_then(|fields| fields.head.as_mut());
@@ -261,13 +261,13 @@ impl Call {
         Ok(())
     }
 
-    /// How it ends that the server gave it up.
-    fn given_up(&self, why: StreamError, now: Instant) -> GrpcEnd {
+    /// How a call ends whose stream has failed.
+    fn end_of_failed(&self, why: StreamError, now: Instant) -> GrpcEnd {
         match why {
-            // Another connection may take it.
+            // The call may be sent on another connection.
             StreamError::NotProcessed(_) => GrpcEnd::unsent(&why.to_string()),
             StreamError::Reset(code) => match of_reset(code) {
-                // The server has seen it before we did.
+                // The server noticed the deadline first.
                 status::CANCELLED if self.is_late(now) => late(),
                 status => end(status, why.to_string()),
             },
@@ -275,7 +275,7 @@ impl Call {
     }
 
     fn is_late(&self, now: Instant) -> bool {
-        self.call.timeout.is_some_and(|timeout| now >= self.asked.after(timeout))
+        self.call.timeout.is_some_and(|timeout| now >= self.requested.after(timeout))
     }
 
     fn record(&self, end: &GrpcEnd, done: Instant) -> Record {
@@ -285,14 +285,14 @@ impl Call {
             status::UNAVAILABLE if self.first_byte.is_none() => Outcome::Failed(ErrorKind::Closed),
             _ => Outcome::Failed(ErrorKind::Status),
         };
-        let (scheduled, sent, first_byte) = (self.asked, self.sent, self.first_byte);
+        let (scheduled, sent, first_byte) = (self.requested, self.sent, self.first_byte);
         let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
         let detail = format!("gRPC status {}: {}", end.status, end.message);
         Record { name: self.call.name.clone(), exchange, detail }
     }
 }
 
-/// The fields that all calls of a connection have, but their paths.
+/// The fields that all calls of a connection have, without their paths.
 fn common_fields(connect: &GrpcConnect) -> Vec<Field> {
     let authority = connect.authority.clone().unwrap_or_else(|| connect.url.authority());
     let scheme = if connect.url.scheme().is_secure() { "https" } else { "http" };
@@ -307,7 +307,7 @@ fn common_fields(connect: &GrpcConnect) -> Vec<Field> {
     fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
 }
 
-/// The first whole message in `body`.
+/// The first complete message in `body`.
 fn next_message(body: &[u8], largest: usize) -> Result<Option<&[u8]>, GrpcEnd> {
     let Some((prefix, rest)) = body.split_first_chunk::<MESSAGE_PREFIX>() else { return Ok(None) };
     let [compressed, length @ ..] = *prefix;
@@ -323,7 +323,7 @@ fn next_message(body: &[u8], largest: usize) -> Result<Option<&[u8]>, GrpcEnd> {
     Ok(rest.get(..length))
 }
 
-/// How an answer ends a call.
+/// How a complete response ends a call.
 fn end_of(response: Response) -> GrpcEnd {
     let trailers = response.fields.map_or_else(Vec::new, |fields| without_pseudo(fields.trailers));
     let (status, message) = match (response.grpc_status, response.status) {

@@ -1,4 +1,4 @@
-//! The option `hosts`: addresses that count instead of what names are looked up to.
+//! The option `hosts`: addresses that override the resolution of names.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,8 +9,7 @@ pub(super) struct Hosts(Vec<(String, IpAddr, Option<u16>)>);
 impl Hosts {
     /// Those of the option: `("example.org", "127.0.0.1")`, `("*.example.org:443", "127.0.0.1:8443")`.
     ///
-    /// # Errors
-    /// Something is no address.
+    /// # Errors An entry is not an address.
     pub(super) fn read(option: &[(String, String)]) -> Result<Hosts, String> {
         let read = |(name, address): &(String, String)| {
             let with_port = address.parse::<SocketAddr>().map(|address| (address.ip(), Some(address.port())));
@@ -22,7 +21,7 @@ impl Hosts {
         option.iter().map(read).collect::<Result<_, _>>().map(Hosts)
     }
 
-    /// Where a host is, if the option says so; a name that is written out counts before a pattern.
+    /// The address of a host, if the option has one. A literal name takes precedence over a pattern.
     pub(super) fn get(&self, host: &str, port: u16) -> Option<SocketAddr> {
         let named = format!("{host}:{port}");
         let exact = self.0.iter().find(|(name, ..)| *name == named || name == host);

@@ -1,10 +1,10 @@
-//! Scripts on the loop: each user is a script on a fibre, and what it asks for goes over the connections of its
+//! Scripts on the event loop: each user is a script on a fibre, and its network operations use the connections of its
 //! thread.
 //!
-//! [`run`] is a run of its own, as k6 makes one; a study runs scripts as its load ([`study`]). A generator's thread
-//! makes its users before the clock starts, since neither fibres nor runtimes change threads. [`users`] is the work of
-//! its loop: it lets users run, and takes what they ask for to the [`network`], which finds or makes a connection,
-//! moves bytes, and answers.
+//! [`run`] runs a script without a study, as k6 does; a study runs scripts as its load ([`study`]). A generator's
+//! thread makes its users before the clock starts, because neither fibres nor runtimes can move to another thread.
+//! [`users`] is the work of its loop: it lets users run, and passes their operations to the [`network`], which finds or
+//! opens a connection, moves bytes, and returns the results.
 
 mod allowed;
 mod alone;
@@ -30,7 +30,7 @@ mod websocket;
 pub use allowed::{Allowed, Refused};
 pub use alone::{Inspected, call_alone, inspect};
 pub use run::{End, Go, Observer, Progress, Run, RunOutcome, run};
-pub use user::{Broken, CallError};
+pub use user::{CallError, ExceededLimit};
 
 use plimsoll_engine::recorder::Names;
 use plimsoll_javascript::{Level, Program};
@@ -41,21 +41,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Where lines of the console go, from whatever thread.
+/// Receives the lines of the console, from any thread.
 pub type Console = Arc<dyn Fn(Level, &str) + Send + Sync>;
 
-/// What a user may take before it is stopped for good.
+/// The limits of a user. A user that exceeds one is stopped for good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// What its script may take.
+    /// Limits of the JavaScript engine.
     pub vm: plimsoll_javascript::Limits,
-    /// How long an iteration may take; as long as it takes, where there is none.
+    /// How long an iteration may take; unlimited when there is none.
     pub iteration: Option<Duration>,
-    /// How a person sets them.
+    /// The names of the settings for them.
     pub knobs: Knobs,
 }
 
-/// What the limits are called where a person sets them, as a fragment: "`--user-memory`".
+/// The names of the settings for limits, as fragments of messages: "`--user-memory`".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knobs {
     /// Of memory.
@@ -80,21 +80,21 @@ impl Default for Knobs {
     }
 }
 
-/// What a run hands to the users of all threads.
+/// The context of a run, for the users of all threads.
 struct RunContext<'a> {
     program: &'a Arc<Program>,
     plan: &'a Arc<RunState>,
     purpose: Purpose,
     limits: Limits,
-    /// How long an iteration takes at least, with the pause behind it.
+    /// The least duration of an iteration with the pause after it.
     least_iteration: Nanos,
     network: Arc<network::Shared>,
-    /// What requests, checks and metrics are called.
+    /// The names of requests, checks and metrics.
     names: Arc<Names>,
     console: Console,
     seed: u64,
-    /// Set from outside to break it off.
+    /// The caller sets this to stop the run.
     interrupted: &'a AtomicBool,
-    /// What all loops look at: set when it breaks off, for whatever reason.
+    /// All loops stop when this is set: on an interruption, or for any other reason.
     halt: &'a AtomicBool,
 }

@@ -1,4 +1,4 @@
-//! The network operations of one thread's users: each gets a connection, an old one or a new one, and a result.
+//! The network operations of one thread's users: each gets a connection, reused or new, and a result.
 
 mod bytes;
 mod reach;
@@ -34,7 +34,7 @@ const READ_SIZE: usize = 64 * 1024;
 /// The key of events of the thread's [`Resolver`].
 const RESOLVER: u64 = u64::MAX;
 
-/// How many names of requests are looked up here; the recorder keeps fewer of them apart.
+/// How many names of requests are cached here; the recorder keeps fewer of them apart.
 const KNOWN_NAMES: usize = 1000;
 
 /// What the networks of all threads share.
@@ -47,20 +47,20 @@ pub(super) struct Shared {
     pub(super) reuse: Reuse,
     /// The largest body that a user may keep.
     pub(super) largest_body: usize,
-    /// The longest that a request may take, whatever the script says.
+    /// The longest time-out of a request, whatever the script sets.
     pub(super) longest: Nanos,
     /// The systems by which requests are named in a study.
     pub(super) systems: Systems,
 }
 
-/// How long a connection is kept for the user's next request.
+/// How long a connection can be reused by its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reuse {
-    /// As long as both sides like.
+    /// As long as both sides keep it open.
     Always,
     /// Until the end of an iteration.
     WithinIterations,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
@@ -78,10 +78,10 @@ pub(super) struct Network {
     origins: Origins,
     connections: ConnectionPool<Box<Connection>>,
     users: Vec<UserConnections>,
-    answers: VecDeque<UserEvent>,
+    events: VecDeque<UserEvent>,
     /// Keys of connections on which a request is written but not sent.
     departing: Vec<u64>,
-    /// What sessions have produced and nobody has taken yet.
+    /// The output of sessions that is not passed on yet.
     outbox: Outbox,
     subjects: HashMap<Rc<str>, SubjectIndex>,
     raw: Vec<u8>,
@@ -100,7 +100,7 @@ struct UserConnections {
 }
 
 impl Network {
-    /// The network of so many users. Its events come to the loop of `context`.
+    /// The network of `users` users. Its events go to the loop of `context`.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -115,7 +115,7 @@ impl Network {
             origins: Origins::default(),
             connections: ConnectionPool::default(),
             users: (0..users).map(|_| own()).collect(),
-            answers: VecDeque::new(),
+            events: VecDeque::new(),
             departing: Vec::new(),
             outbox: Outbox::default(),
             subjects: HashMap::new(),
@@ -144,11 +144,11 @@ impl Network {
     }
 
     /// Takes the next event for a user of this thread.
-    pub(super) fn next_answer(&mut self) -> Option<UserEvent> {
-        self.answers.pop_front()
+    pub(super) fn next_event(&mut self) -> Option<UserEvent> {
+        self.events.pop_front()
     }
 
-    /// Begins an operation; one that was due before now is recorded from then on.
+    /// Begins an operation. If `due` is set, it is recorded from then on.
     pub(super) fn start(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op, due: Option<Instant>) {
         let now = context.clock.now();
         match op {
@@ -173,7 +173,7 @@ impl Network {
         }
     }
 
-    /// The rate limit lets a request go that it has held back. Returns false if there is none of that number.
+    /// Sends a request that the rate limit has held back. Returns false if there is none of that number.
     pub(super) fn turn(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId) -> bool {
         let held_back = &mut self.users[user as usize].held_back;
         let Some(at) = held_back.iter().position(|pending| pending.id == id) else { return false };
@@ -188,12 +188,12 @@ impl Network {
         let Some(connection) = self.connection_of(user, id) else { return };
         match &self.connections.connection(connection).traffic {
             Traffic::Session { .. } => self.with_session(context, connection, |session, io| session.cancel(id, io)),
-            // HTTP/1.1 has no way to take a request back: its response may still come.
+            // HTTP/1.1 cannot cancel a request: its response may still arrive.
             Traffic::Http { .. } => self.hang_up(context, connection),
         }
     }
 
-    /// Breaks off whatever the user has under way. Returns true if that included a request.
+    /// Cancels all operations of the user. Returns true if a request was among them.
     pub(super) fn abandon(&mut self, context: &mut LoopContext<'_>, user: u32) -> bool {
         let now = context.clock.now();
         self.users[user as usize].held_back.clear();
@@ -213,10 +213,10 @@ impl Network {
 
     /// Closes everything.
     pub(super) fn close(&mut self, context: &mut LoopContext<'_>) {
-        self.connections.taken().into_iter().for_each(|connection| self.hang_up(context, connection));
+        self.connections.occupied().into_iter().for_each(|connection| self.hang_up(context, connection));
     }
 
-    /// Gets a request onto an idle connection of the user, or onto a new one.
+    /// Sends a request on an idle connection of the user, or on a new one.
     fn carry(&mut self, context: &mut LoopContext<'_>, user: u32, pending: Box<PendingRequest>, now: Instant) {
         let origin = self.origins.of(&pending.request.url);
         let kept = self.users[user as usize].connections.iter().copied().find(|connection| {
@@ -241,11 +241,11 @@ impl Network {
         self.users[user as usize].connections.iter().find(has).copied()
     }
 
-    /// Hands an operation to the session that it belongs to.
+    /// Passes an operation to the session that it belongs to.
     fn tell(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op) {
         match client_session::addressee(&op).and_then(|of| self.connection_of(user, of)) {
             Some(connection) => self.with_session(context, connection, |session, io| session.tell(id, op, io)),
-            None => self.answers.extend(client_session::nobody(&op).map(|event| UserEvent { user, id, event })),
+            None => self.events.extend(client_session::session_ended(&op).map(|event| UserEvent { user, id, event })),
         }
     }
 
@@ -266,7 +266,7 @@ impl Network {
         self.pass_on(context, user);
         match flushed {
             Err(broken) => self.lose(context, id, broken.into()),
-            // What it has still to send goes first.
+            // Its remaining output is sent first.
             Ok(()) if is_over && self.connections.connection(id).out.is_empty() => self.hang_up(context, id),
             Ok(()) => {}
         }
@@ -274,7 +274,7 @@ impl Network {
 
     /// Passes on events and records of sessions.
     fn pass_on(&mut self, context: &mut LoopContext<'_>, user: u32) {
-        self.answers.extend(self.outbox.answers.drain(..).map(|(id, event)| UserEvent { user, id, event }));
+        self.events.extend(self.outbox.events.drain(..).map(|(id, event)| UserEvent { user, id, event }));
         for Record { name, exchange, detail } in mem::take(&mut self.outbox.records) {
             self.file(context, user, &name, &exchange, || detail);
         }
@@ -298,7 +298,7 @@ impl Network {
         context.recorder.record(subject, self.users[user as usize].phase, exchange);
     }
 
-    /// Takes the bytes that crossed a connection since the last call, and adds them to those of its user.
+    /// Takes the bytes of a connection since the last call, and adds them to those of its user.
     fn take_bytes(&mut self, connection: ConnectionId) -> (u32, (u64, u64)) {
         let connection = self.connections.connection(connection);
         let (user, bytes) = (connection.user, connection.take_bytes());

@@ -15,12 +15,12 @@ use std::net::SocketAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OriginId(u32);
 
-/// The origins that users of this thread have talked to.
+/// The origins that users of this thread have used.
 #[derive(Default)]
 pub(super) struct Origins {
     origins: Vec<Origin>,
     numbers: HashMap<(bool, String, u16), OriginId>,
-    /// The one of the last request, which is most often that of the next.
+    /// The origin of the last request, which is most often that of the next one too.
     last: Option<OriginId>,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct Origin {
     pub(super) is_secure: bool,
     pub(super) host: String,
     pub(super) port: u16,
-    /// Where it is, once that is known and allowed.
+    /// Its address, once that is resolved and allowed.
     pub(super) address: Option<SocketAddr>,
-    /// Connections that wait for that.
+    /// Connections that wait for the address.
     pub(super) waiting: Vec<ConnectionId>,
 }
 
@@ -40,7 +40,7 @@ impl Origin {
         (self.is_secure, self.host.as_str(), self.port) == (url.scheme().is_secure(), url.host(), url.port())
     }
 
-    /// How connections to it are encrypted, if they are.
+    /// The encryption of connections to it, if any.
     pub(super) fn encryption(&self, configuration: &Configuration) -> Result<Option<Encryption>, Fault> {
         if !self.is_secure {
             return Ok(None);

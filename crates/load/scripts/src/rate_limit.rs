@@ -11,13 +11,13 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    /// At most so many a second.
+    /// A limit of `most` requests a second; none for no limit.
     pub(super) fn new(most: Option<u64>) -> RateLimit {
         let gap = most.filter(|most| *most > 0).map(|most| Nanos(1_000_000_000 / most));
         RateLimit { gap, next: AtomicI64::new(i64::MIN) }
     }
 
-    /// When a request may go that is wanted now; nobody else may go then.
+    /// Reserves the next instant at which a request may go.
     pub(super) fn take(&self, now: Instant) -> Instant {
         let Some(gap) = self.gap else { return now };
         let later = |next: i64| Some(Instant(next.max(now.0)).after(gap).0);

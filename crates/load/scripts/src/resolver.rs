@@ -1,4 +1,5 @@
-//! Looks up addresses of hosts, on threads beside the loop so that no user waits for another, and once in a run.
+//! Resolves the addresses of hosts, each once in a run. It uses threads beside the loop, so that no user waits for
+//! another.
 
 use plimsoll_k6::operations::{HttpFault, HttpFaultKind};
 use rustix::event::{EventfdFlags, eventfd};
@@ -9,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The addresses that were looked up, for all threads.
+/// The addresses that were resolved, for all threads.
 pub(super) type KnownAddresses = Arc<Mutex<HashMap<String, IpAddr>>>;
 
 /// A host, and its address or why it has none.
@@ -20,12 +21,12 @@ pub(super) struct Resolver {
     known: KnownAddresses,
     sender: Sender<Resolved>,
     receiver: Receiver<Resolved>,
-    /// Readable when something was found.
+    /// Readable when a name was resolved.
     notifier: Arc<OwnedFd>,
 }
 
 impl Resolver {
-    /// A resolver that shares what was looked up.
+    /// A resolver that shares the resolved addresses.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -35,46 +36,46 @@ impl Resolver {
         Ok(Resolver { known, sender, receiver, notifier })
     }
 
-    /// Becomes readable when an address was found.
+    /// Becomes readable when a name was resolved.
     pub(super) fn notifier(&self) -> BorrowedFd<'_> {
         self.notifier.as_fd()
     }
 
-    /// The address of a host, where that is an address itself or was looked up before.
+    /// The address of a host, if the host is an address itself or was resolved before.
     pub(super) fn known(&self, host: &str) -> Option<IpAddr> {
         let plain = host.trim_matches(['[', ']']);
         plain.parse().ok().or_else(|| self.known.lock().unwrap_or_else(PoisonError::into_inner).get(host).copied())
     }
 
-    /// Asks for the address of a host, which [`Self::found`] will give.
+    /// Requests the address of a host, which [`Self::take_resolved`] returns later.
     pub(super) fn ask(&self, host: &str) {
         let (asked, known, notifier) = (host.to_owned(), Arc::clone(&self.known), Arc::clone(&self.notifier));
         let sender = self.sender.clone();
-        let look = move || {
+        let lookup = move || {
             let found = look_up(&asked);
             if let Ok(address) = found {
                 known.lock().unwrap_or_else(PoisonError::into_inner).insert(asked.clone(), address);
             }
-            // Whoever asked may have gone.
+            // The receiver may be gone already.
             let _ = sender.send((asked, found));
             let _ = rustix::io::write(&notifier, &1_u64.to_ne_bytes());
         };
-        // Nobody waits for this thread: the system may take half a minute to find nothing.
-        let spawned = std::thread::Builder::new().name("lookup".to_owned()).spawn(look);
+        // This thread is never joined: the system may take half a minute to fail.
+        let spawned = std::thread::Builder::new().name("lookup".to_owned()).spawn(lookup);
         if let Err(error) = spawned {
             let _ = self.sender.send((host.to_owned(), Err(fault(host, HttpFaultKind::Lookup, &error))));
             let _ = rustix::io::write(&self.notifier, &1_u64.to_ne_bytes());
         }
     }
 
-    /// Takes the addresses that were found since the last call.
-    pub(super) fn found(&self) -> Vec<Resolved> {
+    /// Takes the results since the last call.
+    pub(super) fn take_resolved(&self) -> Vec<Resolved> {
         let _ = rustix::io::read(&self.notifier, &mut [0; 8]);
         self.receiver.try_iter().collect()
     }
 }
 
-/// The first address of a host, of IPv4 where it has one, as k6 prefers it.
+/// The first address of a host. IPv4 is preferred, as in k6.
 fn look_up(host: &str) -> Result<IpAddr, HttpFault> {
     let found = (host, 0).to_socket_addrs().map_err(|error| {
         let unknown = error.to_string().contains("not known");
@@ -97,7 +98,7 @@ mod tests {
     fn wait(names: &Resolver) -> Vec<Resolved> {
         let notifier = names.notifier();
         poll(&mut [PollFd::new(&notifier, PollFlags::IN)], None).expect("it rings");
-        names.found()
+        names.take_resolved()
     }
 
     #[test]
@@ -112,7 +113,7 @@ mod tests {
         let [(host, Ok(address))] = found.as_slice() else { panic!("{found:?}") };
         assert!(host == "localhost" && address.is_loopback());
         assert_eq!(other.known("localhost"), Some(*address));
-        assert!(one.found().is_empty());
+        assert!(one.take_resolved().is_empty());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A run of its own, as k6 makes one: `setup`, the scenarios, `teardown`.
+//! A run of a script without a study, as k6 does it: `setup`, the scenarios, `teardown`.
 
 use super::alone;
 use super::hosts::Hosts;
@@ -36,53 +36,53 @@ const ONLY: u32 = 1;
 pub struct Run<'a> {
     /// The script.
     pub program: &'a Arc<Program>,
-    /// Options, scenarios, metrics and environment; how far the run is can be read there.
+    /// Options, scenarios, metrics and environment. It also has the progress of the run.
     pub plan: &'a Arc<RunState>,
-    /// What a user may take.
+    /// The limits of a user.
     pub limits: Limits,
-    /// To which hosts the script may send.
+    /// The hosts that the script may send to.
     pub allowed: Allowed,
     /// Threads that run users.
     pub threads: usize,
     /// Processors that they are bound to; all when there is none.
     pub cpus: Option<&'a Processors>,
-    /// What is random follows from it.
+    /// The seed of everything random.
     pub seed: u64,
-    /// Where lines of the console go.
+    /// Receives the lines of the console.
     pub console: Console,
-    /// Set from outside to break the run off; `teardown` runs all the same.
+    /// The caller sets this to stop the run; `teardown` still runs.
     pub interrupted: &'a AtomicBool,
 }
 
-/// Follows a run.
+/// Observes a run.
 pub trait Observer {
-    /// Hears an event. Metrics of a script's own run are samples, not rows: of its seconds, events have the iterations
-    /// and how the generator did.
-    fn hear(&mut self, event: &Event);
+    /// Handles an event. The seconds of such a run have iterations and the state of the generator, but no rows: its
+    /// metrics are samples.
+    fn on_event(&mut self, event: &Event);
 
-    /// Says after each second if the run goes on.
+    /// Decides after each second if the run goes on.
     fn check(&mut self, _progress: &Progress) -> Go {
         Go::On
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug)]
 pub struct Progress {
     /// How long scenarios have run.
     pub elapsed: Duration,
-    /// All samples so far: every two seconds, where a threshold may end the run.
+    /// All samples so far, every two seconds, if a threshold may end the run.
     pub sinks: Option<Sinks>,
-    /// Users that are part of a scenario.
+    /// The number of users that are part of a scenario.
     pub users: u64,
-    /// Users that were made.
+    /// The number of users that were made.
     pub users_made: u64,
 }
 
-/// True if a run goes on.
+/// Whether a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Go {
-    /// It does.
+    /// It goes on.
     On,
     /// It ends at once.
     Abort,
@@ -101,22 +101,22 @@ pub struct RunOutcome {
     pub setup_data: Option<String>,
     /// How it ended.
     pub end: End,
-    /// What is said of users that broke a limit.
+    /// A message for each user that exceeded a limit.
     pub broken: Vec<String>,
-    /// What kept the generator from doing its work.
+    /// Faults that kept the generator from doing its work.
     pub faults: Vec<String>,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
-    /// All its scenarios came to their end.
+    /// All its scenarios ended.
     Finished,
-    /// The script ended it, with what it said.
+    /// The script ended it, with this message.
     Aborted(String),
-    /// Whoever heard of its seconds did.
+    /// The observer ended it.
     Stopped,
-    /// It was broken off from outside.
+    /// It was interrupted.
     Interrupted,
     /// `setup` failed, and nothing else was run.
     Setup(CallError),
@@ -130,11 +130,11 @@ pub enum End {
 /// The machine does not allow what the run needs.
 pub fn run(run: &Run<'_>, observer: &mut dyn Observer) -> Result<RunOutcome, JobError> {
     let time_under_load = scenario::longest(&run.plan.scenarios);
-    observer.hear(&Event::RunStarted { starts: 1, already_done: 0, time_under_load });
-    let ran = run.whole(observer);
-    let complete = ran.as_ref().is_ok_and(|ran| ran.end == End::Finished);
-    observer.hear(&Event::RunFinished { complete, decided_after: None });
-    ran
+    observer.on_event(&Event::RunStarted { starts: 1, already_done: 0, time_under_load });
+    let outcome = run.whole(observer);
+    let complete = outcome.as_ref().is_ok_and(|outcome| outcome.end == End::Finished);
+    observer.on_event(&Event::RunFinished { complete, decided_after: None });
+    outcome
 }
 
 impl Run<'_> {
@@ -142,48 +142,48 @@ impl Run<'_> {
         let users: u64 = self.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
         allow_users(users)?;
         allow_descriptors(users)?;
-        // Batches have more; without them this is too many, and no fault.
+        // Batches use more connections. A run without batches does not need this many, so a refusal is no error.
         let _ = allow_descriptors(users * self.plan.options.batch_per_host.unwrap_or(1));
         let network = Arc::new(self.network()?);
-        let mut ran = RunOutcome::new(self.plan);
+        let mut outcome = RunOutcome::new(self.plan);
         let exports = |name: &str| self.program.exports().iter().any(|export| export == name);
         let options = &self.plan.options;
         if exports("setup") && options.no_setup != Some(true) {
-            observer.hear(&phase(Phase::Setup));
+            observer.on_event(&phase(Phase::Setup));
             let timeout = options.setup_timeout.unwrap_or(Duration::MAX);
-            match ran.add(alone::call(self, &network, "setup", Vec::new(), timeout, self.interrupted)?) {
-                Ok(data) => ran.setup_data = data,
-                Err(why) => ran.end = self.ended(End::Setup(why)),
+            match outcome.add(alone::call(self, &network, "setup", Vec::new(), timeout, self.interrupted)?) {
+                Ok(data) => outcome.setup_data = data,
+                Err(why) => outcome.end = self.ended(End::Setup(why)),
             }
         }
-        if ran.end == End::Finished {
-            observer.hear(&phase(Phase::Measure));
-            self.scenarios(&network, &mut ran, observer)?;
+        if outcome.end == End::Finished {
+            observer.on_event(&phase(Phase::Measure));
+            self.scenarios(&network, &mut outcome, observer)?;
             if exports("teardown") && options.no_teardown != Some(true) {
-                observer.hear(&phase(Phase::Teardown));
+                observer.on_event(&phase(Phase::Teardown));
                 let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
-                let data = ran.setup_data.iter().cloned().collect();
+                let data = outcome.setup_data.iter().cloned().collect();
                 let called = alone::call(self, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
-                match (ran.add(called), &ran.end) {
-                    (Err(why), End::Finished) => ran.end = End::Teardown(why),
-                    // What ended the run before counts more.
+                match (outcome.add(called), &outcome.end) {
+                    (Err(why), End::Finished) => outcome.end = End::Teardown(why),
+                    // An earlier reason for the end of the run takes precedence.
                     (Err(why), _) => (self.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
                     (Ok(_), _) => {}
                 }
             }
         }
-        Ok(ran)
+        Ok(outcome)
     }
 
     fn scenarios(
         &self,
         network: &Arc<network::Shared>,
-        ran: &mut RunOutcome,
+        outcome: &mut RunOutcome,
         observer: &mut dyn Observer,
     ) -> Result<(), JobError> {
         let (halt, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let common = self.common(network, self.interrupted, &halt);
-        let offered = self.offered(ran.setup_data.as_deref());
+        let scenarios = self.scenario_users(outcome.setup_data.as_deref());
         let mut iterations_before = 0;
         let (sender, receiver) = channel();
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
@@ -191,7 +191,7 @@ impl Run<'_> {
         let threads = self.threads.max(1);
         let load = Load {
             common: &common,
-            offered: &offered,
+            scenarios: &scenarios,
             share: WHOLE,
             threads,
             cpus: self.cpus,
@@ -200,34 +200,34 @@ impl Run<'_> {
             copies,
         };
         let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
-        let left = load.run(&mut |report| {
+        let result = load.run(&mut |report| {
             let Report::Second { interval, .. } = report else { return };
             let elapsed =
                 Duration::from_secs(u64::try_from(interval.second).unwrap_or(0)) + Duration::from(interval.length);
             let [users, users_made, iterations] = self.counts();
             let ended = iterations - std::mem::replace(&mut iterations_before, iterations);
             let second = Second { iterations: ended, ..Second::of(ONLY, ONLY, Instant(0), *interval) };
-            observer.hear(&Event::SecondPassed(Box::new(second)));
+            observer.on_event(&Event::SecondPassed(Box::new(second)));
             if observer.check(&Progress { elapsed, sinks: copied.merged(), users, users_made }) == Go::Abort {
                 stopped.store(true, Relaxed);
                 halt.store(true, Relaxed);
             }
         })?;
-        ran.end = self.ended(if stopped.load(Relaxed) { End::Stopped } else { End::Finished });
-        let _ = ran.add(left);
+        outcome.end = self.ended(if stopped.load(Relaxed) { End::Stopped } else { End::Finished });
+        let _ = outcome.add(result);
         Ok(())
     }
 
-    /// Users that are part of a scenario, users that were made, and iterations that came to their end.
+    /// The numbers of users in a scenario, of users that were made, and of iterations that ended.
     fn counts(&self) -> [u64; 3] {
         let counts = &self.plan.counts;
         [&counts.users, &counts.users_made, &counts.iterations].map(|count| count.load(Relaxed))
     }
 
-    /// How a run ended, where neither the script nor somebody outside broke it off.
+    /// How a run ended: by the script, by an interruption, or else `otherwise`.
     fn ended(&self, otherwise: End) -> End {
-        if let Some(said) = self.plan.abort.get() {
-            End::Aborted(said.clone())
+        if let Some(message) = self.plan.abort.get() {
+            End::Aborted(message.clone())
         } else if self.interrupted.load(Relaxed) {
             End::Interrupted
         } else {
@@ -261,9 +261,9 @@ impl Run<'_> {
     }
 
     /// The users of all scenarios, numbered one after the other.
-    fn offered(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
+    fn scenario_users(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
         let mut first_id = 1;
-        let offered = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
+        let scenarios = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
             let first = first_id;
             first_id += scenario.executor.most_vus();
             ScenarioUsers {
@@ -276,12 +276,12 @@ impl Run<'_> {
                 made_before: made_before(scenario),
             }
         });
-        offered.collect()
+        scenarios.collect()
     }
 }
 
 impl network::Shared {
-    /// As options say.
+    /// The shared state that these options ask for.
     ///
     /// # Errors
     /// An option has no meaning.
@@ -319,13 +319,13 @@ impl RunOutcome {
     }
 
     /// Adds the results of users. Returns the result of their last call.
-    fn add(&mut self, left: LoadResult) -> Result<Option<String>, CallError> {
-        self.elapsed += left.clock.zero().elapsed();
-        self.sinks.merge(&left.samples.sinks);
-        self.checks.merge(&left.samples.checks);
-        self.broken.extend(left.broken);
-        self.faults.extend(left.findings.into_iter().flat_map(|found| found.faults));
-        left.called
+    fn add(&mut self, result: LoadResult) -> Result<Option<String>, CallError> {
+        self.elapsed += result.clock.zero().elapsed();
+        self.sinks.merge(&result.samples.sinks);
+        self.checks.merge(&result.samples.checks);
+        self.broken.extend(result.broken);
+        self.faults.extend(result.findings.into_iter().flat_map(|found| found.faults));
+        result.called
     }
 }
 
@@ -336,7 +336,7 @@ struct SampleCopies {
 }
 
 impl SampleCopies {
-    /// Those of all threads, where any are new.
+    /// The samples of all threads, if any are new.
     fn merged(&mut self) -> Option<Sinks> {
         let mut is_new = false;
         for SampleCopy { thread, sinks } in self.receiver.try_iter() {
@@ -354,19 +354,19 @@ fn phase(phase: Phase) -> Event {
     Event::PhaseStarted { start: ONLY, phase, length: None }
 }
 
-/// What a scenario is to the loop.
+/// Converts a scenario to an offering for the event loop.
 fn offering(scenario: &Scenario, seed: u64) -> Offering {
     let offer = scenario.offer();
     let limit = offer.window;
-    let (model, stop, leave, k6_arrivals) = match offer.source {
-        Source::Closed { users, leave, quota } => {
+    let (model, stop, graceful_ramp_down, k6_arrivals) = match offer.source {
+        Source::Closed { users, graceful_ramp_down, quota } => {
             let stop = match quota {
                 Quota::Unlimited => Stop::After(limit),
                 Quota::Together(count) => Stop::Iterations { count, limit },
                 Quota::Each(count) => Stop::IterationsPerUser { count, limit },
             };
             let think = Think::Constant(Duration::ZERO);
-            (LoadModel::Closed { users: profile(&users), think }, stop, Some(leave), None)
+            (LoadModel::Closed { users: profile(&users), think }, stop, Some(graceful_ramp_down), None)
         }
         Source::Open { rate, users: Reserve { pre_allocated, most } } => {
             let (arrivals, overflow) = (Arrivals::Constant, Overflow::Drop);
@@ -378,10 +378,10 @@ fn offering(scenario: &Scenario, seed: u64) -> Offering {
         }
     };
     let start = Instant::default().after(offer.begin.into());
-    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, leave, k6_arrivals, seed }
+    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, graceful_ramp_down, k6_arrivals, seed }
 }
 
-/// How many users are made before the clock starts.
+/// The number of users that are made before the clock starts.
 fn made_before(scenario: &Scenario) -> u64 {
     match scenario.offer().source {
         Source::Closed { .. } => scenario.executor.most_vus(),

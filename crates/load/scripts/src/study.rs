@@ -1,4 +1,4 @@
-//! Scripts as the load of a study: who begins iterations, and when, is the study's affair.
+//! Scripts as the load of a study, which decides which users begin iterations, and when.
 
 use super::alone::{self, Inspected};
 use super::console::KeptConsole;
@@ -36,12 +36,12 @@ pub struct CompiledScript {
     script: Script,
     /// The longest that a request may take.
     timeout: Duration,
-    /// What of the script's own options does not count.
+    /// Notes about options of the script that have no effect.
     notes: Vec<String>,
 }
 
 impl CompiledScript {
-    /// Reads a script, and runs it as far as it says something of itself.
+    /// Reads a script, and loads it for its options and metrics.
     ///
     /// # Errors
     /// Everything that is wrong with it, with its places.
@@ -80,7 +80,7 @@ impl CompiledScript {
         };
         let ran = self.run_with(console.console(), local, &mut with_console);
         let counts = console.finish();
-        // A script that failed may have said why.
+        // A script that failed may have written why to its console.
         console.take().into_iter().for_each(|lines| reports(Report::Console(lines)));
         let facts = ScriptFacts { times: self.times(), console: counts.lines, left_out: counts.left_out };
         Ok(JobRecord { facts: WorkFacts::Script(facts), ..ran? })
@@ -114,15 +114,15 @@ impl CompiledScript {
         let halt = AtomicBool::new(false);
         let common = run.common(&network, interrupted, &halt);
         let common = super::RunContext { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
-        let offered = [self.offered(job, data.clone())];
+        let scenarios = [self.scenario_users(job, data.clone())];
         let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
         let (share, begin, copies) = (job.share, job.begin, None);
-        let load = Load { common: &common, offered: &offered, share, threads, cpus, warmup, begin, copies };
-        let left = load.run(reports)?;
+        let load = Load { common: &common, scenarios: &scenarios, share, threads, cpus, warmup, begin, copies };
+        let result = load.run(reports)?;
         let unended = self.tear_down(&run, &network, data)?;
-        let mut record = local.record(left.findings, &Steps::Script(Box::new(self.script.clone())), left.clock);
+        let mut record = local.record(result.findings, &Steps::Script(Box::new(self.script.clone())), result.clock);
         record.warnings.extend(unended);
-        record.broken = left.broken;
+        record.broken = result.broken;
         Ok(record)
     }
 
@@ -136,9 +136,9 @@ impl CompiledScript {
             return Ok(None);
         }
         let timeout = self.options.setup_timeout.unwrap_or(Duration::MAX);
-        let left = alone::call(run, network, "setup", Vec::new(), timeout, interrupted)?;
+        let result = alone::call(run, network, "setup", Vec::new(), timeout, interrupted)?;
         let failed = |why| JobError::Users(format!("`setup` of the script failed: {why}"));
-        left.called.map_err(failed)
+        result.called.map_err(failed)
     }
 
     /// Calls `teardown`, after the load. Returns why it failed, if it did.
@@ -153,8 +153,8 @@ impl CompiledScript {
         }
         let timeout = self.options.teardown_timeout.unwrap_or(Duration::MAX);
         let arguments = data.into_iter().collect();
-        let left = alone::call(run, network, "teardown", arguments, timeout, &AtomicBool::new(false))?;
-        Ok(left.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
+        let result = alone::call(run, network, "teardown", arguments, timeout, &AtomicBool::new(false))?;
+        Ok(result.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
     }
 
     /// The script's own metrics.
@@ -163,7 +163,7 @@ impl CompiledScript {
         registry.iter().filter(|(id, _)| registry.is_custom(*id)).map(|(_, metric)| metric)
     }
 
-    /// Those that hold times.
+    /// The names of the script's own metrics that hold times.
     fn times(&self) -> BTreeSet<String> {
         self.metrics().filter(|metric| metric.contains == Contains::Time).map(|metric| metric.name.clone()).collect()
     }
@@ -172,7 +172,7 @@ impl CompiledScript {
         self.program.exports().iter().any(|export| export == name)
     }
 
-    /// What users see of the study's load: one scenario.
+    /// The study's load as users see it: one scenario.
     fn plan(&self, load: &LoadProfile) -> RunState {
         let executor = Executor::ConstantVus { vus: u64::from(load.most_users()), duration: load.stop.limit() };
         let scenario = Scenario {
@@ -187,7 +187,7 @@ impl CompiledScript {
         self.inspected.plan.configured(self.options.clone(), vec![scenario], self.inspected.registry.clone())
     }
 
-    fn offered(&self, job: &Job, data: Option<String>) -> ScenarioUsers {
+    fn scenario_users(&self, job: &Job, data: Option<String>) -> ScenarioUsers {
         ScenarioUsers {
             offering: Offering::of(job),
             function: self.script.exec.clone(),
@@ -200,20 +200,21 @@ impl CompiledScript {
     }
 }
 
-/// What of a workload's own does not count, a line each: of a script, what it says of load, thresholds and summary.
+/// Notes about settings of a script that have no effect in a study, a line each: its load, thresholds and summary.
 #[must_use]
 pub fn notes(workload: &Workload) -> Vec<String> {
     loaded(workload).map_or_else(Vec::new, |plan| plan.notes)
 }
 
-/// The files that a workload's script reads before it runs: its modules, and what they open.
+/// The files that a workload's script reads before it runs: its modules, and the files that they open.
 #[must_use]
 pub fn sources(workload: &Workload) -> Vec<PathBuf> {
     let read = |plan: CompiledScript| plan.program.files().all_read().into_iter().map(|(path, _)| path).collect();
     loaded(workload).map_or_else(Vec::new, read)
 }
 
-/// The metrics of its own that a workload's script makes; none where it is no script, or cannot be loaded.
+/// The metrics that a workload's script defines; none if the workload is not a script, or if the script cannot be
+/// loaded.
 #[must_use]
 pub fn metrics(workload: &Workload) -> Option<BTreeMap<String, record::Metric>> {
     let plan = loaded(workload)?;
@@ -227,7 +228,7 @@ fn loaded(workload: &Workload) -> Option<CompiledScript> {
     }
 }
 
-/// The options that count in a study, and what is said of the others.
+/// The options that have an effect in a study, and notes about the others.
 fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<String>), Vec<WorkloadDiagnostic>> {
     let json = inspected.options.as_deref().map(serde_json::from_str).transpose();
     let json =
@@ -238,7 +239,7 @@ fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<Strin
     }
     let mut options = read.options;
     let mut notes: Vec<String> = read.ignored.iter().map(|ignored| format!("{ignored}; it is left aside")).collect();
-    let (load, thresholds) = aside(&mut options);
+    let (load, thresholds) = take_options_of_load(&mut options);
     if !load.is_empty() {
         let named = load.join("`, `");
         notes.push(format!(
@@ -253,9 +254,10 @@ fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<Strin
     Ok((options.over(Options::defaults()), notes))
 }
 
-/// Takes off what is the study's affair: the names of options of load, and whether there are thresholds.
-fn aside(options: &mut Options) -> (Vec<&'static str>, bool) {
-    let given = [
+/// Removes the options that the study decides. Returns the names of the removed options of load, and true if there were
+/// thresholds.
+fn take_options_of_load(options: &mut Options) -> (Vec<&'static str>, bool) {
+    let present = [
         (options.vus.take().is_some(), "vus"),
         (options.duration.take().is_some(), "duration"),
         (options.iterations.take().is_some(), "iterations"),
@@ -264,7 +266,7 @@ fn aside(options: &mut Options) -> (Vec<&'static str>, bool) {
         (options.rps.take().is_some(), "rps"),
         (options.min_iteration_duration.take().is_some(), "minIterationDuration"),
     ];
-    let load = given.into_iter().filter(|(given, _)| *given).map(|(_, name)| name).collect();
+    let load = present.into_iter().filter(|(present, _)| *present).map(|(_, name)| name).collect();
     (load, options.thresholds.take().is_some())
 }
 
@@ -279,7 +281,7 @@ fn limits(script: &Script) -> Limits {
     Limits { vm, iteration: limits.iteration, ..Limits::default() }
 }
 
-/// What a script writes while it is looked at, it will write again.
+/// A console that discards everything: what a script writes while it is inspected, it writes again when it runs.
 fn silent() -> Console {
     Arc::new(|_, _| ())
 }

@@ -1,4 +1,4 @@
-//! The systems of a study, by which requests of a script are named: their ports are others in each trial.
+//! Names a script's requests after the systems of a study, because the ports of these differ between trials.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Systems(pub(super) BTreeMap<u16, String>);
 
-/// What a system's address begins with.
+/// The beginnings of a system's URLs.
 const SCHEMES: [&str; 4] = ["http://", "https://", "ws://", "wss://"];
 
-/// This machine, as the hosts of systems are written.
+/// The names of this machine in URLs of systems.
 const HERE: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 impl Systems {
-    /// What a request is called that a script calls so: `http://127.0.0.1:31361/cart` is `web/cart`, where `web` has
-    /// that port.
+    /// The recorded name of a request that a script names `name`: `http://127.0.0.1:31361/cart` becomes `web/cart` if
+    /// `web` has that port.
     pub(super) fn named(&self, name: &str) -> String {
         self.of_a_system(name).unwrap_or_else(|| name.to_owned())
     }

@@ -1,4 +1,4 @@
-//! Users of scripts on the threads of the generator: made there, then let loose together.
+//! Users of scripts on the threads of the generator: they are made there, then started together.
 
 use super::RunContext;
 use super::network::Network;
@@ -29,24 +29,24 @@ use std::sync::mpsc::Sender;
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Users that call one function, and when.
+/// Users that call one function, with their load.
 pub(super) struct ScenarioUsers {
     pub(super) offering: Offering,
     pub(super) function: String,
-    /// As JSON.
+    /// The arguments of the function, as JSON.
     pub(super) arguments: Vec<String>,
     pub(super) result: ResultFormat,
     pub(super) scenario: Option<usize>,
     /// `__VU` of the first.
     pub(super) first_id: u64,
-    /// How many are made before the clock starts.
+    /// The number of users that are made before the clock starts.
     pub(super) made_before: u64,
 }
 
-/// What is to run.
+/// A load to run.
 pub(super) struct Load<'a> {
     pub(super) common: &'a RunContext<'a>,
-    pub(super) offered: &'a [ScenarioUsers],
+    pub(super) scenarios: &'a [ScenarioUsers],
     /// The share of this machine.
     pub(super) share: Share,
     pub(super) threads: usize,
@@ -54,7 +54,7 @@ pub(super) struct Load<'a> {
     pub(super) warmup: Duration,
     /// When warm-up begins; without it as soon as the users are made.
     pub(super) begin: Option<UnixTime>,
-    /// Who hears of samples while it runs.
+    /// Receives copies of samples while it runs.
     pub(super) copies: Option<Sender<SampleCopy>>,
 }
 
@@ -64,12 +64,12 @@ pub(super) struct SampleCopy {
     pub(super) sinks: Sinks,
 }
 
-/// What users have left behind.
+/// The results of users.
 pub(super) struct LoadResult {
     pub(super) samples: Samples,
-    /// What is said of users that broke a limit.
+    /// A message for each user that exceeded a limit.
     pub(super) broken: Vec<String>,
-    /// What came of the last call.
+    /// The result of the last call.
     pub(super) called: Called,
     pub(super) findings: Vec<Findings>,
     pub(super) clock: Clock,
@@ -99,19 +99,19 @@ impl Load<'_> {
     /// Users cannot be made, or the machine does not allow what the loop needs.
     pub(super) fn run(&self, reports: &mut dyn FnMut(Report)) -> Result<LoadResult, JobError> {
         let (barrier, clock) = (Barrier::new(self.threads), OnceLock::<Result<Clock, JobError>>::new());
-        // It has started before the first second is over.
+        // The clock has started before the first second is over.
         let zero = || match clock.get() {
             Some(Ok(clock)) => clock.unix(Instant(0)),
             _ => UnixTime::default(),
         };
         let on_interval =
             &mut |interval: Interval| reports(Report::Second { zero: zero(), interval: Box::new(interval) });
-        let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
+        let result = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
         let quotas: Vec<SharedQuota> =
-            self.offered.iter().map(|offered| SharedQuota::of(&offered.offering, self.share)).collect();
+            self.scenarios.iter().map(|scenarios| SharedQuota::of(&scenarios.offering, self.share)).collect();
         let findings = on_threads(self.share, self.threads, self.cpus, on_interval, |part, report| {
             let users = ThreadUsers::make(self, &quotas, part);
-            // The others need not begin what this thread cannot take part in.
+            // If this thread cannot take part, the others need not begin.
             self.common.halt.fetch_or(users.is_err(), Relaxed);
             barrier.wait();
             let clock =
@@ -120,13 +120,13 @@ impl Load<'_> {
             let recording = Rc::clone(&users.recording);
             let (broken, called) = users.run(self, clock, part.thread, report)?;
             let (sinks, checks) = recording.take();
-            let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-            left.0.merge(&sinks, &checks);
-            left.1.extend(broken);
-            left.2 = called.or(left.2.take());
+            let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
+            result.0.merge(&sinks, &checks);
+            result.1.extend(broken);
+            result.2 = called.or(result.2.take());
             Ok(())
         })?;
-        let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (samples, broken, called) = result.into_inner().unwrap_or_else(PoisonError::into_inner);
         let clock = clock.into_inner().unwrap_or_else(|| Ok(Clock::start(self.warmup)))?;
         self.common.plan.counts.finished_parts.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
         Ok(LoadResult { samples, broken, called: called.unwrap_or(Err(CallError::Stopped)), findings, clock })
@@ -134,8 +134,8 @@ impl Load<'_> {
 
     /// When the last offer begins its last iteration.
     fn window_end(&self) -> Instant {
-        let ends = self.offered.iter().map(|offered| {
-            let Offering { start, stop, .. } = &offered.offering;
+        let ends = self.scenarios.iter().map(|scenarios| {
+            let Offering { start, stop, .. } = &scenarios.offering;
             start.after(stop.limit().into())
         });
         ends.max().unwrap_or_default()
@@ -156,13 +156,13 @@ impl ThreadUsers {
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
         let host = Rc::new(ThreadHost::new(&common.console));
-        let offer = |(offered, quota): (&ScenarioUsers, &SharedQuota)| Offer::new(&offered.offering, quota, part);
-        let offers: Vec<Offer> = load.offered.iter().zip(quotas).map(offer).collect();
+        let offer = |(scenarios, quota): (&ScenarioUsers, &SharedQuota)| Offer::new(&scenarios.offering, quota, part);
+        let offers: Vec<Offer> = load.scenarios.iter().zip(quotas).map(offer).collect();
         let mut users = Vec::new();
-        for (index, (offer, offered)) in offers.iter().zip(load.offered).enumerate() {
-            let made_before = share.of_first(offered.made_before);
+        for (index, (offer, scenarios)) in offers.iter().zip(load.scenarios).enumerate() {
+            let made_before = share.of_first(scenarios.made_before);
             for place in 0..offer.len() as u64 {
-                let id = offered.first_id + place * share.of as u64 + share.index as u64;
+                let id = scenarios.first_id + place * share.of as u64 + share.index as u64;
                 let mut script_user = ScriptUser::new(User::new(&recording, id, common.seed), index);
                 if place < made_before && !common.interrupted.load(Relaxed) {
                     let unmade = |error| JobError::Users(format!("failed to make user {id}: {error}"));
@@ -185,8 +185,8 @@ impl ThreadUsers {
         let broke = |error: rustix::io::Errno| JobError::Loop(error.to_string());
         let is_open = self.offers.iter().all(Offer::is_open);
         let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), thread, report);
-        // What is run for its own sake has all of that in its metrics.
-        let recorder = if load.common.purpose == Purpose::Run { recorder.of_generator() } else { recorder };
+        // A run without a study has its exchanges in its metrics.
+        let recorder = if load.common.purpose == Purpose::Run { recorder.for_generator_only() } else { recorder };
         let recorder = recorder.sharing(&load.common.names);
         let context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
         let network = Network::new(load.common.network.clone(), self.users.len(), &context).map_err(broke)?;
@@ -196,7 +196,7 @@ impl ThreadUsers {
             recording: self.recording,
             network,
             users: self.users,
-            calls: load.offered.iter().map(ScenarioUsers::calls).collect(),
+            calls: load.scenarios.iter().map(ScenarioUsers::calls).collect(),
             ready: VecDeque::new(),
             copies: load.copies.clone().map(|copies| (thread, copies)),
             result: None,
@@ -212,17 +212,16 @@ impl ThreadUsers {
 
 impl ScenarioUsers {
     fn calls(&self) -> CalledFunction {
-        // Each user reads it once.
+        // Each user parses the JSON once.
         let arguments = self.arguments.iter().map(|json| Argument::SharedJson(json.as_str().into())).collect();
         let (function, result, scenario) = (self.function.as_str().into(), self.result, self.scenario);
         CalledFunction { function, arguments, result, scenario }
     }
 }
 
-/// How many users the process can have.
+/// Checks that the process can have this many users.
 ///
-/// # Errors
-/// They are fewer than `users`.
+/// # Errors The process can have fewer users.
 pub(super) fn allow_users(users: u64) -> Result<(), JobError> {
     let Ok(most) = fibre::most() else { return Ok(()) };
     if users <= most as u64 {
@@ -237,11 +236,11 @@ pub(super) fn allow_users(users: u64) -> Result<(), JobError> {
 
 /// Lets a user run its modules, which may wait for timers but not for the network.
 fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Result<(), JobError> {
-    match settle(vm, host) {
+    match run_modules(vm, host) {
         Parked::Over(_) => Ok(()),
         Parked::Ended(End::NotLoaded(exception)) => Err(JobError::Users(exception.to_string())),
         Parked::Ended(End::Limit(limit, place)) => {
-            Err(JobError::Users(format!("while the script is loaded, {}", common.limits.broken(limit, place))))
+            Err(JobError::Users(format!("while the script is loaded, {}", common.limits.exceeded(limit, place))))
         }
         Parked::Ended(End::Stopped) | Parked::Waiting => {
             Err(JobError::Users("the script waits while it is loaded for what never comes".to_owned()))
@@ -249,8 +248,8 @@ fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> 
     }
 }
 
-/// Runs the modules of a user, on a thread that has nothing else to do.
-pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
+/// Runs the modules of a user, waiting for their timers on the calling thread.
+pub(super) fn run_modules(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
     let mut timers = BTreeSet::new();
     let mut parked = vm.load();
     loop {
@@ -258,7 +257,7 @@ pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
             match request {
                 Request::Timer(id, due) => drop(timers.insert((due, id))),
                 Request::Cancel(id) => timers.retain(|(_, timer)| *timer != id),
-                // Natives ask for nothing while a script is loaded.
+                // Native functions start no operation while a script is loaded.
                 Request::Start(..) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! TLS of scripts: every connection shakes hands anew, as those of different clients do.
+//! TLS of scripts. Every connection makes a full handshake, as connections of different clients do.
 
 use super::client_session::{ClientTls, ConnectionRequest};
 use plimsoll_engine::tls::{Trust, client};
@@ -6,7 +6,7 @@ use rustls::ClientConfig;
 use rustls::client::Resumption;
 use std::sync::Arc;
 
-/// How connections are encrypted, or why none can be.
+/// How connections are encrypted, or why they cannot be.
 pub(super) type Configuration = Result<Arc<ClientConfig>, String>;
 
 /// The configurations of a run.
@@ -17,7 +17,8 @@ pub(super) struct TlsConfigurations {
 }
 
 impl TlsConfigurations {
-    /// They are made before the load begins: reading the system's authorities takes a while.
+    /// Makes the configurations. Call this before the load begins, because reading the system's authorities takes a
+    /// while.
     pub(super) fn new(insecure: bool) -> TlsConfigurations {
         let trust = if insecure { Trust::Anyone } else { Trust::System };
         let http = client(trust, None, &[b"http/1.1"]).map(unlinked);
@@ -29,7 +30,7 @@ impl TlsConfigurations {
         TlsConfigurations { insecure, http, http2 }
     }
 
-    /// The configuration of requests of HTTP.
+    /// The configuration for HTTP requests.
     pub(super) fn http(&self) -> &Configuration {
         &self.http
     }
@@ -54,7 +55,7 @@ impl TlsConfigurations {
     }
 }
 
-/// Switches the resumption of earlier TLS sessions off: users are different clients.
+/// Turns off the resumption of TLS sessions, because users are different clients.
 fn unlinked(mut config: ClientConfig) -> Arc<ClientConfig> {
     config.resumption = Resumption::disabled();
     Arc::new(config)

@@ -1,4 +1,4 @@
-//! One user of a script: its fibre, what natives know of it, and what it does at present.
+//! One user of a script: its fibre, its state for native functions, and its present activity.
 
 use super::{Console, Limits, RunContext};
 use plimsoll_engine::clock::Clock;
@@ -14,35 +14,35 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// What the users of an offer call.
+/// The function that the users of an offer call.
 #[derive(Clone)]
 pub(super) struct CalledFunction {
     pub(super) function: Rc<str>,
     pub(super) arguments: Vec<Argument>,
     pub(super) result: ResultFormat,
-    /// None for what runs before and after all scenarios.
+    /// None for a function that runs before or after all scenarios.
     pub(super) scenario: Option<usize>,
 }
 
 /// A user.
 pub(super) struct ScriptUser {
-    /// None until it is needed, and when it was cut off.
+    /// None until it is needed, and after it was cut off.
     pub(super) vm: Option<Vm<K6>>,
     pub(super) user: Rc<User>,
     pub(super) activity: Activity,
     /// When its iteration was due, and when it began.
     pub(super) due: Instant,
     pub(super) began: Instant,
-    /// When its first operation was due: as soon as its iteration.
+    /// When its first operation was due: with its iteration.
     pub(super) first_due: Option<Instant>,
     pub(super) offer: usize,
 }
 
-/// What a user does at present.
+/// The present activity of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     Nothing,
-    /// Its modules run, for the first iteration.
+    /// Its modules run, before its first iteration.
     Loading,
     Iterating,
     /// It was stopped for good.
@@ -77,10 +77,9 @@ impl ScriptUser {
         ScriptUser { vm: None, user, activity: Activity::Nothing, due, began, first_due: None, offer }
     }
 
-    /// Gives it a fibre on which nothing has run.
+    /// Gives the user a new fibre.
     ///
-    /// # Errors
-    /// There is no room for its stack.
+    /// # Errors There is no memory for its stack.
     pub(super) fn make(&mut self, common: &RunContext<'_>, host: &Rc<ThreadHost>) -> io::Result<&mut Vm<K6>> {
         let setup = Setup {
             limits: common.limits.vm,
@@ -89,7 +88,7 @@ impl ScriptUser {
             prepare: Some(plimsoll_k6::prepare(&self.user)),
         };
         let vm = Vm::new(common.program, setup)?;
-        // Whoever runs before and after all scenarios is none of their users.
+        // A user that runs before or after all scenarios is not a user of a scenario.
         common.plan.counts.users_made.fetch_add(u64::from(self.user.id > 0), Relaxed);
         Ok(self.vm.insert(vm))
     }
@@ -108,7 +107,7 @@ impl ScriptUser {
     }
 }
 
-/// What a call returned, as JSON, or why it did not.
+/// The result of a call as JSON, or why it failed.
 pub(super) type Called = Result<Option<String>, CallError>;
 
 /// Why a call failed.
@@ -118,28 +117,28 @@ pub enum CallError {
     Threw(Exception),
     /// It took longer than it may.
     TimedOut,
-    /// It broke a limit.
-    Broke(Broken),
-    /// The script ended the run, with what it said.
+    /// It exceeded a limit.
+    LimitExceeded(ExceededLimit),
+    /// The script ended the run, with this message.
     Aborted(String),
-    /// It was broken off from outside, or waited for what never comes.
+    /// It was interrupted, or waited for an event that never comes.
     Stopped,
-    /// The machine did not allow it.
-    Unmade(String),
+    /// The call could not start, because the machine refused a resource.
+    NotStarted(String),
 }
 
-/// A limit that a user has broken.
+/// A limit that a user has exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct ExceededLimit {
     what: String,
     place: Option<Place>,
-    /// How a person sets it.
+    /// The name of the setting for it.
     knob: &'static str,
-    /// True if it is one of time.
+    /// True if it is a limit of time.
     took_too_long: bool,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for ExceededLimit {
     /// In one line: `it took more than 64 MiB of memory (load.js:3:7); the limit is --user-memory`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
@@ -148,7 +147,7 @@ impl fmt::Display for Broken {
     }
 }
 
-impl Broken {
+impl ExceededLimit {
     /// The same, with the line of the script below.
     pub(super) fn render(&self) -> String {
         let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();
@@ -161,34 +160,34 @@ impl fmt::Display for CallError {
         match self {
             CallError::Threw(exception) => exception.fmt(f),
             CallError::TimedOut => f.write_str("it took longer than it may"),
-            CallError::Broke(broken) => broken.fmt(f),
+            CallError::LimitExceeded(broken) => broken.fmt(f),
             CallError::Stopped => f.write_str("it was broken off"),
-            CallError::Aborted(text) | CallError::Unmade(text) => f.write_str(text),
+            CallError::Aborted(text) | CallError::NotStarted(text) => f.write_str(text),
         }
     }
 }
 
 impl CallError {
-    /// True if it was a matter of time.
+    /// True if the call took too long.
     #[must_use]
     pub fn took_too_long(&self) -> bool {
-        matches!(self, CallError::TimedOut | CallError::Broke(Broken { took_too_long: true, .. }))
+        matches!(self, CallError::TimedOut | CallError::LimitExceeded(ExceededLimit { took_too_long: true, .. }))
     }
 
-    /// In as many lines as it takes, with that of the script.
+    /// Formats the error with the line of the script that it concerns.
     #[must_use]
     pub fn render(&self) -> String {
         match self {
             CallError::Threw(exception) => exception.render(),
-            CallError::Broke(broken) => broken.render(),
+            CallError::LimitExceeded(broken) => broken.render(),
             other => other.to_string(),
         }
     }
 }
 
 impl Limits {
-    /// What a user broke, and where.
-    pub(super) fn broken(&self, limit: Limit, place: Option<Place>) -> Broken {
+    /// The limit that a user has exceeded, and the place in its script.
+    pub(super) fn exceeded(&self, limit: Limit, place: Option<Place>) -> ExceededLimit {
         let (what, knob) = match limit {
             Limit::Memory => (format!("it took more than {} MiB of memory", self.vm.memory >> 20), self.knobs.memory),
             Limit::Stack => (format!("it took more than {} KiB of stack", self.vm.stack >> 10), self.knobs.stack),
@@ -201,12 +200,12 @@ impl Limits {
                 (what, self.knobs.busy)
             }
         };
-        Broken { what, place, knob, took_too_long: limit == Limit::Busy }
+        ExceededLimit { what, place, knob, took_too_long: limit == Limit::Busy }
     }
 
-    /// What a user broke whose iteration takes longer than it may.
-    pub(super) fn too_long(&self, limit: Duration) -> Broken {
+    /// The limit of a user whose iteration takes too long.
+    pub(super) fn exceeded_time(&self, limit: Duration) -> ExceededLimit {
         let what = format!("its iteration took more than {} s", limit.as_secs_f64());
-        Broken { what, place: None, knob: self.knobs.iteration, took_too_long: true }
+        ExceededLimit { what, place: None, knob: self.knobs.iteration, took_too_long: true }
     }
 }

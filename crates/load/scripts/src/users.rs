@@ -3,7 +3,7 @@
 use super::RunContext;
 use super::network::{Network, UserEvent};
 use super::threads::SampleCopy;
-use super::user::{Activity, Broken, CallError, Called, CalledFunction, ScriptUser, ThreadHost};
+use super::user::{Activity, CallError, Called, CalledFunction, ExceededLimit, ScriptUser, ThreadHost};
 use plimsoll_engine::event_loop::context::{AfterIteration, EndedIteration, LoopContext};
 use plimsoll_engine::event_loop::work::Work;
 use plimsoll_engine::recorder::ITERATION;
@@ -24,16 +24,17 @@ use std::sync::mpsc::Sender;
 /// The operation whose alarm checks if an iteration takes too long. Scripts have no operation of this number.
 const ITERATION_LIMIT: OpId = 0;
 
-/// The user of the alarm that comes round regularly.
-const NOBODY: u32 = u32::MAX;
+/// The user number of the alarm that is due regularly.
+const NO_USER: u32 = u32::MAX;
 
-/// How requests are called that could not be made: what they were asked of is no URL, and may be anything.
+/// The name of requests that could not be made. Their own text is not a URL, and may be anything.
 const UNMADE: &str = "(not sent)";
 
-/// How often a user-independent alarm checks if the run is to be broken off.
-const LOOK_EVERY: Nanos = Nanos(50_000_000);
+/// How often the regular alarm checks if the run must stop.
+const CHECK_EVERY: Nanos = Nanos(50_000_000);
 
-/// How often samples are handed over where a threshold may end the run: so that they are there when a second is over.
+/// How often samples are copied if a threshold may end the run; slightly below two seconds, so that they have arrived
+/// when a second is over.
 const COPY_EVERY: Nanos = Nanos(1_900_000_000);
 
 /// The users of one thread.
@@ -47,13 +48,13 @@ pub(super) struct Users<'a> {
     pub(super) calls: Vec<CalledFunction>,
     /// Iterations that are to begin, and when they were due.
     pub(super) ready: VecDeque<(u32, Instant)>,
-    /// Where samples are sent while the run goes on, with the number of the thread.
+    /// Receives copies of samples during the run, with the number of the thread.
     pub(super) copies: Option<(usize, Sender<SampleCopy>)>,
     /// The result of a call outside of all scenarios.
     pub(super) result: Option<Called>,
-    /// What is said of users that broke a limit.
+    /// A message for each user that exceeded a limit.
     pub(super) broken: Vec<String>,
-    /// When samples were last handed over.
+    /// When samples were last copied.
     pub(super) copied: Instant,
     /// True if the script had ended the run before these began.
     pub(super) was_aborted: bool,
@@ -64,17 +65,17 @@ pub(super) struct Users<'a> {
 impl Work for Users<'_> {
     fn start(&mut self, context: &mut LoopContext<'_>) {
         self.copied = context.clock.now();
-        self.look_around(context);
+        self.check_regularly(context);
     }
 
     fn begin(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant) {
         self.ready.push_back((user, due));
-        self.go_on(context);
+        self.after_events(context);
     }
 
     fn alarm(&mut self, context: &mut LoopContext<'_>, alarm: Alarm, due: Instant) {
         match alarm {
-            Alarm::Operation { user: NOBODY, .. } => self.look_around(context),
+            Alarm::Operation { user: NO_USER, .. } => self.check_regularly(context),
             Alarm::Operation { user, id: ITERATION_LIMIT } => self.check_iteration(context, user, due),
             Alarm::Operation { user, id } => {
                 if !self.network.turn(context, user, id) {
@@ -84,20 +85,20 @@ impl Work for Users<'_> {
             Alarm::ConnectDeadline(line) => self.network.deadline(context, line),
             Alarm::Wake(_) | Alarm::Pause(_) | Alarm::UserDeadline(_) => {}
         }
-        self.go_on(context);
+        self.after_events(context);
     }
 
-    /// What came is read first, whoever it is for, and only then do users go on: none of them stands in the way of
-    /// another's instants.
+    /// All bytes are read first, for every user, and only then do users go on: so the work of one user does not delay
+    /// the timing of another.
     fn event(&mut self, context: &mut LoopContext<'_>, data: u64, flags: EventFlags) {
         self.network.event(context, data, flags);
     }
 
-    /// Lets users go on that have been answered, or begin what is due, until all of them wait; then what they ask for
-    /// is sent.
-    fn go_on(&mut self, context: &mut LoopContext<'_>) {
+    /// Resumes users whose operations have results, and begins iterations that are due, until all users wait. Then
+    /// sends their requests.
+    fn after_events(&mut self, context: &mut LoopContext<'_>) {
         loop {
-            if let Some(UserEvent { user, id, event }) = self.network.next_answer() {
+            if let Some(UserEvent { user, id, event }) = self.network.next_event() {
                 if let Some(vm) = &mut self.users[user as usize].vm {
                     let parked = vm.wake(id, Wakeup::Operation(event));
                     self.parked(context, user, parked);
@@ -122,7 +123,7 @@ impl Work for Users<'_> {
         let had_request = self.network.abandon(context, user);
         self.end_interrupted(context, user, activity, now);
         self.result = Some(Err(CallError::TimedOut));
-        // A study counts what took too long; k6 forgets it.
+        // A study counts an iteration that took too long; k6 drops it.
         let what = if had_request && self.common.purpose == Purpose::Study {
             let outcome = Outcome::Failed(ErrorKind::Timeout);
             context.iteration_ended(user, ended(due, outcome, now))
@@ -179,7 +180,7 @@ impl Users<'_> {
             Ok(parked) => self.parked(context, user, parked),
             Err(error) => {
                 context.recorder.findings.faults.push(format!("failed to make another user: {error}"));
-                self.lose(context, user, ErrorKind::Script, error.to_string());
+                self.remove_user(context, user, ErrorKind::Script, error.to_string());
             }
         }
     }
@@ -207,29 +208,29 @@ impl Users<'_> {
         }
     }
 
-    /// A user has given the thread back.
+    /// A user has parked, and so returned control to the thread.
     fn parked(&mut self, context: &mut LoopContext<'_>, user: u32, parked: Parked) {
         self.take_requests(context, user);
         if self.common.purpose == Purpose::Study {
-            self.record_news(context, user);
+            self.record_own_samples(context, user);
         }
         match (parked, self.users[user as usize].activity) {
             (Parked::Over(Ok(_)), Activity::Loading) => {
                 let now = context.clock.now();
                 self.call(context, user, now);
             }
-            (Parked::Over(result), Activity::Iterating) => self.over(context, user, result),
+            (Parked::Over(result), Activity::Iterating) => self.iteration_returned(context, user, result),
             (Parked::Ended(End::Limit(limit, place)), _) => {
-                self.broke(context, user, self.common.limits.broken(limit, place));
+                self.stop_for_limit(context, user, self.common.limits.exceeded(limit, place));
             }
             (Parked::Ended(End::NotLoaded(exception)), _) => {
                 self.complain(user, &exception);
                 self.result = Some(Err(CallError::Threw(exception.clone())));
-                self.lose(context, user, ErrorKind::Script, exception.to_string());
+                self.remove_user(context, user, ErrorKind::Script, exception.to_string());
             }
             _ => {}
         }
-        // `teardown` runs after a run that was ended as well.
+        // `teardown` also runs after a run that the script has ended.
         if self.common.plan.abort.get().is_some() && !self.was_aborted {
             self.common.halt.store(true, Relaxed);
         }
@@ -249,7 +250,12 @@ impl Users<'_> {
     }
 
     /// An iteration has come to its end.
-    fn over(&mut self, context: &mut LoopContext<'_>, user: u32, result: Result<Option<String>, Exception>) {
+    fn iteration_returned(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        user: u32,
+        result: Result<Option<String>, Exception>,
+    ) {
         let now = context.clock.now();
         let (sent, received) = self.network.end_iteration(context, user);
         let script_user = &mut self.users[user as usize];
@@ -266,7 +272,7 @@ impl Users<'_> {
             self.result = Some(result.map_err(CallError::Threw));
         }
         let least = Nanos(self.common.least_iteration.0.saturating_sub(took.0));
-        // The next one begins in the instant in which this one ended: the clock need not be asked twice.
+        // The next iteration begins at the instant at which this one ended, so the clock need not be read twice.
         if let AfterIteration::Begin(due) =
             context.iteration_ended(user, EndedIteration { least, ..ended(due, outcome, now) })
         {
@@ -280,30 +286,30 @@ impl Users<'_> {
         }
     }
 
-    /// An iteration may take too long.
+    /// Stops a user whose iteration takes too long.
     fn check_iteration(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant) {
         let script_user = &self.users[user as usize];
         if let Some(limit) = self.common.limits.iteration
             && script_user.activity == Activity::Iterating
             && script_user.began.after(limit.into()) <= due
         {
-            self.broke(context, user, self.common.limits.too_long(limit));
+            self.stop_for_limit(context, user, self.common.limits.exceeded_time(limit));
         }
     }
 
-    /// A user broke a limit: it is stopped for good, and the others go on.
-    fn broke(&mut self, context: &mut LoopContext<'_>, user: u32, broken: Broken) {
+    /// Stops a user that exceeded a limit for good; the others go on.
+    fn stop_for_limit(&mut self, context: &mut LoopContext<'_>, user: u32, broken: ExceededLimit) {
         let id = self.users[user as usize].user.id;
         let text = format!("user {id} was stopped for good: {broken}");
         if self.is_of_scenario(user) {
             (self.host.console)(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
         }
         self.broken.push(text.clone());
-        self.result = Some(Err(CallError::Broke(broken)));
-        self.lose(context, user, ErrorKind::Limit, text);
+        self.result = Some(Err(CallError::LimitExceeded(broken)));
+        self.remove_user(context, user, ErrorKind::Limit, text);
     }
 
-    fn lose(&mut self, context: &mut LoopContext<'_>, user: u32, kind: ErrorKind, detail: String) {
+    fn remove_user(&mut self, context: &mut LoopContext<'_>, user: u32, kind: ErrorKind, detail: String) {
         let now = context.clock.now();
         let script_user = &mut self.users[user as usize];
         script_user.vm = None;
@@ -311,12 +317,12 @@ impl Users<'_> {
         self.network.abandon(context, user);
         self.end_interrupted(context, user, activity, now);
         context.recorder.keep_example(ITERATION, kind, detail);
-        context.lost(user);
+        context.withdraw(user);
         let what = context.iteration_ended(user, ended(due, Outcome::Failed(kind), now));
         self.follow(user, what);
     }
 
-    /// What was under way is none of k6's iterations.
+    /// Ends an iteration that was cut off, which k6 counts as interrupted.
     fn end_interrupted(&mut self, context: &mut LoopContext<'_>, user: u32, activity: Activity, now: Instant) {
         if activity == Activity::Iterating {
             let (sent, received) = self.network.end_iteration(context, user);
@@ -324,7 +330,7 @@ impl Users<'_> {
         }
     }
 
-    /// True if it is a user of a scenario: of `setup` and its like, whoever calls them tells what became of them.
+    /// True if it is a user of a scenario. For `setup` and similar functions, their caller reports the result.
     fn is_of_scenario(&self, user: u32) -> bool {
         self.calls[self.users[user as usize].offer].scenario.is_some()
     }
@@ -338,15 +344,15 @@ impl Users<'_> {
         }
     }
 
-    /// Files checks and samples of the script's own, which no exchange has.
-    fn record_news(&mut self, context: &mut LoopContext<'_>, user: u32) {
+    /// Records the script's own checks and samples, which belong to no exchange.
+    fn record_own_samples(&mut self, context: &mut LoopContext<'_>, user: u32) {
         let (phase, at) = (LoopContext::phase(self.users[user as usize].due), context.clock.now());
         let recorder = &mut context.recorder;
-        self.recording.drain(|news| match news {
+        self.recording.drain(|record| match record {
             ScriptRecord::UnsentRequest { why } => {
                 let subject = recorder.subject(&Subject::Request(UNMADE.to_owned()));
                 recorder.record(subject, phase, &without_reply(at, at, ErrorKind::Connect));
-                recorder.keep_example(subject, ErrorKind::Connect, told_of_unmade(why));
+                recorder.keep_example(subject, ErrorKind::Connect, unmade_request_error(why));
             }
             ScriptRecord::Check { name, passed } => {
                 let subject = recorder.subject(&Subject::Check(name.to_owned()));
@@ -362,35 +368,35 @@ impl Users<'_> {
         });
     }
 
-    /// What comes round whatever users do: somebody may want to break off, or to hear of samples.
-    fn look_around(&mut self, context: &mut LoopContext<'_>) {
+    /// Handles the regular alarm: checks for an interruption, and copies samples.
+    fn check_regularly(&mut self, context: &mut LoopContext<'_>) {
         let now = context.clock.now();
         if self.common.interrupted.load(Relaxed) {
             self.common.halt.store(true, Relaxed);
         }
         if now >= self.copied.after(COPY_EVERY) {
-            self.hand_copy_over(context);
+            self.send_sample_copy(context);
         }
-        context.timers.set(now.after(LOOK_EVERY), Alarm::Operation { user: NOBODY, id: 0 });
+        context.timers.set(now.after(CHECK_EVERY), Alarm::Operation { user: NO_USER, id: 0 });
     }
 
-    fn hand_copy_over(&mut self, context: &mut LoopContext<'_>) {
+    fn send_sample_copy(&mut self, context: &mut LoopContext<'_>) {
         let Some((thread, copies)) = &self.copies else { return };
-        // Nobody may listen any more.
+        // The receiver may be gone already.
         let _ = copies.send(SampleCopy { thread: *thread, sinks: self.recording.copy() });
         self.copied = context.clock.now();
     }
 }
 
 /// Why a request could not be made, with the likeliest reason for it.
-fn told_of_unmade(why: &str) -> String {
+fn unmade_request_error(why: &str) -> String {
     match why.starts_with("\"undefined") {
         true => format!("{why} (a variable that `env` of the workload does not name is `undefined` in the script)"),
         false => why.to_owned(),
     }
 }
 
-/// What never crossed a socket.
+/// The record of a request that was never sent.
 fn without_reply(due: Instant, done: Instant, kind: ErrorKind) -> Exchange {
     let outcome = Outcome::Failed(kind);
     Exchange { scheduled: due, sent: due, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome }

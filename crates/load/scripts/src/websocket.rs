@@ -1,4 +1,4 @@
-//! A socket of WebSocket, as a script holds it.
+//! A WebSocket of a script.
 
 use super::client_session::{ClientSession, Io, Record};
 use super::exchange::{ConnectionFacts, Fault};
@@ -11,17 +11,17 @@ use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
 use plimsoll_protocols::websocket::{Event as What, Handshake, HandshakeResponse, Socket};
 
-/// What a socket says when it is given up: that its user goes away.
+/// The close code of a socket whose user goes away.
 const GOING_AWAY: u16 = 1001;
 
-/// How a socket ends whose connection breaks.
+/// The close code for a socket whose connection breaks.
 const ABNORMAL: u16 = 1006;
 
 pub(super) struct WebSocket {
     id: OpId,
     request: Box<SocketRequest>,
-    asked: Instant,
-    /// There once the connection stands.
+    requested: Instant,
+    /// None until the connection is established.
     socket: Option<Socket>,
     connected: Option<ConnectionFacts>,
     /// When the opening request was written.
@@ -31,9 +31,9 @@ pub(super) struct WebSocket {
 }
 
 impl WebSocket {
-    pub(super) fn new(id: OpId, request: Box<SocketRequest>, asked: Instant) -> WebSocket {
+    pub(super) fn new(id: OpId, request: Box<SocketRequest>, requested: Instant) -> WebSocket {
         let (socket, connected) = (None, None);
-        WebSocket { id, request, asked, socket, connected, sent: asked, is_open: false, is_over: false }
+        WebSocket { id, request, requested, socket, connected, sent: requested, is_open: false, is_over: false }
     }
 
     fn answer(&mut self, what: What, io: &mut Io<'_>) {
@@ -58,14 +58,14 @@ impl WebSocket {
         self.record(Outcome::Ok, String::new(), io);
         let connected = self.connected.as_ref().expect("it was opened on a connection");
         let (remote, tls) = (connected.remote, connected.tls);
-        SocketEvent::Opened(SocketOpened { reply: reply(answer), remote, tls, took: io.now.since(self.asked) })
+        SocketEvent::Opened(SocketOpened { reply: reply(answer), remote, tls, took: io.now.since(self.requested) })
     }
 
     fn refused(&mut self, answer: Option<HandshakeResponse>, fault: &Fault, io: &mut Io<'_>) -> SocketEvent {
         self.is_over = true;
         self.record(Outcome::Failed(fault.kind), fault.http.detail.clone(), io);
         let remote = self.connected.as_ref().map(|connected| connected.remote);
-        let (reply, took) = (answer.map(reply), io.now.since(self.asked));
+        let (reply, took) = (answer.map(reply), io.now.since(self.requested));
         SocketEvent::Refused(SocketRefused { reply, fault: fault.http.clone(), remote, took })
     }
 
@@ -74,15 +74,15 @@ impl WebSocket {
         SocketEvent::Closed(SocketClosed { code, reason, fault })
     }
 
-    /// The opening is an exchange; what follows it is none.
+    /// Records the opening handshake as an exchange; later messages are not exchanges.
     fn record(&self, outcome: Outcome, detail: String, io: &mut Io<'_>) {
-        let (scheduled, done) = (self.asked, io.now);
+        let (scheduled, done) = (self.requested, io.now);
         let first_byte = (outcome == Outcome::Ok).then_some(done);
         let exchange = Exchange { scheduled, sent: self.sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
         io.outbox.records.push(Record { name: self.request.name.clone(), exchange, detail });
     }
 
-    /// What the peer's bytes came to.
+    /// Passes on the events in the peer's bytes.
     fn answer_all(&mut self, events: Vec<What>, io: &mut Io<'_>) {
         for event in events {
             self.answer(event, io);
@@ -95,7 +95,7 @@ impl ClientSession for WebSocket {
         let target = self.request.url.target();
         let (headers, subprotocols) = (&self.request.headers, &self.request.subprotocols);
         let opening = Handshake { target: &target, headers, subprotocols, deflate: self.request.deflate };
-        // Different for each socket of a user, and most likely for each user.
+        // The seed is different for each socket of a user, and most likely for each user.
         let seed = (io.now.0 as u64) ^ (u64::from(self.id) << 40);
         self.socket = Some(Socket::open(&opening, seed, io.out));
         self.connected = Some(connected.clone());

@@ -1,4 +1,4 @@
-//! Keeps secrets out of what systems have written.
+//! Removes secrets from the output of systems.
 
 use crate::error::BundleError;
 use crate::files::files_in;
@@ -7,10 +7,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes that are looked through at once.
+/// Bytes that are searched at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Writes asterisks over `secret` in all logs that lie in `folder`, not in those of folders in it.
+/// Overwrites `secret` with asterisks in all logs directly in `folder`.
 pub(crate) fn conceal_in_logs(folder: &Path, secret: &str) -> Result<(), BundleError> {
     let conceal_all = || -> io::Result<()> {
         let files = files_in(folder)?;
@@ -20,7 +20,7 @@ pub(crate) fn conceal_in_logs(folder: &Path, secret: &str) -> Result<(), BundleE
     conceal_all().map_err(BundleError::io("take a secret out of the output in", folder))
 }
 
-/// Writes asterisks over every occurrence of `secret` in the file. The file keeps its length.
+/// Overwrites every occurrence of `secret` in the file with asterisks. The file keeps its length.
 fn conceal(path: &Path, secret: &str) -> io::Result<()> {
     if secret.is_empty() {
         return Ok(());
@@ -33,20 +33,20 @@ fn conceal(path: &Path, secret: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Where `wanted` begins in the file, also across the border of two chunks.
-fn occurrences(file: &File, wanted: &[u8], chunk: usize) -> io::Result<Vec<u64>> {
+/// The offsets at which `pattern` begins in the file, also where it crosses the border of two chunks.
+fn occurrences(file: &File, pattern: &[u8], chunk: usize) -> io::Result<Vec<u64>> {
     let mut places = Vec::new();
     let mut window: Vec<u8> = Vec::new();
     let mut begin = 0;
     loop {
         let read = file.take(chunk as u64).read_to_end(&mut window)?;
-        let found = window.windows(wanted.len()).enumerate().filter(|(_, part)| *part == wanted);
+        let found = window.windows(pattern.len()).enumerate().filter(|(_, part)| *part == pattern);
         places.extend(found.map(|(index, _)| begin + index as u64));
         if read == 0 {
             return Ok(places);
         }
-        // What is kept is too short to hold a whole occurrence: none is found twice.
-        let kept = window.len().min(wanted.len() - 1);
+        // The kept bytes are too short for a whole occurrence, so none is found twice.
+        let kept = window.len().min(pattern.len() - 1);
         begin += (window.len() - kept) as u64;
         window.drain(..window.len() - kept);
     }

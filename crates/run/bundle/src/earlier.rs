@@ -1,4 +1,4 @@
-//! Formats 1 and 2, in which a start had one variant and one load, and both were one *trial*.
+//! Reads formats 1 and 2, in which a start had one variant and one load, and both were one *trial*.
 
 use crate::files::{STARTS, SUMMARY};
 use plimsoll_model::database::DatabaseFacts;
@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The first format that parts starts from their loads.
+/// The first format that separates starts from their loads.
 const STARTS_AND_LOADS: u32 = 3;
 
 /// The names in a bundle that depend on its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// The folder of what was measured.
+    /// The folder of all starts, or trials.
     pub(crate) folder: &'static str,
-    /// The file of short facts in each of its folders.
+    /// The file of short facts in the folder of each.
     pub(crate) summary: &'static str,
-    /// The word before the number in the name of a part.
+    /// The word before the number in the names of sealed parts.
     pub(crate) part: &'static str,
     /// True if histograms are marked with the number of their load.
     pub(crate) numbered_loads: bool,
@@ -42,7 +42,7 @@ impl Layout {
         }
     }
 
-    /// True if the format is one of those before starts were parted from loads.
+    /// True if the format is older than the separation of starts and loads.
     pub(crate) fn is_earlier(&self) -> bool {
         !self.numbered_loads
     }
@@ -140,8 +140,8 @@ pub(crate) struct TrialSummary {
 }
 
 impl TrialSummary {
-    /// The start and its load. All that was said of validity is said of the load: which of it
-    /// concerned the start was not written down.
+    /// Converts the trial to a start with its load. All reasons of its validity go to the load, because these formats
+    /// do not record which of them concern the start.
     pub(crate) fn finished_start(self, plan: &Plan) -> FinishedStart {
         let start = Start::from(self.trial);
         let variant = self.trial.variant;

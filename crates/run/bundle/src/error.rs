@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why a bundle cannot be written or read at all. A bundle that is damaged in parts is read, and
-/// its damage named in [`Contents::problems`](crate::Contents::problems).
+/// [`Contents::problems`](crate::Contents::problems) names the damage.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// A file or folder could not be read or written.
@@ -14,10 +14,10 @@ pub enum BundleError {
         doing: &'static str,
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// The folder for a new bundle holds something already.
+    /// The folder for a new bundle is not empty.
     #[error("expected a new or empty folder for the bundle, found files in {}; name another one, or go on with `--resume`", .0.display())]
     NotEmpty(PathBuf),
     /// Another run is writing the bundle.
@@ -34,7 +34,7 @@ pub enum BundleError {
         /// Its format.
         found: u32,
     },
-    /// A run cannot go on in a bundle that an earlier version began.
+    /// A run cannot resume in a bundle that an earlier version began.
     #[error(
         "cannot go on with {}: it has format {found}, and this program writes {}; go on with the version that began it, \
          or start a new bundle", path.display(), crate::FORMAT
@@ -45,7 +45,7 @@ pub enum BundleError {
         /// Its format.
         found: u32,
     },
-    /// A file without which nothing can be said is damaged.
+    /// A file that a bundle cannot do without is damaged.
     #[error("{} is damaged ({fault}), and nothing can be reported without it", path.display())]
     Damaged {
         /// The file.
@@ -53,7 +53,7 @@ pub enum BundleError {
         /// What is wrong with it.
         fault: String,
     },
-    /// A run cannot go on, because what it would run is not what the bundle began with.
+    /// A run cannot resume, because its study or plan is not the one that the bundle began with.
     #[error("cannot go on with {}: its {what} differs from the one that was begun; start a new bundle", path.display())]
     OtherStudy {
         /// The bundle.
@@ -61,7 +61,7 @@ pub enum BundleError {
         /// What differs.
         what: &'static str,
     },
-    /// A run cannot go on, because what it has found is no longer what it was.
+    /// A run cannot resume, because files of its results were changed.
     #[error(
         "cannot go on with {}: {}; restore what was changed, or delete the folder of its trial, to have that run again",
         path.display(), faults.join("; ")
@@ -72,13 +72,13 @@ pub enum BundleError {
         /// The files that are missing or were changed.
         faults: Vec<String>,
     },
-    /// A run cannot go on, because it has ended.
+    /// A run cannot resume, because it is complete.
     #[error("{} is complete: there is nothing left to run", .0.display())]
     Complete(PathBuf),
 }
 
 impl BundleError {
-    /// Says what was being done to which path when the system refused.
+    /// Converts an error of the operating system, with what was being done to which path.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BundleError {
         move |error| BundleError::Io { doing, path: path.to_owned(), error }
     }

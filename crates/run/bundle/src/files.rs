@@ -1,4 +1,4 @@
-//! Names of files, and writing and reading them so that they are on the disk or not at all.
+//! The names of files, and functions that write a file completely to the disk or not at all.
 
 use crate::error::BundleError;
 use serde::Serialize;
@@ -17,10 +17,10 @@ pub(crate) const VERSIONS: &str = "versions.json";
 pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const STARTS: &str = "starts";
 
-/// Only while a run has data of databases.
+/// Exists only while a run has data of databases.
 pub(crate) const DATA: &str = "databases.txt";
 
-/// Only in a start that is being written.
+/// Exists only in a start that is being written.
 pub(crate) const OBJECTS: &str = "objects.txt";
 
 pub(crate) const SUMMARY: &str = "start.json";
@@ -45,7 +45,7 @@ pub(crate) fn partial_folder(bundle: &Path, number: u32) -> PathBuf {
     bundle.join(STARTS).join(format!("{number:04}.partial"))
 }
 
-/// A name from the study as part of a file name: what is not plain becomes `_`.
+/// Converts a name from the study to a part of a file name: characters that are not plain become `_`.
 pub(crate) fn plain(name: &str) -> String {
     let keep = |letter: char| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
     name.chars().map(keep).collect()
@@ -61,7 +61,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BundleError> {
     write().map_err(BundleError::io("write", path))
 }
 
-/// Writes a value as JSON, for people too.
+/// Writes a value as indented JSON, which people can read too.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), BundleError> {
     let mut text = serde_json::to_vec_pretty(value).map_err(|error| BundleError::Io {
         doing: "write",
@@ -72,7 +72,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Bund
     write(path, &text)
 }
 
-/// Reads a value from JSON; what is wrong is told in words.
+/// Reads a value from JSON. The error says in words what is wrong.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
@@ -83,7 +83,7 @@ pub(crate) fn open_lines(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).open(path)
 }
 
-/// Drops a last line that was cut off, so that the next one does not become part of it.
+/// Removes a last line that was cut off, so that the next line is not appended to it.
 pub(crate) fn drop_cut_off_line(file: &mut File) -> io::Result<()> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -94,12 +94,12 @@ pub(crate) fn drop_cut_off_line(file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file last that somebody else has written.
+/// Syncs a file that another process or writer has written.
 pub(crate) fn sync(path: &Path) -> Result<(), BundleError> {
     File::open(path).and_then(|file| file.sync_all()).map_err(BundleError::io("sync", path))
 }
 
-/// Makes the names in a folder last.
+/// Syncs the names in a folder.
 pub(crate) fn sync_folder(path: &Path) -> Result<(), BundleError> {
     sync(path)
 }

@@ -1,8 +1,8 @@
 //! HdrHistogram interval logs, in the form that the standard tools read: a header, then one line
 //! for each interval and tag with a histogram in the compressed V2 encoding.
 //!
-//! The library writes whole logs from one place; a start is written second by second, so the
-//! lines are put together here and only the histograms are the library's.
+//! The library can only write a whole log at once, but a start is written second by second. So this module formats the
+//! lines, and the library encodes only the histograms.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use plimsoll_model::record::{Subject, Tally};
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The three histograms of a tally, by the end of their tags.
+/// The suffixes of tags for the three histograms of a tally.
 const SERIES: [&str; 3] = ["service", "response", "first_byte"];
 
 /// Nanoseconds in a millisecond: `Interval_Max` is in milliseconds, as the tools expect.
@@ -39,7 +39,7 @@ impl<W: Write> IntervalLog<W> {
         Ok(IntervalLog { out, serializer: V2DeflateSerializer::new(), buffer: Vec::new() })
     }
 
-    /// Writes what a tally holds for an interval that began `start` seconds after the base.
+    /// Writes the histograms of a tally for an interval that began `start` seconds after the base.
     pub(crate) fn write(
         &mut self,
         load: u32,
@@ -61,23 +61,23 @@ impl<W: Write> IntervalLog<W> {
         Ok(())
     }
 
-    /// The writer below, with everything written.
+    /// Returns the underlying writer, after everything is written to it.
     pub(crate) fn finish(self) -> W {
         self.out
     }
 }
 
-/// What to read from a log.
+/// Selects the part of a log to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selection {
-    /// The load whose number begins the tags; none for a log without numbers, of one load.
+    /// The load whose number begins the tags; none for a log of one load, whose tags have no number.
     pub(crate) load: Option<u32>,
     /// Intervals that began earlier than this after the base are left out.
     pub(crate) from: Duration,
 }
 
-/// Merges what is selected of a log into one tally for each subject: only the histograms, which is
-/// what it holds.
+/// Merges the selected part of a log into one tally for each subject. Only the histograms are filled, because a log
+/// holds nothing else.
 pub(crate) fn read(log: &[u8], selection: Selection) -> Result<Vec<(Subject, Tally)>, String> {
     let mut tallies: Vec<(Subject, Tally)> = Vec::new();
     let mut deserializer = Deserializer::new();
@@ -118,13 +118,13 @@ pub(crate) fn read(log: &[u8], selection: Selection) -> Result<Vec<(Subject, Tal
     Ok(tallies)
 }
 
-/// The number of the load that a tag begins with, and the rest.
+/// Splits a tag into the number of the load and the rest.
 fn part_from_load(tag: &str) -> Result<(u32, &str), String> {
     let parted = tag.split_once('.').and_then(|(load, rest)| Some((load.parse().ok()?, rest)));
     parted.ok_or_else(|| format!("no number of a load in tag `{tag}`"))
 }
 
-/// What is percent-encoded in a tag, which must not hold commas, spaces or line breaks.
+/// The characters that are percent-encoded in a tag, which must not contain commas, spaces or line breaks.
 const NOT_PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b':').remove(b'.').remove(b'_').remove(b'-').remove(b'/');
 
 fn escape(subject: &str) -> String {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The selection of everything of a load from a second on.
+    /// Selects everything of a load from a second on.
     fn of_load(load: u32, from: u64) -> Selection {
         Selection { load: Some(load), from: Duration::from_secs(from) }
     }

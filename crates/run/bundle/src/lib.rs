@@ -1,4 +1,4 @@
-//! The bundle: the folder that holds everything a run has found.
+//! The bundle: the folder that holds all results of a run.
 //!
 //! ```text
 //! BUNDLE/
@@ -13,10 +13,10 @@
 //!   starts/0001/      one folder a start: summary, interval logs, series, outputs
 //! ```
 //!
-//! It only ever grows. A start is written into a folder of another name, synced, renamed, and only
-//! then entered in the manifest: `kill -9` at any instant leaves whole starts whole.
-//! [`BundleWriter`] subscribes to the events of a run and writes what they say, [`read`] reads back whatever is whole and names what is not.
-//! docs/bundle.md describes every file for those who want to read it with other tools.
+//! It only ever grows. A start is written into a folder with a temporary name, synced, renamed, and only then entered
+//! in the manifest. So `kill -9` at any instant leaves complete starts intact. [`BundleWriter`] subscribes to the
+//! events of a run and writes them; [`read`] reads back everything that is intact and names the damage. docs/bundle.md
+//! describes every file for those who want to read it with other tools.
 
 mod conceal;
 mod earlier;

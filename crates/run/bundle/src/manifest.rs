@@ -1,4 +1,4 @@
-//! The manifest: the list of what the bundle holds, one JSON object a line, only ever appended to.
+//! The manifest: the list of the bundle's contents, one JSON object a line. Lines are only ever appended.
 
 use crate::FORMAT;
 use crate::earlier::{Layout, Trial};
@@ -12,11 +12,11 @@ use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// One line.
+/// A line of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
-    /// The first.
+pub(crate) enum ManifestLine {
+    /// The first line.
     Bundle {
         /// Version of the format.
         format: u32,
@@ -30,15 +30,15 @@ pub(crate) enum Line {
         #[serde(default)]
         origin: Origin,
     },
-    /// A part is whole and on the disk.
+    /// A part is complete and on the disk.
     Sealed {
         /// `study`, `versions`, `start 7`.
         part: String,
         /// SHA-256 by path in the bundle.
         files: BTreeMap<String, String>,
     },
-    /// A start that the plan did not have, of a block that runs again. It begins only once this line
-    /// is on the disk.
+    /// The run decided on a start that was not planned, of a block that runs again. The start begins only once this
+    /// line is on the disk.
     Decided {
         /// The start.
         start: Start,
@@ -55,7 +55,7 @@ pub(crate) enum Line {
         /// True if every verdict was reached.
         decided: bool,
     },
-    /// A run that was interrupted goes on from here.
+    /// An interrupted run resumes here.
     Resumed {
         /// When, in UTC.
         at: String,
@@ -64,44 +64,44 @@ pub(crate) enum Line {
     Complete {
         /// When, in UTC.
         at: String,
-        /// After how many repeats, where it ended early because every verdict was reached.
+        /// After how many repeats it ended, if it ended early because every verdict was reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_after: Option<u32>,
     },
 }
 
-/// The part of the study with its plan and host.
+/// The name of the part with the study, its plan and the host.
 pub(crate) const STUDY_PART: &str = "study";
 
-/// The part of what was run.
+/// The name of the part with the versions of what was run.
 pub(crate) const VERSIONS_PART: &str = "versions";
 
-/// What a manifest says.
+/// The contents of a manifest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Manifest {
-    /// Files with their hashes, by part: the last line about a part counts.
+    /// Files with their hashes, by part. The last line about a part counts.
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
     /// The version of the format.
     pub(crate) format: u32,
     /// Where the results come from.
     pub(crate) origin: Origin,
-    /// The starts that the run decided on beside those of the plan, each once.
+    /// The starts that the run decided on in addition to the plan, each once.
     pub(crate) decided: Vec<Start>,
-    /// The looks that were taken: after how many repeats, and whether every verdict was reached.
+    /// The looks that were taken: after how many repeats, and true if every verdict was reached.
     pub(crate) looks: Vec<(u32, bool)>,
     pub(crate) complete: bool,
-    /// After how many repeats the run ended, where that was before the last.
+    /// After how many repeats the run ended, if that was before the last.
     pub(crate) decided_after: Option<u32>,
     /// What is wrong with the manifest itself.
     pub(crate) problems: Vec<String>,
-    /// Whether the run has gone on and not said yet what it runs.
+    /// True if the run has resumed and its versions have not been listed again yet.
     resumed: bool,
 }
 
 impl Manifest {
-    /// Takes what a line says of a part. What is run is listed anew when a run goes on, and is the
-    /// same unless a program has changed. Later, programs behind wrappers may join the list.
-    fn enter(&mut self, part: String, files: BTreeMap<String, String>) {
+    /// Records that a part was sealed. A run that resumes lists its versions again. The list is the same unless a
+    /// program has changed; later, programs behind wrappers may be added to it.
+    fn note_sealed(&mut self, part: String, files: BTreeMap<String, String>) {
         let changed = self.sealed.get(&part).is_some_and(|before| *before != files);
         if part == VERSIONS_PART && std::mem::take(&mut self.resumed) && changed {
             self.problems.push(format!(
@@ -112,14 +112,14 @@ impl Manifest {
         self.sealed.insert(part, files);
     }
 
-    /// The plan as it was carried out: with the starts that the run decided on, and without those
-    /// that a run which could end early no longer needed.
+    /// The plan as it was carried out: with the starts that the run decided on, and without those that a run that ended
+    /// early no longer needed.
     pub(crate) fn carried_out(&mut self, mut plan: Plan) -> Plan {
         let known = |variant: &usize| *variant < plan.block_size();
         let fits = |start: &Start| start.variants.iter().all(known) && start.condition < plan.conditions.len();
-        let (fitting, strange): (Vec<Start>, Vec<Start>) = self.decided.iter().cloned().partition(fits);
-        let strange = strange.iter().map(|start| format!("trial {} was added to another plan", start.number));
-        self.problems.extend(strange);
+        let (fitting, misfits): (Vec<Start>, Vec<Start>) = self.decided.iter().cloned().partition(fits);
+        let misfits = misfits.iter().map(|start| format!("trial {} was added to another plan", start.number));
+        self.problems.extend(misfits);
         plan.starts.extend(fitting);
         match self.decided_after {
             Some(repeats) => plan.up_to(repeats),
@@ -127,14 +127,13 @@ impl Manifest {
         }
     }
 
-    /// Takes note of a start that the run decided on. One with its number that was never finished is
-    /// replaced.
+    /// Records a start that the run decided on. It replaces an unfinished start with the same number.
     fn decide(&mut self, start: Start) {
         self.decided.retain(|known| known.number != start.number);
         self.decided.push(start);
     }
 
-    /// The names in the bundle.
+    /// The names of files and folders in the bundle.
     pub(crate) fn layout(&self) -> Layout {
         Layout::of(self.format)
     }
@@ -149,7 +148,7 @@ impl Manifest {
     }
 }
 
-/// Reads the manifest of a bundle, as far as it goes.
+/// Reads the manifest of a bundle, as far as its lines are intact.
 pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
     let path = bundle.join(MANIFEST);
     let bytes = match std::fs::read(&path) {
@@ -163,10 +162,10 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let parsed = line.strip_suffix(b"\n").and_then(|line| serde_json::from_slice(line).ok());
         match (index, parsed) {
-            (0, Some(Line::Bundle { format, .. })) if format > FORMAT => {
+            (0, Some(ManifestLine::Bundle { format, .. })) if format > FORMAT => {
                 return Err(BundleError::Newer { path: bundle.to_owned(), found: format });
             }
-            (0, Some(Line::Bundle { format, origin, .. })) => {
+            (0, Some(ManifestLine::Bundle { format, origin, .. })) => {
                 manifest.format = format;
                 manifest.origin = origin;
             }
@@ -174,18 +173,20 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
                 let fault = "its first line does not name the format".to_owned();
                 return Err(BundleError::Damaged { path, fault });
             }
-            (_, Some(Line::Sealed { part, files })) => {
-                manifest.enter(part, files);
+            (_, Some(ManifestLine::Sealed { part, files })) => {
+                manifest.note_sealed(part, files);
             }
-            (_, Some(Line::Decided { start })) => manifest.decide(start),
-            (_, Some(Line::Added { trials })) => trials.into_iter().for_each(|trial| manifest.decide(trial.into())),
-            (_, Some(Line::Looked { repeats, decided })) => manifest.looks.push((repeats, decided)),
-            (_, Some(Line::Resumed { .. })) => manifest.resumed = true,
-            (_, Some(Line::Complete { decided_after, .. })) => {
+            (_, Some(ManifestLine::Decided { start })) => manifest.decide(start),
+            (_, Some(ManifestLine::Added { trials })) => {
+                trials.into_iter().for_each(|trial| manifest.decide(trial.into()));
+            }
+            (_, Some(ManifestLine::Looked { repeats, decided })) => manifest.looks.push((repeats, decided)),
+            (_, Some(ManifestLine::Resumed { .. })) => manifest.resumed = true,
+            (_, Some(ManifestLine::Complete { decided_after, .. })) => {
                 manifest.complete = true;
                 manifest.decided_after = decided_after;
             }
-            (_, Some(Line::Bundle { .. }) | None) => {
+            (_, Some(ManifestLine::Bundle { .. }) | None) => {
                 let number = index + 1;
                 manifest
                     .problems
@@ -207,19 +208,19 @@ pub(crate) struct ManifestWriter {
 }
 
 impl ManifestWriter {
-    /// A new manifest.
+    /// Creates a new manifest.
     pub(crate) fn create(bundle: &Path, created: String) -> Result<ManifestWriter, BundleError> {
         let path = bundle.join(MANIFEST);
         let file = File::create_new(&path).map_err(BundleError::io("create", &path))?;
         lock(&file, bundle)?;
         let mut manifest = ManifestWriter { path, file };
         let plimsoll = env!("CARGO_PKG_VERSION").to_owned();
-        manifest.append(&Line::Bundle { format: FORMAT, plimsoll, created, origin: Origin::Measured })?;
+        manifest.append(&ManifestLine::Bundle { format: FORMAT, plimsoll, created, origin: Origin::Measured })?;
         Ok(manifest)
     }
 
-    /// An existing one, to go on with. A last line that was cut off is dropped; a damaged line
-    /// before it stays, because nothing is ever taken from a manifest.
+    /// Opens an existing manifest to append to. A last line that was cut off is removed. A damaged line before it
+    /// stays, because nothing else is ever removed from a manifest.
     pub(crate) fn open(bundle: &Path) -> Result<ManifestWriter, BundleError> {
         let path = bundle.join(MANIFEST);
         let mut file = open_lines(&path).map_err(BundleError::io("open", &path))?;
@@ -236,11 +237,11 @@ impl ManifestWriter {
             let name = path.strip_prefix(bundle).unwrap_or(path).to_string_lossy().into_owned();
             files.insert(name, hash);
         }
-        self.append(&Line::Sealed { part, files })
+        self.append(&ManifestLine::Sealed { part, files })
     }
 
     /// Appends a line, and syncs it.
-    pub(crate) fn append(&mut self, line: &Line) -> Result<(), BundleError> {
+    pub(crate) fn append(&mut self, line: &ManifestLine) -> Result<(), BundleError> {
         let mut text = serde_json::to_vec(line).expect("a line is plain data");
         text.push(b'\n');
         self.file
@@ -250,8 +251,8 @@ impl ManifestWriter {
     }
 }
 
-/// Keeps other runs from writing the same bundle. The lock goes with the process, however it ends;
-/// a file system that knows no locks is taken as it is.
+/// Keeps other runs from writing the same bundle. The kernel releases the lock when the process ends in any way. On a
+/// file system without locks there is no protection.
 fn lock(manifest: &File, bundle: &Path) -> Result<(), BundleError> {
     match manifest.try_lock() {
         Err(TryLockError::WouldBlock) => Err(BundleError::InUse(bundle.to_owned())),

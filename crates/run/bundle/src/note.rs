@@ -1,11 +1,11 @@
-//! Where something lies that is not part of a bundle, noted for the case that the run is killed.
+//! Notes of places outside the bundle that a run must remove, in case the run is killed.
 
 use crate::error::BundleError;
 use crate::files;
 use std::fs;
 use std::path::PathBuf;
 
-/// A note of where something lies that is to be removed: it stands as long as that is there.
+/// A file that names a place which the run must remove. The file exists as long as the place does.
 #[derive(Clone, Debug)]
 pub struct Note(PathBuf);
 
@@ -14,23 +14,22 @@ impl Note {
         Note(path)
     }
 
-    /// The place, if one was noted and the note not removed.
+    /// The place; none if no place was noted, or the note was removed.
     #[must_use]
     pub fn read(&self) -> Option<String> {
         fs::read_to_string(&self.0).ok()
     }
 
-    /// Notes the place: under its name a note is whole, or it is not there.
+    /// Writes the note, atomically: a reader finds a complete note or none.
     ///
-    /// # Errors
-    /// The disk does not take it.
+    /// # Errors The disk does not accept it.
     pub fn write(&self, place: &str) -> Result<(), BundleError> {
         let new = self.0.with_extension("new");
         files::write(&new, place.as_bytes())?;
         fs::rename(&new, &self.0).map_err(BundleError::io("write", &self.0))
     }
 
-    /// Removes the note: what it speaks of is gone, or it is said elsewhere why not.
+    /// Removes the note: the place is gone, or a warning elsewhere says why not.
     ///
     /// # Errors
     /// It cannot be removed.

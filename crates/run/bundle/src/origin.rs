@@ -1,19 +1,18 @@
-//! Which Plimsoll wrote a bundle.
+//! The version of Plimsoll that wrote a bundle.
 
 use crate::files::MANIFEST;
-use crate::manifest::Line;
+use crate::manifest::ManifestLine;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// The version of the program that began the bundle in `folder`; none where the manifest does not
-/// say.
+/// The version of the program that began the bundle in `folder`; none if the manifest does not name it.
 #[must_use]
 pub fn written_by(folder: &Path) -> Option<String> {
     let manifest = File::open(folder.join(MANIFEST)).ok()?;
     let first = BufReader::new(manifest).lines().next()?.ok()?;
     match serde_json::from_str(&first).ok()? {
-        Line::Bundle { plimsoll, .. } if !plimsoll.is_empty() => Some(plimsoll),
+        ManifestLine::Bundle { plimsoll, .. } if !plimsoll.is_empty() => Some(plimsoll),
         _ => None,
     }
 }

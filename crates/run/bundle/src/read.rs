@@ -1,4 +1,4 @@
-//! Reads a bundle back: whatever is whole, with a word on whatever is not.
+//! Reads a bundle back: everything that is intact, with a message for everything that is not.
 
 use crate::earlier::{EarlierPlan, TrialSummary};
 use crate::error::BundleError;
@@ -19,29 +19,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a bundle holds.
+/// The contents of a bundle.
 #[derive(Debug)]
 pub struct Contents {
     /// The study as written; empty where the file is damaged.
     pub study: String,
-    /// What a report needs to know of the study.
+    /// The facts about the study that a report needs.
     pub facts: StudyFacts,
-    /// The plan, with the blocks that ran again; without the repeats that a run did not need any more.
+    /// The plan as it was carried out: with the blocks that ran again, without the repeats that were no longer needed.
     pub plan: Plan,
     /// The machine.
     pub host: Host,
-    /// What was run.
+    /// The versions of what was run.
     pub versions: Vec<Version>,
-    /// The starts that are whole, in the order in which they ran.
+    /// The starts that are intact, in the order in which they ran.
     pub starts: Vec<StartResult>,
-    /// What is damaged, changed since the run, or missing: one sentence each.
+    /// A sentence for everything that is damaged, missing, or was changed since the run.
     pub problems: Vec<String>,
     /// True if the run came to its end.
     pub complete: bool,
     /// Where the results come from.
     pub origin: Origin,
-    /// True if facts and plan are those that were declared before the run: they have the hashes of
-    /// the manifest.
+    /// True if facts and plan are those that were declared before the run, by the hashes in the manifest.
     pub declared: bool,
 }
 
@@ -57,9 +56,9 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     for part in [STUDY_PART, VERSIONS_PART] {
         problems.extend(faults_of(folder, &manifest, part));
     }
-    let facts = needed(folder, FACTS)?;
-    let host = wanted(folder, HOST, &mut problems);
-    let versions: Vec<Version> = wanted(folder, VERSIONS, &mut problems);
+    let facts = read_required(folder, FACTS)?;
+    let host = read_or_default(folder, HOST, &mut problems);
+    let versions: Vec<Version> = read_or_default(folder, VERSIONS, &mut problems);
     problems.extend(changed_programs(&versions));
     let starts = read_starts(folder, &manifest, &plan, &mut problems);
     let missing = plan.starts.len() - starts.len().min(plan.starts.len());
@@ -73,47 +72,47 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     Ok(Contents { study, facts, plan, host, versions, starts, problems, complete, origin, declared })
 }
 
-/// The plan in the form of the bundle's format.
+/// Reads the plan in the bundle's format.
 pub(crate) fn read_plan(folder: &Path, manifest: &Manifest) -> Result<Plan, BundleError> {
     if manifest.layout().is_earlier() {
-        needed::<EarlierPlan>(folder, PLAN).map(Plan::from)
+        read_required::<EarlierPlan>(folder, PLAN).map(Plan::from)
     } else {
-        needed(folder, PLAN)
+        read_required(folder, PLAN)
     }
 }
 
-/// Whether what is judged by, margins and order, is what was declared before the run.
+/// True if the margins and the order that verdicts depend on are those that were declared before the run.
 fn is_declared(folder: &Path, manifest: &Manifest) -> bool {
-    let is_as_it_was = |files: &BTreeMap<String, String>, name: &str| {
+    let is_unchanged = |files: &BTreeMap<String, String>, name: &str| {
         files.get(name).is_none_or(|hash| sha256(&folder.join(name)).is_ok_and(|found| found == *hash))
     };
     let part = manifest.sealed.get(STUDY_PART);
-    part.is_none_or(|files| [FACTS, PLAN].into_iter().all(|name| is_as_it_was(files, name)))
+    part.is_none_or(|files| [FACTS, PLAN].into_iter().all(|name| is_unchanged(files, name)))
 }
 
-/// The programs and files of the workload of which there were two during the run: one and the same
-/// file with two hashes. Of paths that depend on the folder of a system this cannot be told.
+/// A sentence for each program or file of the workload that changed during the run: the same file has two hashes. Paths
+/// that depend on the folder of a system are left out, because they may name different files.
 fn changed_programs(versions: &[Version]) -> Vec<String> {
     let is_known = |version: &Version| Path::new(&version.program).is_absolute() || version.name == WORKLOAD;
     let is_file = |version: &&Version| is_known(version) && version.sha256.is_some();
     let known: Vec<&Version> = versions.iter().filter(is_file).collect();
-    let again = known.iter().enumerate().filter(|(index, version)| {
+    let changed = known.iter().enumerate().filter(|(index, version)| {
         known[..*index].iter().any(|before| before.program == version.program && before.sha256 != version.sha256)
     });
     let sentence = |program: &str| {
         format!("{program} changed during the run, so the trials are not all of the same programs: see {VERSIONS}")
     };
-    again.map(|(_, version)| sentence(&version.program)).collect()
+    changed.map(|(_, version)| sentence(&version.program)).collect()
 }
 
-/// A file without which there is no report.
-fn needed<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, BundleError> {
+/// Reads a file that a report cannot do without.
+fn read_required<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, BundleError> {
     let path = folder.join(name);
     read_json(&path).map_err(|fault| BundleError::Damaged { path, fault })
 }
 
-/// A file that a report can do without.
-fn wanted<T: DeserializeOwned + Default>(folder: &Path, name: &str, problems: &mut Vec<String>) -> T {
+/// Reads a file that a report can do without.
+fn read_or_default<T: DeserializeOwned + Default>(folder: &Path, name: &str, problems: &mut Vec<String>) -> T {
     read_json(&folder.join(name)).unwrap_or_else(|fault| {
         problems.push(format!("{name} cannot be read ({fault})"));
         T::default()
@@ -122,7 +121,7 @@ fn wanted<T: DeserializeOwned + Default>(folder: &Path, name: &str, problems: &m
 
 fn read_starts(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut Vec<String>) -> Vec<StartResult> {
     let layout = manifest.layout();
-    let mut whole: Vec<(PathBuf, FinishedStart)> = Vec::new();
+    let mut intact: Vec<(PathBuf, FinishedStart)> = Vec::new();
     for number in manifest.starts() {
         let faults = faults_of(folder, manifest, &layout.part_of(number));
         if !faults.is_empty() {
@@ -132,19 +131,19 @@ fn read_starts(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut V
         }
         let start = layout.start_folder(folder, number);
         match read_finished(&start, manifest, plan) {
-            Ok(finished) if plan.starts.contains(&finished.summary.start) => whole.push((start, finished)),
+            Ok(finished) if plan.starts.contains(&finished.summary.start) => intact.push((start, finished)),
             Ok(_) => problems.push(format!("trial {number} is not in the plan and is left out")),
             Err(fault) => problems.push(format!("trial {number} is left out: {fault}")),
         }
     }
-    let standing = whole.iter().map(|(_, finished)| finished);
-    let cuts = common_cuts(standing.filter(|finished| !plan.is_superseded(&finished.summary.start)));
+    let current = intact.iter().map(|(_, finished)| finished);
+    let cuts = common_cuts(current.filter(|finished| !plan.is_superseded(&finished.summary.start)));
     let mut starts = Vec::new();
-    for (folder, finished) in whole {
+    for (folder, finished) in intact {
         let start = &finished.summary.start;
         let (number, cut) = (start.number, cuts.get(&start.condition).copied().unwrap_or(0));
         let reader =
-            StartReader { folder: &folder, of_starts: layout.folder, numbered_loads: layout.numbered_loads, cut };
+            StartReader { folder: &folder, starts_folder: layout.folder, numbered_loads: layout.numbered_loads, cut };
         match reader.read(finished) {
             Ok(start) => starts.push(start),
             Err(fault) => problems.push(format!("trial {number} is left out: {fault}")),
@@ -154,7 +153,7 @@ fn read_starts(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut V
     starts
 }
 
-/// The short facts of a start, in the form of the bundle's format.
+/// Reads the short facts of a start in the bundle's format.
 fn read_finished(start: &Path, manifest: &Manifest, plan: &Plan) -> Result<FinishedStart, String> {
     let layout = manifest.layout();
     let path = start.join(layout.summary);
@@ -166,7 +165,7 @@ fn read_finished(start: &Path, manifest: &Manifest, plan: &Plan) -> Result<Finis
     finished.map_err(in_file(layout.summary))
 }
 
-/// The files of a part that are missing or are not what they were.
+/// A sentence for each file of a part that is missing or was changed.
 pub(crate) fn faults_of(folder: &Path, manifest: &Manifest, part: &str) -> Vec<String> {
     let Some(files) = manifest.sealed.get(part) else { return Vec::new() };
     let fault = |(name, hash): (&String, &String)| match sha256(&folder.join(name)) {
@@ -177,11 +176,11 @@ pub(crate) fn faults_of(folder: &Path, manifest: &Manifest, part: &str) -> Vec<S
     files.iter().filter_map(fault).collect()
 }
 
-/// Folders of starts that the manifest does not list: cut off before they were sealed.
+/// A sentence for each folder of a start that the manifest does not list, because the run ended before it was sealed.
 fn unlisted(folder: &Path, manifest: &Manifest) -> Vec<String> {
-    let of_starts = manifest.layout().folder;
-    let Ok(entries) = fs::read_dir(folder.join(of_starts)) else {
-        return vec![format!("the folder {of_starts} is missing")];
+    let starts_folder = manifest.layout().folder;
+    let Ok(entries) = fs::read_dir(folder.join(starts_folder)) else {
+        return vec![format!("the folder {starts_folder} is missing")];
     };
     let mut names: Vec<String> =
         entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
@@ -189,21 +188,21 @@ fn unlisted(folder: &Path, manifest: &Manifest) -> Vec<String> {
     let listed: Vec<String> = manifest.starts().iter().map(|number| format!("{number:04}")).collect();
     names.retain(|name| !listed.contains(name));
     let sentence = |name: String| match name.strip_suffix(".partial") {
-        Some(_) => format!("{of_starts}/{name} was not finished and is left out"),
-        None => format!("{of_starts}/{name} is not in the manifest and is left out"),
+        Some(_) => format!("{starts_folder}/{name} was not finished and is left out"),
+        None => format!("{starts_folder}/{name} is not in the manifest and is left out"),
     };
     names.into_iter().map(sentence).collect()
 }
 
-/// Reads what a start left behind.
+/// Reads the results of a start.
 struct StartReader<'a> {
     /// The folder of the start.
     folder: &'a Path,
     /// The folder of all starts, relative to the bundle's.
-    of_starts: &'a str,
+    starts_folder: &'a str,
     /// True if histograms are marked with the number of their load.
     numbered_loads: bool,
-    /// The first second of each measure phase that counts.
+    /// The first second of the measure phases that counts.
     cut: i64,
 }
 
@@ -226,12 +225,12 @@ impl StartReader<'_> {
         };
         let loads = loads.into_iter().map(|load| self.read_load(load, &tables)).collect::<Result<_, String>>()?;
         let mut start = StartResult {
-            folder: format!("{}/{:04}", self.of_starts, summary.start.number),
+            folder: format!("{}/{:04}", self.starts_folder, summary.start.number),
             summary,
             loads,
             processes: table(self.folder, files::PROCESSES)?,
             host: table(self.folder, files::HOST_SERIES)?,
-            databases: added_table(self.folder, files::DATABASES)?,
+            databases: optional_table(self.folder, files::DATABASES)?,
         };
         if !self.numbered_loads {
             mark_with_only_variant(&mut start);
@@ -248,7 +247,7 @@ impl StartReader<'_> {
             cut => {
                 let first_second = tables.generator.first().map_or(0, |row| row.second);
                 let zero = summary.timing.zero.0 as f64 / 1e9;
-                // Logs have milliseconds: half of one is room for rounding.
+                // Logs have times in milliseconds, so half a millisecond allows for rounding.
                 let into_log = zero + (cut - first_second) as f64 - 0.0005;
                 let from = Duration::from_secs_f64(into_log.max(0.0));
                 self.read_tallies_from(number, from, &seconds, tables)?
@@ -257,7 +256,7 @@ impl StartReader<'_> {
         Ok(LoadResult { summary, cut: self.cut, tallies, seconds, generator })
     }
 
-    /// What the measure phase scheduled: histograms from the interval log, the rest from the tables.
+    /// The tallies of what the measure phase scheduled: histograms from the interval log, the rest from the tables.
     fn read_tallies(&self, load: u32, tables: &Tables) -> Result<BTreeMap<Subject, Tally>, String> {
         let mut tallies = self.read_log(load, Duration::ZERO)?;
         for row in tables.measured_totals(load) {
@@ -270,9 +269,9 @@ impl StartReader<'_> {
         Ok(tallies)
     }
 
-    /// The same for what ended from the cut on, which is `from` after the base of the log. No table
-    /// tells the bytes of both phases apart second by second: they are those of everything that
-    /// ended from then on, which is the measure phase's but for what the warm-up left under way.
+    /// The same for what ended from the cut on, which is `from` after the base of the log. No table has the bytes of
+    /// the two phases separately by second. So the bytes are those of everything that ended from the cut on; of the
+    /// warm-up, that is only what was still under way.
     fn read_tallies_from(
         &self,
         load: u32,
@@ -289,7 +288,7 @@ impl StartReader<'_> {
         }
         for row in tables.measured_totals(load) {
             if let Some(tally) = tallies.get_mut(&subject(&row.subject)?) {
-                // What is above the longest that a histogram keeps stands there as the longest.
+                // A histogram holds longer durations as the longest that it can keep.
                 tally.saturated = row.saturated.min(tally.service.count_at(LONGEST));
             }
         }
@@ -306,12 +305,12 @@ impl StartReader<'_> {
 }
 
 impl Tables {
-    /// The totals of what the measure phase of a load scheduled.
+    /// The totals of the measure phase of a load.
     fn measured_totals(&self, load: u32) -> impl Iterator<Item = &TotalRow> {
         self.totals.iter().filter(move |row| row.load == load && row.phase == RecordedPhase::Measure)
     }
 
-    /// Adds the errors of a load that ended from second `from` on.
+    /// Adds the errors of a load from second `from` on.
     fn add_errors(&self, load: u32, tallies: &mut BTreeMap<Subject, Tally>, from: i64) -> Result<(), String> {
         let measured = |row: &&ErrorRow| row.load == load && row.phase == RecordedPhase::Measure;
         for row in self.errors.iter().filter(measured).filter(|row| row.second >= from) {
@@ -321,7 +320,7 @@ impl Tables {
     }
 }
 
-/// Names the variant of each sample of a start that had only one, in formats without that column.
+/// Sets the variant of each sample, for formats without that column, in which a start has only one variant.
 fn mark_with_only_variant(start: &mut StartResult) {
     let variant = start.summary.start.only_variant().unwrap_or_default();
     start.processes.iter_mut().for_each(|sample| sample.variant = variant);
@@ -336,9 +335,9 @@ fn table<R: DeserializeOwned>(folder: &Path, name: &'static str) -> Result<Vec<R
     read_csv(&folder.join(name)).map_err(in_file(name))
 }
 
-/// A table that earlier bundles do not have: nothing there is nothing in it. Where the manifest lists
-/// one, that it is missing has been found before.
-fn added_table<R: DeserializeOwned>(folder: &Path, name: &'static str) -> Result<Vec<R>, String> {
+/// Reads a table that earlier bundles do not have; a missing file is an empty table. If the manifest lists the file,
+/// the check of hashes has already reported that it is missing.
+fn optional_table<R: DeserializeOwned>(folder: &Path, name: &'static str) -> Result<Vec<R>, String> {
     if folder.join(name).exists() { table(folder, name) } else { Ok(Vec::new()) }
 }
 

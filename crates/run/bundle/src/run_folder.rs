@@ -1,5 +1,5 @@
-//! The files of a bundle that others than its writer make: what systems, builds and databases write, and notes of what
-//! a run must remove.
+//! The files of a bundle that its writer does not write itself: the output of systems, builds and databases, and notes
+//! of what a run must remove.
 
 use crate::conceal::conceal_in_logs;
 use crate::error::BundleError;
@@ -7,7 +7,7 @@ use crate::files::{self, partial_folder, plain};
 use crate::note::Note;
 use std::path::{Path, PathBuf};
 
-/// The folder of a bundle under way, for those who put files there.
+/// The folder of a bundle under way, for the parts of a run that put files there.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     folder: PathBuf,
@@ -26,40 +26,41 @@ impl RunFolder {
         &self.folder
     }
 
-    /// The file for what the system `name` writes on the start of this number.
+    /// The file for the output of the system `name` on the start of this number.
     #[must_use]
     pub fn output(&self, start: u32, name: &str) -> PathBuf {
         partial_folder(&self.folder, start).join(format!("output-{}.log", plain(name)))
     }
 
-    /// The file for what the build of the system `name` writes.
+    /// The file for the output of the build of the system `name`.
     #[must_use]
     pub fn build_log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("build-{}.log", plain(name)))
     }
 
-    /// A text that names files of a start under way, as it is read later: the start's folder then has its own name.
+    /// Replaces the temporary folder name of a start under way in a text by the name that the folder has once it is
+    /// sealed.
     #[must_use]
     pub fn as_sealed(&self, text: &str, start: u32) -> String {
         let partial = partial_folder(&self.folder, start);
         text.replace(&*partial.to_string_lossy(), &partial.with_extension("").to_string_lossy())
     }
 
-    /// Where the run keeps the data of its databases. What a run has noted that was killed is still
-    /// there when it goes on.
+    /// The note of where the run keeps the data of its databases. The note of a killed run is still there when it
+    /// resumes.
     #[must_use]
     pub fn data_note(&self) -> Note {
         Note::at(self.folder.join(files::DATA))
     }
 
-    /// Where an attempt at a start that was broken off keeps objects that nobody has removed. To be read before the
-    /// start begins anew.
+    /// The place of objects that an interrupted attempt at a start has left. It must be read before the start begins
+    /// again.
     #[must_use]
     pub fn objects_left(&self, start: u32) -> Option<String> {
         Note::at(partial_folder(&self.folder, start).join(files::OBJECTS)).read()
     }
 
-    /// Writes asterisks over `secret` wherever builds and the making of data have written it.
+    /// Overwrites `secret` with asterisks in the output of builds and of the preparation of data.
     ///
     /// # Errors
     /// Their output cannot be read or written.
@@ -67,8 +68,8 @@ impl RunFolder {
         conceal_in_logs(&self.folder, secret)
     }
 
-    /// Writes asterisks over `secret` wherever the systems of a start that is not sealed have written it. To be called
-    /// when they have ended.
+    /// Overwrites `secret` with asterisks in the output of the systems of a start that is not sealed. It must be called
+    /// after they have ended.
     ///
     /// # Errors
     /// Their output cannot be read or written.

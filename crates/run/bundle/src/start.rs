@@ -18,8 +18,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A start that is being written. Dropped without being sealed, it leaves a folder that readers
-/// name as unfinished and a resumed run removes.
+/// A start that is being written. If it is dropped without being sealed, its folder stays; readers report it as
+/// unfinished, and a resumed run removes it.
 pub(crate) struct StartWriter {
     folder: PathBuf,
     number: u32,
@@ -34,7 +34,7 @@ pub(crate) struct StartWriter {
     totals: BTreeMap<(u32, RecordedPhase, Subject), TotalRow>,
 }
 
-/// The interval logs, which begin with the first interval of the first load.
+/// The interval logs. They begin with the first interval of the first load.
 struct Logs {
     measure: IntervalLog<BufWriter<File>>,
     warmup: IntervalLog<BufWriter<File>>,
@@ -80,13 +80,13 @@ impl StartWriter {
         self.number
     }
 
-    /// The note of where a load keeps objects, as long as the start is under way.
+    /// The note of where a load keeps objects. It exists while the start is under way.
     fn objects_note(&self) -> Note {
         Note::at(self.folder.join(files::OBJECTS))
     }
 
-    /// Writes what an event says about this start.
-    pub(crate) fn hear(&mut self, event: &Event) -> Result<(), BundleError> {
+    /// Writes the data of an event about this start.
+    pub(crate) fn on_event(&mut self, event: &Event) -> Result<(), BundleError> {
         match event {
             Event::SecondPassed(second) => self.second(second),
             Event::Sampled { samples, .. } => self.samples(samples),
@@ -100,7 +100,7 @@ impl StartWriter {
     /// Adds lines that scripts wrote to their console during the load of this number.
     ///
     /// # Errors
-    /// The disk does not take them.
+    /// The disk does not accept them.
     fn console(&self, load: u32, lines: &str) -> Result<(), BundleError> {
         let name = if load == 1 { "console.log".to_owned() } else { format!("console-{load}.log") };
         let path = self.folder.join(name);
@@ -111,7 +111,7 @@ impl StartWriter {
     /// Adds a second of the load under way. Seconds come in order.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk does not accept it.
     fn second(&mut self, second: &Second) -> Result<(), BundleError> {
         self.write_second(second).map_err(BundleError::io("write to", &self.folder))?;
         self.samples(&second.samples)
@@ -120,7 +120,7 @@ impl StartWriter {
     /// Adds samples, which come in order of time for each table.
     ///
     /// # Errors
-    /// The disk does not take them.
+    /// The disk does not accept them.
     fn samples(&mut self, samples: &Samples) -> Result<(), BundleError> {
         let mut write = || -> csv::Result<()> {
             samples.processes.iter().try_for_each(|sample| self.processes.serialize(sample))?;
@@ -153,7 +153,7 @@ impl StartWriter {
         Ok(())
     }
 
-    /// Writes the rest. Returns the folder, whose files are yet to be synced.
+    /// Writes the remaining files. Returns the folder, whose files must still be synced.
     pub(crate) fn finish(self, finished: &FinishedStart) -> Result<PathBuf, BundleError> {
         let StartWriter { folder, load, errors, ticks, generator, processes, host, databases, logs, totals, .. } = self;
         let logs = match logs {

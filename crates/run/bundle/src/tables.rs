@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The only load of a start, for rows that were written before a start could have several.
+/// The number of a start's only load: the default for rows that were written before a start could have several.
 fn first_load() -> u32 {
     1
 }
@@ -22,7 +22,7 @@ pub(crate) struct ErrorRow {
     pub(crate) count: u64,
 }
 
-/// A row of `totals.csv`: what a histogram cannot hold, over a whole phase.
+/// A row of `totals.csv`: counts that a histogram cannot hold, over a whole phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TotalRow {
     #[serde(default = "first_load")]
@@ -73,14 +73,14 @@ pub(crate) fn tick_rows(load: u32, interval: &Interval) -> impl Iterator<Item = 
     })
 }
 
-/// The text of a table.
+/// Formats a table.
 pub(crate) fn to_csv<R: Serialize>(rows: &[R]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     rows.iter().for_each(|row| writer.serialize(row).expect("rows are flat, and memory takes them"));
     writer.into_inner().expect("memory takes everything")
 }
 
-/// Reads a table; what is wrong is told in words.
+/// Reads a table. The error says in words what is wrong.
 pub(crate) fn read_csv<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>, String> {
     let mut reader = csv::Reader::from_path(path).map_err(|error| error.to_string())?;
     reader.deserialize().collect::<Result<Vec<R>, _>>().map_err(|error| error.to_string())

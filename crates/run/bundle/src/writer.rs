@@ -1,4 +1,4 @@
-//! Writes a bundle: begun once, grown by starts, gone on with after an interruption.
+//! Writes a bundle: creates it, adds starts, and resumes it after an interruption.
 
 use crate::FORMAT;
 use crate::earlier::Layout;
@@ -7,7 +7,7 @@ use crate::files::{
     self, EVENTS, FACTS, HOST, PLAN, STARTS, STUDY, SUMMARY, VERSIONS, drop_cut_off_line, files_in, open_lines,
     read_json, start_folder, sync, sync_folder,
 };
-use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART};
+use crate::manifest::{self, Manifest, ManifestLine, ManifestWriter, STUDY_PART, VERSIONS_PART};
 use crate::read::{faults_of, read_plan};
 use crate::run_folder::RunFolder;
 use crate::start::StartWriter;
@@ -37,7 +37,7 @@ pub struct BundleWriter {
 
 /// An event with its time.
 #[derive(Serialize)]
-struct Dated {
+struct TimedEvent {
     at: String,
     #[serde(flatten)] // nobody but the program writes it, and events are read by other tools
     event: Event,
@@ -46,8 +46,7 @@ struct Dated {
 impl BundleWriter {
     /// Begins a bundle in a new or empty folder.
     ///
-    /// # Errors
-    /// The folder holds something, or the disk does not take what is written.
+    /// # Errors The folder is not empty, or the disk does not accept what is written.
     pub fn create(
         folder: &Path,
         study: &str,
@@ -66,7 +65,7 @@ impl BundleWriter {
         files::write_json(&folder.join(PLAN), plan)?;
         files::write_json(&folder.join(HOST), host)?;
         let events = open_events(folder)?;
-        // The manifest comes last, so that a folder that has one has whatever a run needs to go on.
+        // The manifest is written last, so that a folder with a manifest has everything that a run needs to resume.
         let mut manifest = ManifestWriter::create(folder, Timestamp::now().to_string())?;
         seal_study(&mut manifest, folder)?;
         sync_folder(folder)?;
@@ -77,7 +76,7 @@ impl BundleWriter {
         Ok(BundleWriter { folder: folder.to_owned(), manifest, events, recorded, start: None })
     }
 
-    /// Opens a bundle that an interrupted run has left, to go on with the same study.
+    /// Opens the bundle of an interrupted run, to resume it with the same study.
     ///
     /// # Errors
     /// It is no bundle, it is complete, it is of an earlier format, it was begun with another study or
@@ -107,29 +106,29 @@ impl BundleWriter {
         if !study_is_sealed {
             seal_study(&mut manifest, folder)?;
         }
-        manifest.append(&Line::Resumed { at: Timestamp::now().to_string() })?;
+        manifest.append(&ManifestLine::Resumed { at: Timestamp::now().to_string() })?;
         let events = open_events(folder)?;
         Ok(BundleWriter { folder: folder.to_owned(), manifest, events, recorded, start: None })
     }
 
-    /// What the bundle has of the run by now.
+    /// What the bundle has recorded of the run so far.
     #[must_use]
     pub fn recorded(&self) -> &RecordedRun {
         &self.recorded
     }
 
-    /// The bundle's folder, for those who put files of their own there.
+    /// The bundle's folder, for the parts of a run that put files there.
     #[must_use]
     pub fn folder(&self) -> RunFolder {
         RunFolder::at(&self.folder)
     }
 
-    /// Writes what an event says. When this comes back from the results of a start, from a decision or a look, they are
-    /// on the disk and stay there.
+    /// Writes an event. When this returns for the results of a start, a decision or a look, they are durably on the
+    /// disk.
     ///
     /// # Errors
-    /// The disk does not take it.
-    pub fn hear(&mut self, event: &Event) -> Result<(), BundleError> {
+    /// The disk does not accept it.
+    pub fn on_event(&mut self, event: &Event) -> Result<(), BundleError> {
         match event {
             Event::VersionsFound { versions } => self.versions(versions)?,
             Event::StartDecided { start } => self.decide(start)?,
@@ -139,7 +138,7 @@ impl BundleWriter {
                 let start = self.start.take().expect("a start has begun that has results");
                 self.seal_start(start, finished)?;
             }
-            event => self.start.as_mut().map_or(Ok(()), |start| start.hear(event))?,
+            event => self.start.as_mut().map_or(Ok(()), |start| start.on_event(event))?,
         }
         self.log(event)?;
         match event {
@@ -148,14 +147,13 @@ impl BundleWriter {
         }
     }
 
-    /// Adds a start that the plan does not have. When this comes back, readers know it, whether it
-    /// has begun or not.
+    /// Adds a start that is not in the plan. When this returns, readers know it, whether it has begun or not.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk does not accept it.
     fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
         if !self.recorded.decided.contains(start) {
-            self.manifest.append(&Line::Decided { start: start.clone() })?;
+            self.manifest.append(&ManifestLine::Decided { start: start.clone() })?;
             self.recorded.decided.retain(|known| known.number != start.number);
             self.recorded.decided.push(start.clone());
         }
@@ -165,18 +163,18 @@ impl BundleWriter {
     /// Adds a look at the verdicts after so many repeats.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk does not accept it.
     fn look(&mut self, repeats: u32, decided: bool) -> Result<(), BundleError> {
-        self.manifest.append(&Line::Looked { repeats, decided })?;
+        self.manifest.append(&ManifestLine::Looked { repeats, decided })?;
         self.recorded.looks.push((repeats, decided));
         Ok(())
     }
 
-    /// Adds what is run now to what an interrupted run may have entered: a program that has
-    /// changed in between stands there twice.
+    /// Adds the versions of what is run now to those that an interrupted run may have listed. A program that has
+    /// changed in between is then listed twice.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk does not accept it.
     fn versions(&mut self, versions: &[Version]) -> Result<(), BundleError> {
         let path = self.folder.join(VERSIONS);
         let mut all: Vec<Version> = read_json(&path).unwrap_or_default();
@@ -192,10 +190,10 @@ impl BundleWriter {
         self.manifest.seal(&self.folder, VERSIONS_PART.to_owned(), &[path])
     }
 
-    /// Appends an event in short, with the time.
+    /// Appends the short form of an event to the log, with the time.
     fn log(&mut self, event: &Event) -> Result<(), BundleError> {
         let Some(event) = event.in_short() else { return Ok(()) };
-        let mut line = serde_json::to_vec(&Dated { at: Timestamp::now().to_string(), event }).expect("plain data");
+        let mut line = serde_json::to_vec(&TimedEvent { at: Timestamp::now().to_string(), event }).expect("plain data");
         line.push(b'\n');
         self.events.write_all(&line).map_err(BundleError::io("append to", &self.folder.join(EVENTS)))
     }
@@ -208,15 +206,15 @@ impl BundleWriter {
         StartWriter::begin(&self.folder, start)
     }
 
-    /// Ends a start: when this comes back, it is on the disk and stays there.
+    /// Seals a start. When this returns, it is durably on the disk.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk does not accept it.
     fn seal_start(&mut self, writer: StartWriter, finished: &FinishedStart) -> Result<(), BundleError> {
         let number = writer.number();
         let partial = writer.finish(finished)?;
         let written = files_in(&partial).map_err(BundleError::io("read", &partial))?;
-        // The outputs of systems among them, which nobody has synced yet.
+        // Among them is the output of systems, which has not been synced yet.
         written.iter().try_for_each(|file| sync(file))?;
         sync_folder(&partial)?;
         let folder = start_folder(&self.folder, number);
@@ -233,18 +231,18 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// The run has come to its end: after so many repeats, where every verdict was reached before the last. Later
-    /// repeats are not missing then.
+    /// Records that the run is complete, and after how many repeats if every verdict was reached before the last. Later
+    /// repeats then do not count as missing.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk does not accept it.
     fn complete(&mut self, decided_after: Option<u32>) -> Result<(), BundleError> {
-        self.manifest.append(&Line::Complete { at: Timestamp::now().to_string(), decided_after })
+        self.manifest.append(&ManifestLine::Complete { at: Timestamp::now().to_string(), decided_after })
     }
 }
 
-/// The starts that a manifest lists and whose folders are there. A folder that was deleted is that
-/// of a start that runs anew; one that was changed is not to be gone on with.
+/// The starts that a manifest lists and whose folders exist. A start whose folder was deleted runs again; a bundle with
+/// a changed folder cannot be resumed.
 fn finished(folder: &Path, manifest: &Manifest) -> Result<BTreeMap<u32, FinishedStart>, BundleError> {
     let (mut finished, mut faults) = (BTreeMap::new(), Vec::new());
     for number in manifest.starts().into_iter().filter(|number| start_folder(folder, *number).is_dir()) {
@@ -274,7 +272,7 @@ fn open_events(folder: &Path) -> Result<File, BundleError> {
     Ok(events)
 }
 
-/// The present time in UTC as part of a folder's name: `20261121-014205`.
+/// The present time in UTC, in a form for names of folders: `20261121-014205`.
 #[must_use]
 pub fn folder_time() -> String {
     Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string()

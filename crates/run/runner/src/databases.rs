@@ -1,12 +1,11 @@
-//! The databases of a trial: readied and started before the other systems, looked at while load
-//! runs, held to their conditions before they are stopped.
+//! The databases of a trial. They are prepared and started before the other systems, sampled while load runs, and
+//! checked for consistency before they are stopped.
 //!
-//! What is done once, initialising and loading their data, is remembered by
-//! [`Databases`](plimsoll_database::Databases): it belongs to the run, and each trial is lent it.
-//! What belongs to a trial is [`Served`].
+//! Initialising and loading their data happens once in a run; [`Databases`](plimsoll_database::Databases) remembers it.
+//! A [`RunningDatabase`] belongs to one trial.
 
-use crate::run::{Context, Tell};
-use crate::start::{Broken, Fault};
+use crate::run::{Context, EventSink};
+use crate::start::{Abort, Fault};
 use crate::target;
 use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::{
@@ -24,28 +23,28 @@ use plimsoll_system::Running;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A database that serves a trial. Dropped, it removes the trial's copy of the data: its server must
-/// have ended by then.
-pub(crate) struct Served {
+/// A database that serves a trial. Dropping it removes the trial's copy of the data; its server must have ended by
+/// then.
+pub(crate) struct RunningDatabase {
     database: Database,
-    staged: PreparedDatabase,
+    prepared: PreparedDatabase,
 }
 
 impl From<DatabaseError> for Fault {
     fn from(error: DatabaseError) -> Self {
         match error {
-            DatabaseError::Interrupted => Fault::Broken(Broken::Interrupted),
+            DatabaseError::Interrupted => Fault::Abort(Abort::Interrupted),
             DatabaseError::Failed(reason) => Fault::Failed(reason),
         }
     }
 }
 
-/// Removes what a run left that was killed, and notes where this one keeps data that it will remove.
-pub(crate) fn note_place(
+/// Removes the data that a killed run left, and notes where this run keeps data that it must remove.
+pub(crate) fn note_data_folder(
     databases: &Databases,
     used: &[Database],
     folder: &RunFolder,
-    tell: &mut Tell<'_>,
+    tell: &mut EventSink<'_>,
 ) -> Result<(), BundleError> {
     let note = folder.data_note();
     if let Some(left) = note.read()
@@ -58,88 +57,90 @@ pub(crate) fn note_place(
     if starts_any { note.write(&databases.scratch_folder().to_string_lossy()) } else { note.remove() }
 }
 
-/// Brings a database into the state before a start, and starts its server, which writes to `output`,
-/// if it is the study's own. Gives also how long the server took until it was ready.
-pub(crate) fn serve(
+/// Restores a database to the state before a start. If the study starts its server, starts that too; the server's
+/// output goes to `output`. Also returns how long the server took until it was ready.
+pub(crate) fn start(
     context: &Context<'_>,
     databases: &mut Databases,
     database: &Database,
     output: &Path,
-    tell: &mut Tell<'_>,
-) -> Result<(Served, Option<Running>, Duration), Fault> {
+    tell: &mut EventSink<'_>,
+) -> Result<(RunningDatabase, Option<Running>, Duration), Fault> {
     may_load(context.study, database).map_err(Fault::Failed)?;
-    let staged = stage(context, databases, database, tell)?;
+    let prepared = prepare(context, databases, database, tell)?;
     let began = Instant::now();
     let start = |system| context.launcher.start(system, output);
-    let running = staged.system.as_ref().map(start).transpose()?;
+    let running = prepared.system.as_ref().map(start).transpose()?;
     if let Some(running) = &running {
         running.wait_ready(context.interrupted)?;
     }
-    staged.wait_ready(running.as_ref(), context.interrupted)?;
-    Ok((Served { database: database.clone(), staged }, running, began.elapsed()))
+    prepared.wait_ready(running.as_ref(), context.interrupted)?;
+    Ok((RunningDatabase { database: database.clone(), prepared }, running, began.elapsed()))
 }
 
-fn stage(
+fn prepare(
     context: &Context<'_>,
     databases: &mut Databases,
     database: &Database,
-    tell: &mut Tell<'_>,
+    tell: &mut EventSink<'_>,
 ) -> Result<PreparedDatabase, Fault> {
-    let mut untold = None;
+    let mut first_error = None;
     let mut on_data = |event: &Event| {
         if let Err(error) = tell(event) {
-            untold.get_or_insert(error);
+            first_error.get_or_insert(error);
         }
     };
-    let staged = databases.prepare(database, context.interrupted, &mut on_data);
-    match untold {
-        Some(error) => Err(Fault::Broken(Broken::Bundle(error))),
-        None => Ok(staged?),
+    let prepared = databases.prepare(database, context.interrupted, &mut on_data);
+    match first_error {
+        Some(error) => Err(Fault::Abort(Abort::Bundle(error))),
+        None => Ok(prepared?),
     }
 }
 
-/// Whether the study may load a database: a server that it starts always, another one like any
-/// target.
+/// Fails if the study may not load a database. It may always load a server that it starts; for any other, the rules of
+/// targets apply.
 pub(crate) fn may_load(study: &Study, database: &Database) -> Result<(), String> {
     let Origin::External(external) = &database.origin else { return Ok(()) };
     let Address::Tcp { host, port } = &external.endpoint.address else { return Ok(()) };
     target::address(study, &Target { host: host.clone(), port: *port, tls: None }).map(|_| ())
 }
 
-/// The workload with the place of the database that it loads.
-pub(crate) fn placed(workload: &Workload, served: &[Served]) -> Result<Workload, String> {
+/// The workload with the endpoint of the database that it loads.
+pub(crate) fn with_endpoint(workload: &Workload, running: &[RunningDatabase]) -> Result<Workload, String> {
     let mut workload = workload.clone();
     if let Steps::Sql(sql) = &mut workload.steps {
-        let loaded = served.iter().find(|served| served.database.name == sql.database);
-        let endpoint = loaded.map(|served| served.staged.endpoint(sql.transport));
+        let loaded = running.iter().find(|running| running.database.name == sql.database);
+        let endpoint = loaded.map(|running| running.prepared.endpoint(sql.transport));
         sql.endpoint = Some(endpoint.ok_or_else(|| format!("the database `{}` cannot be reached", sql.database))?);
     }
     Ok(workload)
 }
 
-/// What is known of the databases before the load: a server may not live to tell it afterwards.
-pub(crate) fn facts(served: &[Served], steps: &Steps) -> Result<Vec<DatabaseFacts>, Fault> {
-    let facts = |Served { database, staged }: &Served| {
+/// The facts about the databases before the load: a server may not survive to give them afterwards.
+pub(crate) fn facts(running: &[RunningDatabase], steps: &Steps) -> Result<Vec<DatabaseFacts>, Fault> {
+    let facts = |RunningDatabase { database, prepared }: &RunningDatabase| {
         let load = load_on(steps, &database.name);
         let transport = load.map_or(Transport::Unix, |sql| sql.transport);
-        let mut facts = plimsoll_database::facts(database, staged, transport)?;
+        let mut facts = plimsoll_database::facts(database, prepared, transport)?;
         let set = load.map(|sql| risky_settings_of_load(database.engine, &sql.work, &facts.settings));
         facts.settings.extend(set.unwrap_or_default());
         Ok(facts)
     };
-    served.iter().map(facts).collect()
+    running.iter().map(facts).collect()
 }
 
 /// Starts to sample the counters of all of them.
-pub(crate) fn sample(served: &[Served]) -> Result<Vec<CounterSampler>, Fault> {
-    let samplers = served.iter().map(|served| CounterSampler::start(&served.database, &served.staged));
+pub(crate) fn sample(running: &[RunningDatabase]) -> Result<Vec<CounterSampler>, Fault> {
+    let samplers = running.iter().map(|running| CounterSampler::start(&running.database, &running.prepared));
     Ok(samplers.collect::<Result<_, DatabaseError>>()?)
 }
 
 /// Fails if a server takes fewer connections than the load has users.
-pub(crate) fn check_users(served: &[Served], steps: &Steps, users: u32) -> Result<(), Fault> {
-    for Served { database, staged } in served.iter().filter(|one| load_on(steps, &one.database.name).is_some()) {
-        check_connections(database, staged, users)?;
+pub(crate) fn check_users(running: &[RunningDatabase], steps: &Steps, users: u32) -> Result<(), Fault> {
+    for RunningDatabase { database, prepared } in
+        running.iter().filter(|one| load_on(steps, &one.database.name).is_some())
+    {
+        check_connections(database, prepared, users)?;
     }
     Ok(())
 }
@@ -148,12 +149,12 @@ pub(crate) fn check_users(served: &[Served], steps: &Steps, users: u32) -> Resul
 /// which databases ended their sessions meanwhile, as failures of the trial.
 pub(crate) fn stop_sampling(
     samplers: Vec<CounterSampler>,
-    served: &[Served],
+    running: &[RunningDatabase],
     zero: Instant,
     window: Nanos,
 ) -> (Vec<DatabaseSample>, Vec<String>) {
     let (mut samples, mut lost) = (Vec::new(), Vec::new());
-    for (sampler, Served { database, .. }) in samplers.into_iter().zip(served) {
+    for (sampler, RunningDatabase { database, .. }) in samplers.into_iter().zip(running) {
         let series = sampler.stop(zero, window.into());
         samples.extend(series.samples);
         if series.session_lost {
@@ -167,7 +168,7 @@ pub(crate) fn stop_sampling(
     (samples, lost)
 }
 
-/// Adds to the facts what users did.
+/// Adds the work of users to the facts of the database that they loaded.
 pub(crate) fn add_work(facts: &mut [DatabaseFacts], steps: &Steps, work: SqlFacts) {
     if let Some(facts) = facts.iter_mut().find(|facts| load_on(steps, &facts.name).is_some()) {
         facts.isolation.clone_from(&work.isolation);
@@ -175,25 +176,25 @@ pub(crate) fn add_work(facts: &mut [DatabaseFacts], steps: &Steps, work: SqlFact
     }
 }
 
-/// Adds to the facts whether what must hold of the data does: while the servers still run, for as
-/// long as the workload allows.
+/// Checks the consistency of the data while the servers still run, for as long as the workload allows, and adds the
+/// result to the facts.
 pub(crate) fn add_conditions(
     context: &Context<'_>,
     facts: &mut [DatabaseFacts],
-    served: &[Served],
+    running: &[RunningDatabase],
     steps: &Steps,
 ) -> Result<(), String> {
-    for (facts, Served { database, staged }) in facts.iter_mut().zip(served) {
+    for (facts, RunningDatabase { database, prepared }) in facts.iter_mut().zip(running) {
         let Some(sql) = load_on(steps, &database.name).filter(|sql| !sql.check_within.is_zero()) else { continue };
         facts.conditions =
-            evaluate_conditions(database, staged, sql.check_within, context.interrupted).map_err(|error| {
+            evaluate_conditions(database, prepared, sql.check_within, context.interrupted).map_err(|error| {
                 format!("the data of `{}` could not be looked at after the load: {error}", database.name)
             })?;
     }
     Ok(())
 }
 
-/// The load on the database `name`, if it is that one's.
+/// The SQL workload, if it loads the database `name`.
 fn load_on<'a>(steps: &'a Steps, name: &str) -> Option<&'a Sql> {
     match steps {
         Steps::Sql(sql) if sql.database == name => Some(sql),

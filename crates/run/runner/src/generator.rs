@@ -1,5 +1,5 @@
-//! What generates load, as the runner sees it: it prepares a workload, carries out a job and reports while it does.
-//! Only plain data passes in either direction. [`LocalThreads`] generate in this process.
+//! The interface of a load generator. It prepares a workload, runs a job and sends reports meanwhile. Only plain data
+//! passes in either direction. [`LocalThreads`] generate load in this process.
 
 mod local;
 
@@ -10,36 +10,34 @@ use plimsoll_model::workload::Workload;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Something that generates load.
+/// A load generator.
 pub trait Generator {
-    /// Compiles a workload for a system at `address`, where it has a target.
+    /// Compiles a workload for the system at `address`; there is none for a workload without target.
     ///
-    /// # Errors
-    /// Whatever is wrong with the workload, in words.
+    /// # Errors Says in words what is wrong with the workload.
     fn prepare(&self, workload: &Workload, address: Option<SocketAddr>) -> Result<Box<dyn PreparedWorkload>, String>;
 }
 
 /// A workload that is ready to be offered.
 pub trait PreparedWorkload {
-    /// Begins to carry out a job.
+    /// Begins to run a job.
     fn begin(&self, job: Job) -> Box<dyn JobUnderWay>;
 }
 
-/// A job under way. Dropped, it stops and waits until nothing of it runs any more.
+/// A job under way. Dropping it stops the job and waits until all its threads have ended.
 pub trait JobUnderWay {
-    /// The next thing that the job has to say; none if nothing comes within `wait`. After [`JobMessage::Ended`] nothing
-    /// follows.
+    /// The next message of the job; none if it sends none within `wait`. [`JobMessage::Ended`] is the last message.
     fn next(&mut self, wait: Duration) -> Option<JobMessage>;
 
-    /// Asks the job to break off. It still ends with a record.
+    /// Asks the job to stop early. It still ends with a record.
     fn stop(&mut self);
 }
 
-/// What a job says.
+/// A message of a job.
 #[derive(Debug)]
 pub enum JobMessage {
-    /// A report of its course.
+    /// A report while it runs.
     Report(Report),
-    /// It is over: with its record, or with the reason why it broke off.
+    /// It is over: its record, or the reason why it failed.
     Ended(Result<JobRecord, JobError>),
 }

@@ -1,4 +1,4 @@
-//! Secrets of a run: made up for the servers that it starts, and kept out of its bundle.
+//! Secrets of a run: generates those of the servers that it starts, and keeps all of them out of its bundle.
 
 use plimsoll_database::Databases;
 use plimsoll_model::database::{Database, DatabaseFacts, Origin};
@@ -10,28 +10,28 @@ use plimsoll_system::random_text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Variables of the environment that hold secrets whatever the study.
+/// Environment variables that hold secrets in every study.
 const SECRET_VARIABLES: [&str; 2] = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
-/// Characters of a secret: as many as those of Amazon's have.
+/// Characters of a secret key: as many as in Amazon's.
 const SECRET_LENGTH: usize = 40;
 
-/// A shorter text is no secret, and would be found in many places.
+/// A shorter text is not treated as a secret: it would occur in many places by chance.
 const LEAST_LENGTH: usize = 4;
 
 /// The secrets of a run that are known before its first trial.
 pub(crate) struct Keys {
-    /// The key pairs that are made up for it, by the names of their stores.
+    /// The key pairs that are generated for it, by the names of their stores.
     pub(crate) pairs: BTreeMap<String, KeyPair>,
-    /// The variables of the environment that hold secrets.
+    /// The environment variables that hold secrets.
     variables: BTreeSet<String>,
 }
 
 impl Keys {
-    /// A pair for each store of the study that asks for one, and the passwords of its databases and users.
+    /// Generates a key pair for each store of the study that asks for one, and collects the variables with the
+    /// passwords of its databases and users.
     ///
-    /// # Errors
-    /// The machine gives no random numbers.
+    /// # Errors The machine provides no random numbers.
     pub(crate) fn generate(study: &Study, databases: &[Database], of_users: Vec<String>) -> io::Result<Keys> {
         let pair = |store: String| {
             let secret = Secret(random_text(SECRET_LENGTH)?);
@@ -46,8 +46,8 @@ impl Keys {
         Ok(Keys { pairs, variables })
     }
 
-    /// Every text that must not stand in the bundle: those of the servers that the run starts, and
-    /// those of the environment, which systems inherit.
+    /// Every text that must not appear in the bundle: the secrets of the servers that the run starts, and those in the
+    /// environment, which systems inherit.
     pub(crate) fn secrets(&self, databases: &Databases) -> Vec<String> {
         let generated = self.pairs.values().map(|pair| pair.secret.0.clone());
         let inherited = self.variables.iter().filter_map(|name| std::env::var(name).ok());
@@ -56,10 +56,10 @@ impl Keys {
     }
 }
 
-/// What is known of a start, without secrets that a system may have told.
-pub(crate) fn hidden(secrets: &[String], mut finished: FinishedStart) -> FinishedStart {
+/// Overwrites, in the results of a start, every secret that a system may have printed.
+pub(crate) fn without_secrets(secrets: &[String], mut finished: FinishedStart) -> FinishedStart {
     let FinishedStart { summary, loads } = &mut finished;
-    let of_databases = summary.systems.iter_mut().flat_map(|systems| &mut systems.databases).flat_map(told_by_server);
+    let of_databases = summary.systems.iter_mut().flat_map(|systems| &mut systems.databases).flat_map(server_texts);
     let of_start = reasons(&mut summary.validity).iter_mut().chain(&mut summary.warnings).chain(of_databases);
     let of_loads = loads.iter_mut().flat_map(|load| {
         let examples = load.replies.error_examples.values_mut().flat_map(BTreeMap::values_mut);
@@ -80,8 +80,8 @@ fn reasons(validity: &mut Validity) -> &mut [String] {
     }
 }
 
-/// What of the facts of a database comes from its server or from a command of the study.
-fn told_by_server(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String> {
+/// The texts among the facts of a database that its server or a command of the study has printed.
+fn server_texts(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String> {
     let details = facts.conditions.iter_mut().map(|condition| &mut condition.detail);
     let settings =
         facts.settings.iter_mut().flat_map(|setting| setting.asked.iter_mut().chain([&mut setting.in_force]));

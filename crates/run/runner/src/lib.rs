@@ -1,16 +1,16 @@
-//! Carries out the plan of a study: builds, then start after start, each with its systems, its loads
-//! and its telemetry, into a bundle. What happens is told as [`Event`](plimsoll_model::event::Event)s.
+//! Carries out the plan of a study: builds, then one start after another, each with its systems, its loads and its
+//! telemetry. It emits [`Event`](plimsoll_model::event::Event)s, from which the bundle is written.
 //!
-//! [`preflight`] finds what would go wrong before anything is started; [`run`] does the rest and
-//! can be interrupted at any instant without leaving a process behind.
+//! [`preflight`] finds faults before anything is started. [`run`] does the rest; it can be interrupted at any instant
+//! without leaving a process behind.
 
 mod databases;
+mod disk_space;
 pub mod generator;
 mod keys;
 mod load;
 mod preflight;
 mod programs;
-mod room;
 mod run;
 mod scripts;
 mod start;
@@ -19,5 +19,5 @@ mod target;
 mod validity;
 
 pub use plimsoll_database::expected_size;
-pub use preflight::{Found, databases, notes, preflight};
-pub use run::{Ending, Run, RunError, Tell, run};
+pub use preflight::{PreflightFault, databases, notes, preflight};
+pub use run::{Ending, EventSink, Run, RunError, run};

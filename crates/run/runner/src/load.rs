@@ -1,9 +1,9 @@
-//! One load on a start: prepare it, offer it, judge.
+//! One load on a start: prepares it, offers it, and judges its result.
 
 use crate::databases;
 use crate::generator::{JobMessage, PreparedWorkload};
-use crate::run::{Context, Tell};
-use crate::start::{Broken, Fault, RunningVariant, phase};
+use crate::run::{Context, EventSink};
+use crate::start::{Abort, Fault, RunningVariant, phase};
 use crate::target;
 use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::BundleError;
@@ -20,27 +20,27 @@ use plimsoll_telemetry::Sampler;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often the systems are looked after while load runs.
+/// How often the systems are checked while load runs.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// What was counted in a load.
+/// The counts of a load.
 #[derive(Default)]
 pub(crate) struct LoadOutcome {
     pub(crate) iterations: u64,
     pub(crate) errors: u64,
-    /// True if the systems answered at least one request as expected.
+    /// True if the systems answered as expected: see [`Watch::worked`].
     pub(crate) worked: bool,
-    /// What a script has measured.
+    /// The subjects that a script has recorded.
     pub(crate) subjects: BTreeSet<Subject>,
 }
 
-/// A load that is over.
-pub(crate) struct Offered {
+/// A finished load.
+pub(crate) struct FinishedLoad {
     pub(crate) summary: LoadSummary,
     pub(crate) outcome: LoadOutcome,
     /// The begin of its measure phase.
     pub(crate) zero: Instant,
-    /// Which databases ended their sessions, as failures.
+    /// A failure for each database that ended its sessions.
     pub(crate) lost: Vec<String>,
 }
 
@@ -60,14 +60,14 @@ pub(crate) fn offer(
     context: &Context<'_>,
     next: NextLoad<'_>,
     running: &mut RunningVariant,
-    tell: &mut Tell<'_>,
-) -> Result<Offered, Fault> {
+    tell: &mut EventSink<'_>,
+) -> Result<FinishedLoad, Fault> {
     running.spec.load.warmup = next.load.lengths.warmup;
     let prepared = prepare(context, running)?;
     databases::check_users(&running.databases, &running.spec.workload.steps, running.spec.load.most_users())?;
     running.facts = databases::facts(&running.databases, &running.spec.workload.steps)?;
     let samplers = databases::sample(&running.databases)?;
-    let Ran { mut record, watch, zero } = run(context, next, running, &*prepared, tell)?;
+    let FinishedJob { mut record, watch, zero } = run(context, next, running, &*prepared, tell)?;
     let (mut counters, lost) = databases::stop_sampling(samplers, &running.databases, zero, record.window);
     if let WorkFacts::Sql(facts) = &mut record.facts {
         databases::add_work(&mut running.facts, &running.spec.workload.steps, std::mem::take(&mut **facts));
@@ -83,38 +83,39 @@ pub(crate) fn offer(
     let worked = watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
     let summary = sum_up(running, next.load, zero_of_start, record, &watch, judgement);
     let outcome = LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
-    Ok(Offered { summary, outcome, zero, lost })
+    Ok(FinishedLoad { summary, outcome, zero, lost })
 }
 
-/// Compiles the workload for the systems that are up.
+/// Compiles the workload for the running systems.
 fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Box<dyn PreparedWorkload>, Fault> {
     let target = running.spec.workload.target.as_ref();
     let address = target.map(|target| target::address(context.study, target)).transpose().map_err(Fault::Failed)?;
-    let workload = databases::placed(&running.spec.workload, &running.databases).map_err(Fault::Failed)?;
+    let workload = databases::with_endpoint(&running.spec.workload, &running.databases).map_err(Fault::Failed)?;
     context.generator.prepare(&workload, address).map_err(Fault::Failed)
 }
 
-/// A job that came to its end.
-struct Ran {
+/// A job that ended with a record.
+struct FinishedJob {
     record: JobRecord,
     watch: Watch,
     /// The begin of the measure phase.
     zero: Instant,
 }
 
-/// Runs the load, and tells of its course. It is broken off when the run is interrupted, or when a system has died: more
-/// load would only measure a refusal.
+/// Runs the load, and emits its events. It stops early when the run is interrupted, or when a system has died: more
+/// load would only measure refused connections.
 fn run(
     context: &Context<'_>,
     next: NextLoad<'_>,
     running: &RunningVariant,
     prepared: &dyn PreparedWorkload,
-    tell: &mut Tell<'_>,
-) -> Result<Ran, Fault> {
+    tell: &mut EventSink<'_>,
+) -> Result<FinishedJob, Fault> {
     let spec = &running.spec;
     let is_script = matches!(spec.workload.steps, Steps::Script(_));
     let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script);
-    let mut course = Course { next, date: Date::now(), phases: PhaseTeller::new(next.start, next.load.lengths), watch };
+    let mut progress =
+        LoadProgress { next, date: Date::now(), phases: PhaseEvents::new(next.start, next.load.lengths), watch };
     let mut job = prepared.begin(Job {
         load: spec.load.clone(),
         generator: context.facts.generator.clone(),
@@ -124,7 +125,7 @@ fn run(
     });
     let ended = loop {
         match job.next(CHECK_EVERY) {
-            Some(JobMessage::Report(report)) => course.tell(report, tell)?,
+            Some(JobMessage::Report(report)) => progress.publish(report, tell)?,
             Some(JobMessage::Ended(ended)) => break ended,
             None => {}
         }
@@ -135,29 +136,29 @@ fn run(
     let (start, load) = (next.start.number, next.load.number);
     tell(&Event::LoadFinished { start, load })?;
     if context.interrupted.is_set() {
-        return Err(Fault::Broken(Broken::Interrupted));
+        return Err(Fault::Abort(Abort::Interrupted));
     }
     let record = ended.map_err(|error| Fault::Failed(error.to_string()))?;
-    let zero = course.date.instant(record.zero);
-    Ok(Ran { record, watch: course.watch, zero })
+    let zero = progress.date.instant(record.zero);
+    Ok(FinishedJob { record, watch: progress.watch, zero })
 }
 
-/// The course of a load under way: what its job reports becomes events.
-struct Course<'a> {
+/// The state of a load under way, which turns the reports of its job into events.
+struct LoadProgress<'a> {
     next: NextLoad<'a>,
     date: Date,
-    phases: PhaseTeller<'a>,
+    phases: PhaseEvents<'a>,
     watch: Watch,
 }
 
-impl Course<'_> {
-    fn tell(&mut self, report: Report, tell: &mut Tell<'_>) -> Result<(), BundleError> {
+impl LoadProgress<'_> {
+    fn publish(&mut self, report: Report, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
         let (start, load) = (self.next.start.number, self.next.load.number);
         match report {
             Report::ObjectsPlaced(place) => tell(&Event::ObjectsPlaced { start, place }),
             Report::Console(lines) => tell(&Event::ConsoleWritten { start, load, lines }),
             Report::Second { zero, interval } => {
-                self.watch.see(&interval);
+                self.watch.observe(&interval);
                 self.phases.follow(interval.second, tell)?;
                 let zero = self.date.instant(zero);
                 let first_zero = self.next.first_zero.unwrap_or(zero);
@@ -169,8 +170,8 @@ impl Course<'_> {
     }
 }
 
-/// The same instant by the machine's date and by its monotonic clock: with it, the date at which a measure phase began
-/// becomes an instant.
+/// One instant on both the wall clock and the monotonic clock. It converts the date at which a measure phase began to
+/// an instant.
 #[derive(Clone, Copy)]
 struct Date {
     unix: UnixTime,
@@ -182,14 +183,14 @@ impl Date {
         Date { unix: UnixTime::of(SystemTime::now()), instant: Instant::now() }
     }
 
-    /// The instant of a date that is not earlier.
+    /// The instant of a date, which must not be earlier than this one.
     fn instant(self, date: UnixTime) -> Instant {
         self.instant + Duration::from(date.since(self.unix))
     }
 }
 
 fn judge(context: &Context<'_>, running: &RunningVariant, record: &JobRecord, watch: &Watch) -> Judgement {
-    let found = validity::Record {
+    let record_of_validity = validity::Record {
         faults: &record.faults,
         broken: &record.broken,
         sequences: &record.sequences,
@@ -197,7 +198,7 @@ fn judge(context: &Context<'_>, running: &RunningVariant, record: &JobRecord, wa
         stopped: record.stopped.as_deref(),
         databases: &running.facts,
     };
-    watch.judge(record.window, &context.facts.generator, &found)
+    watch.judge(record.window, &context.facts.generator, &record_of_validity)
 }
 
 fn sum_up(
@@ -208,7 +209,7 @@ fn sum_up(
     watch: &Watch,
     judgement: Judgement,
 ) -> LoadSummary {
-    // Another load would come to the same end.
+    // The users would stop for the same reason in another load too, so this is only a warning.
     record.warnings.extend(record.stopped.take().filter(|_| !watch.measured_nothing()));
     let left_behind = left_behind(&record.facts);
     LoadSummary {
@@ -231,26 +232,26 @@ fn sum_up(
     }
 }
 
-/// An instant on the clock of the start.
+/// Converts an instant to the clock of the start.
 fn on_clock_of_start(instant: Instant, first_zero: Instant) -> units::Instant {
     units::Instant(0).after(instant.saturating_duration_since(first_zero).into())
 }
 
-/// Objects that could not be removed.
+/// A warning for each object that could not be removed.
 fn left_behind(facts: &WorkFacts) -> Vec<String> {
     let WorkFacts::Storage(storage) = facts else { return Vec::new() };
     storage.left_behind.iter().map(|text| format!("left behind: {text}")).collect()
 }
 
-/// Tells of the phases of load as their seconds pass.
-struct PhaseTeller<'a> {
+/// Emits an event for each phase of the load when its first second passes.
+struct PhaseEvents<'a> {
     start: &'a Start,
-    /// The phases that have not begun, with their first second and length.
+    /// The phases that have not begun, last one first, with their first second and length.
     ahead: Vec<(i64, Phase, Duration)>,
 }
 
-impl<'a> PhaseTeller<'a> {
-    fn new(start: &'a Start, lengths: PhaseLengths) -> PhaseTeller<'a> {
+impl<'a> PhaseEvents<'a> {
+    fn new(start: &'a Start, lengths: PhaseLengths) -> PhaseEvents<'a> {
         let PhaseLengths { warmup, measure, drain } = lengths;
         let mut ahead = vec![
             (Nanos::from(measure).0.div_ceil(1_000_000_000) as i64, Phase::Drain, drain),
@@ -259,10 +260,10 @@ impl<'a> PhaseTeller<'a> {
         if !warmup.is_zero() {
             ahead.push((i64::MIN, Phase::Warmup, warmup));
         }
-        PhaseTeller { start, ahead }
+        PhaseEvents { start, ahead }
     }
 
-    fn follow(&mut self, second: i64, tell: &mut Tell<'_>) -> Result<(), BundleError> {
+    fn follow(&mut self, second: i64, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
         while let Some((_, begun, length)) = self.ahead.pop_if(|(first, ..)| *first <= second) {
             tell(&phase(self.start, begun, Some(length)))?;
         }

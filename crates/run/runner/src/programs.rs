@@ -1,8 +1,8 @@
-//! The programs of the systems, and the files that users work with: each is built and described once in
-//! a run, before the first trial that needs it.
+//! The programs of the systems, and the files that users work with. Each is built and described once in a run, before
+//! the first trial that needs it.
 
 use crate::preflight::stand_in;
-use crate::run::{Context, Stop, Tell};
+use crate::run::{Context, EventSink, Stop};
 use crate::start::Executable;
 use plimsoll_bundle::BundleError;
 use plimsoll_model::event::Event;
@@ -15,37 +15,37 @@ use plimsoll_system::sha256;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// What has been built and described so far.
+/// The programs and files that have been built and described so far.
 #[derive(Default)]
 pub(crate) struct Programs {
     systems: Vec<SystemSpec>,
     built: Vec<(CommandLine, PathBuf)>,
     versions: Vec<Version>,
-    /// Whether the bundle has a list of versions, were it an empty one.
+    /// Whether the bundle has a list of versions already, even an empty one.
     listed: bool,
     executables: BTreeSet<(String, PathBuf)>,
-    /// How systems are started in the trials so far, each with the folder in which it is.
+    /// The commands that start the systems of the trials so far.
     commands: Vec<Command>,
-    /// What users do in the trials so far.
+    /// The workloads of the trials so far.
     workloads: Vec<Workload>,
 }
 
 /// System, folder and command.
 type Command = (String, PathBuf, CommandLine);
 
-/// Arguments that are larger files are data, not programs.
+/// Files among the arguments that are larger than this are data, not programs.
 const LARGEST_PROGRAM: u64 = 64 << 20;
 
 impl Programs {
-    /// Builds and describes what `starts` need and no earlier start did.
+    /// Builds and describes what `starts` need and no earlier start needed.
     pub(crate) fn make_ready<'t>(
         &mut self,
         context: &Context<'_>,
         starts: impl IntoIterator<Item = &'t Start>,
-        tell: &mut Tell<'_>,
+        tell: &mut EventSink<'_>,
     ) -> Result<(), Stop> {
         let (before, commands) = (self.versions.len(), self.commands.len());
-        let new = self.unknown(context, starts);
+        let new = self.new_systems(context, starts);
         self.build(context, &new, tell)?;
         for system in &new {
             let version = context.launcher.version_of(system)?;
@@ -68,12 +68,12 @@ impl Programs {
         }
     }
 
-    /// Adds the files that systems really ran, where they are not the ones that were started: behind
-    /// a wrapper script there is another program. What a server of a database is, is known only then.
+    /// Adds the files that systems really ran, if they are not the ones that were started: a wrapper script runs
+    /// another program. The server program of a database also becomes known only now.
     pub(crate) fn add_executables(
         &mut self,
         executables: &[Executable],
-        tell: &mut Tell<'_>,
+        tell: &mut EventSink<'_>,
     ) -> Result<(), BundleError> {
         let before = self.versions.len();
         for Executable { system: name, file, version } in executables {
@@ -89,19 +89,22 @@ impl Programs {
         if self.versions.len() > before { self.tell_versions(tell) } else { Ok(()) }
     }
 
-    fn tell_versions(&self, tell: &mut Tell<'_>) -> Result<(), BundleError> {
+    fn tell_versions(&self, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
         tell(&Event::VersionsFound { versions: self.versions.clone() })
     }
 
-    /// The systems of `starts` that are not known yet, each program once. The files of what users do are
-    /// added on the way.
-    fn unknown<'t>(&mut self, context: &Context<'_>, starts: impl IntoIterator<Item = &'t Start>) -> Vec<SystemSpec> {
+    /// The systems of `starts` that are not known yet, each program once. Also adds the files of their workloads.
+    fn new_systems<'t>(
+        &mut self,
+        context: &Context<'_>,
+        starts: impl IntoIterator<Item = &'t Start>,
+    ) -> Vec<SystemSpec> {
         let mut new: Vec<SystemSpec> = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut assignments = BTreeSet::new();
         let pairs =
             starts.into_iter().flat_map(|start| start.variants.iter().map(|variant| (*variant, start.condition)));
         for (variant, condition) in pairs {
-            if !seen.insert((variant, condition)) {
+            if !assignments.insert((variant, condition)) {
                 continue;
             }
             let assignment = context.plan.assignment(variant, condition);
@@ -133,7 +136,7 @@ impl Programs {
     }
 
     /// Runs every distinct build command once.
-    fn build(&mut self, context: &Context<'_>, systems: &[SystemSpec], tell: &mut Tell<'_>) -> Result<(), Stop> {
+    fn build(&mut self, context: &Context<'_>, systems: &[SystemSpec], tell: &mut EventSink<'_>) -> Result<(), Stop> {
         for system in systems {
             let Some(command) = &system.build else { continue };
             let built = (command.clone(), system.dir.clone());
@@ -151,7 +154,7 @@ impl Programs {
     }
 }
 
-/// The files that users work with: of a flow its feeds and bodies, of a script all that it reads before it runs.
+/// The files that users work with: the feeds and bodies of a flow, or the files that a script reads before it runs.
 fn files_of(workload: &Workload) -> Vec<PathBuf> {
     let Steps::Flow(flow) = &workload.steps else { return plimsoll_generator::sources(workload) };
     let mut files: Vec<PathBuf> = flow.feeds.iter().map(|feed| feed.file.clone()).collect();
@@ -168,7 +171,7 @@ fn files_of(workload: &Workload) -> Vec<PathBuf> {
     files
 }
 
-/// The arguments of a command that are files, with what they hold: `python shop.py` is the program `python`, and what
+/// The arguments of a command that are files, with their hashes: in `python shop.py` the program is `python`, but what
 /// is measured is `shop.py`.
 fn arguments((name, folder, start): &Command) -> Vec<Version> {
     let files = start.arguments().iter().filter(|argument| !argument.is_empty()).map(|argument| folder.join(argument));
@@ -182,7 +185,7 @@ fn arguments((name, folder, start): &Command) -> Vec<Version> {
     files.filter(is_program).map(version).collect()
 }
 
-/// Whether two systems are built, found and described alike, however they are started.
+/// True if two systems are built, found and described in the same way, even if they are started differently.
 fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
     let program = |system: &SystemSpec| system.start.program().to_owned();
     let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());

@@ -1,12 +1,12 @@
-//! The run: carries out one step of the plan's strategy after the other.
+//! The run: carries out one step of the plan's strategy after another.
 
 use crate::databases;
 use crate::generator::Generator;
-use crate::keys::{Keys, hidden};
+use crate::keys::{Keys, without_secrets};
 use crate::preflight;
 use crate::programs::Programs;
-use crate::scripts::FirstLook;
-use crate::start::{Broken, EndedStart, RunningStart};
+use crate::scripts::MissingNames;
+use crate::start::{Abort, EndedStart, RunningStart};
 use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
@@ -19,34 +19,34 @@ use plimsoll_system::{Interrupt, Launcher, SystemError};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What is to be run, and with what.
+/// The parameters of a run.
 pub struct Run<'a> {
     /// The study.
     pub study: &'a Study,
     /// Its plan.
     pub plan: &'a Plan,
-    /// Starts systems.
+    /// The launcher that starts systems.
     pub launcher: &'a Launcher,
     /// What `{plimsoll}` stands for in the study.
     pub program: &'a Path,
-    /// Generates the load.
+    /// The load generator.
     pub generator: &'a dyn Generator,
     /// Where systems, builds and databases put their files.
     pub folder: &'a RunFolder,
-    /// What the bundle has of the run already.
+    /// The part of the run that the bundle has already.
     pub recorded: &'a RecordedRun,
-    /// Set from outside to stop.
+    /// The caller sets this to stop the run.
     pub interrupted: &'a Interrupt,
 }
 
-/// Tells subscribers of an event. The bundle is the first of them: what it cannot write breaks the run off.
-pub type Tell<'a> = dyn FnMut(&Event) -> Result<(), BundleError> + 'a;
+/// Passes an event to the subscribers. The bundle is the first of them; its error ends the run.
+pub type EventSink<'a> = dyn FnMut(&Event) -> Result<(), BundleError> + 'a;
 
-/// What every start needs to know.
+/// The context of every start.
 pub(crate) struct Context<'a> {
     pub(crate) study: &'a Study,
     pub(crate) facts: &'a StudyFacts,
-    /// As it was made: without the blocks that run again.
+    /// The plan as it was made, without the blocks that run again.
     pub(crate) plan: &'a Plan,
     pub(crate) launcher: &'a Launcher,
     pub(crate) program: &'a Path,
@@ -59,13 +59,13 @@ pub(crate) struct Context<'a> {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every start ran that was needed; whether it counts stands in its summary.
+    /// Every start that was needed has run. Whether it counts is in its summary.
     Complete,
-    /// It was stopped from outside; what had ended is in the bundle.
+    /// It was stopped from outside. The starts that had ended are in the bundle.
     Interrupted,
 }
 
-/// Why a run broke off.
+/// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A system could not be built or described.
@@ -83,13 +83,13 @@ pub enum RunError {
         /// The variant, as in reports.
         variant: String,
     },
-    /// Every trial of a whole block failed, though systems answered, and no trial went right before.
+    /// Every trial of a whole block failed, although systems answered, and no earlier trial succeeded.
     #[error(
         "all {trials} trials failed, and so would others, so the run was broken off; correct that, and run the study into a \
          new folder"
     )]
     NeverRight {
-        /// How many there were.
+        /// The number of trials.
         trials: usize,
     },
     /// The results cannot be written.
@@ -97,16 +97,14 @@ pub enum RunError {
     Bundle(#[from] BundleError),
 }
 
-/// Runs what the bundle does not have yet.
+/// Runs the starts that the bundle does not have yet.
 ///
-/// Where the plan has looks, `decided` is asked after the repeats of each but the last, with their
-/// number, whether every verdict is reached; if so, the run ends there. `tell` hears everything
-/// that happens.
+/// If the plan has looks, `decided` is called at each look but the last, with the number of repeats so far. It returns
+/// true if every verdict is reached; the run then ends. `tell` receives every event.
 ///
-/// # Errors
-/// A system does not come up at all, or the bundle cannot be written. Nothing that was started is
-/// left in either case.
-pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Tell<'_>) -> Result<Ending, RunError> {
+/// # Errors A system does not start at all, or the bundle cannot be written. In either case everything that was started
+/// has been stopped.
+pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut EventSink<'_>) -> Result<Ending, RunError> {
     let facts = run.study.facts();
     let used = preflight::databases(run.study, run.plan, run.program);
     let of_users = preflight::secret_variables(run.study, run.plan, run.program);
@@ -124,23 +122,23 @@ pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Tell<
         interrupted: run.interrupted,
     };
     let mut databases = Databases::new(run.launcher, run.folder.path());
-    databases::note_place(&databases, &used, run.folder, tell)?;
+    databases::note_data_folder(&databases, &used, run.folder, tell)?;
     let ending = walk(&context, run.recorded, &mut databases, decided, tell);
     let secrets = keys.secrets(&databases);
-    // Their data goes, however the run has ended.
+    // The data of databases is removed, however the run has ended.
     drop(databases);
     run.folder.data_note().remove()?;
     secrets.iter().try_for_each(|secret| run.folder.conceal(secret))?;
     ending
 }
 
-/// Walks the plan to its end, or as far as it goes.
+/// Runs the steps of the plan, to its end or until a step fails.
 fn walk(
     context: &Context<'_>,
     recorded: &RecordedRun,
     databases: &mut Databases,
     decided: &mut dyn FnMut(u32) -> bool,
-    tell: &mut Tell<'_>,
+    tell: &mut EventSink<'_>,
 ) -> Result<Ending, RunError> {
     let mut walk = Walk::new(context, recorded.clone(), tell);
     walk.tell_start()?;
@@ -153,21 +151,21 @@ fn walk(
             walk.tell(&Event::RunFinished { complete: false, decided_after: None })?;
             match stop {
                 Stop::Interrupted => Ok(Ending::Interrupted),
-                Stop::Broken(error) => Err(error),
+                Stop::Abort(error) => Err(error),
             }
         }
     }
 }
 
-/// Why not everything was carried out.
+/// Why the run stopped before the end of its plan.
 pub(crate) enum Stop {
     Interrupted,
-    Broken(RunError),
+    Abort(RunError),
 }
 
 impl From<BundleError> for Stop {
     fn from(error: BundleError) -> Self {
-        Stop::Broken(error.into())
+        Stop::Abort(error.into())
     }
 }
 
@@ -175,37 +173,37 @@ impl From<SystemError> for Stop {
     fn from(error: SystemError) -> Self {
         match error {
             SystemError::Interrupted { .. } => Stop::Interrupted,
-            error => Stop::Broken(RunError::System(error.to_string())),
+            error => Stop::Abort(RunError::System(error.to_string())),
         }
     }
 }
 
-/// A run under way.
+/// A run under way, which walks through the steps of the plan.
 struct Walk<'a> {
     context: &'a Context<'a>,
     outcomes: Outcomes,
     recorded: RecordedRun,
-    tell: &'a mut Tell<'a>,
+    tell: &'a mut EventSink<'a>,
     programs: Programs,
-    /// The variants that worked at least once, the duplicate being the baseline.
+    /// The variants that worked at least once. The duplicate counts as the baseline.
     working: BTreeSet<usize>,
-    /// What scripts have measured in the first block.
-    look: FirstLook,
-    /// The blocks of which was told that they do not run again.
+    /// Checks the names that scripts have recorded in the first block.
+    missing_names: MissingNames,
+    /// The blocks for which a warning has said that they do not run again.
     left_out: BTreeSet<u32>,
     /// The start that began last.
     begun: Option<u32>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(context: &'a Context<'a>, recorded: RecordedRun, tell: &'a mut Tell<'a>) -> Walk<'a> {
+    fn new(context: &'a Context<'a>, recorded: RecordedRun, tell: &'a mut EventSink<'a>) -> Walk<'a> {
         let outcomes = outcomes(context.plan, &recorded);
-        // A run that goes on was looked at before.
+        // A resumed run has been checked before.
         let first_block = if recorded.starts.is_empty() { context.plan.block_size() } else { 0 };
-        let look = FirstLook::new(context.facts, first_block);
+        let missing_names = MissingNames::new(context.facts, first_block);
         let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
         let begun = None;
-        let mut walk = Walk { context, outcomes, recorded, tell, programs, working, look, left_out, begun };
+        let mut walk = Walk { context, outcomes, recorded, tell, programs, working, missing_names, left_out, begun };
         let worked = walk.finished().filter(|finished| !has_failed(finished));
         walk.working =
             worked.flat_map(|finished| &finished.summary.start.variants).map(|one| walk.program_of(*one)).collect();
@@ -227,8 +225,8 @@ impl<'a> Walk<'a> {
         self.tell(&event)
     }
 
-    /// Carries out all steps. Returns after how many repeats every verdict was reached, if that was
-    /// before the last.
+    /// Runs all steps, and removes secrets from the output of a start that was cut off. Returns after how many repeats
+    /// every verdict was reached, if that was before the last.
     fn until_the_end(
         &mut self,
         databases: &mut Databases,
@@ -236,7 +234,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Option<u32>, Stop> {
         let result = self.carry_out(databases, decided);
         if let (Err(_), Some(start)) = (&result, self.begun) {
-            // Its systems have ended.
+            // The systems of the start have ended.
             let secrets = self.context.keys.secrets(databases);
             secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(start, secret))?;
         }
@@ -270,7 +268,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Asks whether every verdict is reached after so many repeats.
+    /// Takes a look: asks whether every verdict is reached after `repeats` repeats.
     fn look(&mut self, repeats: u32, decided: &mut dyn FnMut(u32) -> bool) -> Result<bool, Stop> {
         let decided = decided(repeats);
         self.tell(&Event::LookTaken { repeats, decided })?;
@@ -282,7 +280,7 @@ impl<'a> Walk<'a> {
     fn begin(&mut self, databases: &mut Databases, start: Start) -> Result<RunningStart, Stop> {
         let context = self.context;
         self.decide(&start)?;
-        // All that is planned is built before anything runs.
+        // All planned systems are built before anything runs.
         let ahead = remaining(context.plan, &self.outcomes);
         self.programs.make_ready(context, ahead.iter().chain([&start]), self.tell)?;
         if context.interrupted.is_set() {
@@ -302,17 +300,18 @@ impl<'a> Walk<'a> {
         Ok(running)
     }
 
-    /// Enters a start that was not planned, and tells of the block that runs again with it.
+    /// Records a start that was not planned. If it is the first of a block that runs again, emits an event for that
+    /// block.
     fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
         if self.context.plan.starts.contains(start) || self.recorded.decided.contains(start) {
             return Ok(());
         }
         self.tell(&Event::StartDecided { start: start.clone() })?;
         self.recorded.decided.push(start.clone());
-        if start.position == 1 { self.tell_again(start) } else { Ok(()) }
+        if start.position == 1 { self.tell_block_repeated(start) } else { Ok(()) }
     }
 
-    fn tell_again(&mut self, first: &Start) -> Result<(), BundleError> {
+    fn tell_block_repeated(&mut self, first: &Start) -> Result<(), BundleError> {
         let plan = self.context.plan;
         let place = |start: &&Start| (start.condition, start.repeat) == (first.condition, first.repeat);
         let block: Vec<Start> =
@@ -331,7 +330,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Says once of each block that it would have run again, and why it does not.
+    /// Warns, once for each block, that it should run again but does not, and why.
     fn tell_left_out(&mut self, repeats: u32) -> Result<(), BundleError> {
         let none_at_all = self.context.plan.spare_blocks == 0;
         let spare = if none_at_all { "the study has no spare blocks" } else { "no spare block is left" };
@@ -361,12 +360,12 @@ impl<'a> Walk<'a> {
     /// Stops the systems of a start, and seals it in the bundle.
     fn end(&mut self, databases: &Databases, running: RunningStart) -> Result<(), Stop> {
         let ended = running.stop(self.context, self.tell);
-        // The systems have ended, however the start did.
+        // The systems have ended by now, even if the start failed.
         let secrets = self.context.keys.secrets(databases);
         let EndedStart { finished, outcomes, executables } = ended?;
         let number = finished.summary.start.number;
         secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(number, secret))?;
-        let finished = hidden(&secrets, finished);
+        let finished = without_secrets(&secrets, finished);
         self.tell(&Event::ResultsComplete(Box::new(finished.clone())))?;
         self.recorded.starts.insert(number, finished.clone());
         let start = finished.summary.start.clone();
@@ -378,15 +377,15 @@ impl<'a> Walk<'a> {
         })?;
         self.outcomes.stopped(start.clone(), outcome(&finished));
         self.programs.add_executables(&executables, self.tell)?;
-        for message in self.look.see(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
+        for message in self.missing_names.observe(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
             self.tell(&Event::Warning { message })?;
         }
         let worked = finished.loads.iter().zip(&outcomes).map(|(load, outcome)| (load.load.variant, outcome.worked));
         self.break_off_what_never_works(&start, worked.collect())
     }
 
-    /// A variant that never came up, or never gave a right answer, will not do so the next time; one
-    /// that has before is worth another try, and its failed start stands in the report.
+    /// Ends the run if a variant never started, or never gave a right answer: it would not do so the next time either.
+    /// A variant that has worked before is tried again, and its failed start is in the report.
     fn break_off_what_never_works(&mut self, start: &Start, worked: Vec<(usize, bool)>) -> Result<(), Stop> {
         for (variant, worked) in worked {
             let program = self.program_of(variant);
@@ -394,37 +393,37 @@ impl<'a> Walk<'a> {
                 self.working.insert(program);
             } else if !self.working.contains(&program) {
                 let variant = self.context.plan.label(program);
-                return Err(Stop::Broken(RunError::NeverWorked { trial: start.number, variant }));
+                return Err(Stop::Abort(RunError::NeverWorked { trial: start.number, variant }));
             }
         }
-        self.never_right().map_or(Ok(()), |trials| Err(Stop::Broken(RunError::NeverRight { trials })))
+        self.all_starts_failed().map_or(Ok(()), |trials| Err(Stop::Abort(RunError::NeverRight { trials })))
     }
 
-    /// The number of starts that failed, where that is all of a whole block and none has ever done
-    /// otherwise. A single one may have failed by chance.
-    fn never_right(&self) -> Option<usize> {
+    /// The number of starts, if all of them failed and they are at least a whole block. A single start may fail by
+    /// chance.
+    fn all_starts_failed(&self) -> Option<usize> {
         let done = self.finished().count();
         let all_failed = self.finished().all(has_failed);
         (all_failed && done >= self.context.plan.block_size().max(2)).then_some(done)
     }
 
-    /// The starts that the bundle has, of the plan and of what the run decided on. What it has of
-    /// another with the same number is none of them.
+    /// The starts that the bundle has, both planned ones and those that the run decided on. A recorded start that
+    /// merely has the number of one of these is left out.
     fn finished(&self) -> impl Iterator<Item = &FinishedStart> {
         finished(self.context.plan, &self.recorded)
     }
 
-    /// The variant whose programs `variant` runs: that of the duplicate is the baseline.
+    /// The variant whose programs `variant` runs: for the duplicate, the baseline.
     fn program_of(&self, variant: usize) -> usize {
         if variant < self.context.plan.variants.len() { variant } else { 0 }
     }
 }
 
-impl From<Broken> for Stop {
-    fn from(broken: Broken) -> Self {
-        match broken {
-            Broken::Interrupted => Stop::Interrupted,
-            Broken::Bundle(error) => error.into(),
+impl From<Abort> for Stop {
+    fn from(abort: Abort) -> Self {
+        match abort {
+            Abort::Interrupted => Stop::Interrupted,
+            Abort::Bundle(error) => error.into(),
         }
     }
 }
@@ -434,7 +433,7 @@ fn finished<'b>(plan: &'b Plan, recorded: &'b RecordedRun) -> impl Iterator<Item
     recorded.starts.values().filter(move |finished| is_known(&finished.summary.start))
 }
 
-/// What a bundle has of a run that was interrupted.
+/// The outcomes of the starts that a bundle has of an interrupted run.
 fn outcomes(plan: &Plan, recorded: &RecordedRun) -> Outcomes {
     let mut outcomes = Outcomes::default();
     for known in finished(plan, recorded) {

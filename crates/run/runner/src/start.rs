@@ -1,8 +1,8 @@
-//! One start: set up the systems of its variants, offer the loads, stop the systems, and sum up.
+//! One start: sets up the systems of its variants, offers the loads, stops the systems, and summarises the results.
 
-use crate::databases::{self, Served};
+use crate::databases::{self, RunningDatabase};
 use crate::load::{LoadOutcome, NextLoad, offer};
-use crate::run::{Context, Tell};
+use crate::run::{Context, EventSink};
 use crate::validity;
 use plimsoll_database::Databases;
 use plimsoll_model::database::DatabaseFacts;
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What a start left, ready for the bundle.
+/// The results of a start, ready for the bundle.
 pub(crate) struct EndedStart {
     pub(crate) finished: FinishedStart,
-    /// What was recorded of each load, in the same order.
+    /// The counts of each load, in the order of the loads.
     pub(crate) outcomes: Vec<LoadOutcome>,
     pub(crate) executables: Vec<Executable>,
 }
@@ -30,14 +30,14 @@ pub(crate) struct Executable {
     /// The system's name.
     pub(crate) system: String,
     pub(crate) file: PathBuf,
-    /// What it says it is, where it was asked.
+    /// Its version as it reports it, if it was asked.
     pub(crate) version: Option<String>,
 }
 
-/// Why a start cannot begin, or a load on it broke off.
+/// Why a start cannot begin, or why a load on it ended early.
 pub(crate) enum Fault {
     /// The run cannot go on.
-    Broken(Broken),
+    Abort(Abort),
     /// The start has failed for this reason.
     Failed(String),
 }
@@ -45,7 +45,7 @@ pub(crate) enum Fault {
 impl From<SystemError> for Fault {
     fn from(error: SystemError) -> Self {
         match error {
-            SystemError::Interrupted { .. } => Fault::Broken(Broken::Interrupted),
+            SystemError::Interrupted { .. } => Fault::Abort(Abort::Interrupted),
             error => Fault::Failed(error.to_string()),
         }
     }
@@ -53,31 +53,31 @@ impl From<SystemError> for Fault {
 
 impl From<plimsoll_bundle::BundleError> for Fault {
     fn from(error: plimsoll_bundle::BundleError) -> Self {
-        Fault::Broken(Broken::Bundle(error))
+        Fault::Abort(Abort::Bundle(error))
     }
 }
 
 /// Why a run cannot go on.
 #[derive(Debug)]
-pub(crate) enum Broken {
-    /// It is to stop.
+pub(crate) enum Abort {
+    /// It was interrupted.
     Interrupted,
     /// Its results cannot be written.
     Bundle(plimsoll_bundle::BundleError),
 }
 
-impl From<plimsoll_bundle::BundleError> for Broken {
+impl From<plimsoll_bundle::BundleError> for Abort {
     fn from(error: plimsoll_bundle::BundleError) -> Self {
-        Broken::Bundle(error)
+        Abort::Bundle(error)
     }
 }
 
-/// A start under way. Dropped, it ends everything that it started.
+/// A start under way. Dropping it ends everything that it started.
 pub(crate) struct RunningStart {
     start: Start,
     began: Instant,
     started_unix_ms: i64,
-    /// The variants whose systems are up.
+    /// The variants whose systems are running.
     variants: Vec<RunningVariant>,
     sampler: Option<Sampler>,
     summaries: Vec<LoadSummary>,
@@ -86,33 +86,33 @@ pub(crate) struct RunningStart {
     zero: Option<Instant>,
     /// Why the start has failed.
     failures: Vec<String>,
-    /// What a reader should know of it.
+    /// Warnings for the reader of the report.
     warnings: Vec<String>,
-    /// The databases that ended their sessions under load, as failures.
+    /// A failure for each database that ended its sessions under load.
     lost: Vec<String>,
 }
 
-/// The systems of a variant that are up. Its fields are dropped in this order: what runs ends before
-/// the data goes that it serves.
+/// The running systems of a variant. Its fields are dropped in this order: servers end before the data is removed that
+/// they serve.
 pub(crate) struct RunningVariant {
     pub(crate) variant: usize,
     pub(crate) spec: TrialSpec,
     pub(crate) systems: Vec<Running>,
-    pub(crate) databases: Vec<Served>,
+    pub(crate) databases: Vec<RunningDatabase>,
     pub(crate) ready_after: Duration,
-    /// What is known of the databases.
+    /// Facts about the databases.
     pub(crate) facts: Vec<DatabaseFacts>,
 }
 
 impl RunningStart {
-    /// Starts the systems of all variants of `start`, in order. Where they do not come up, that is
-    /// the outcome of the start; its loads are then not offered.
+    /// Starts the systems of all variants of `start`, in order. If they do not start, the start has failed, and its
+    /// loads are not offered.
     pub(crate) fn begin(
         context: &Context<'_>,
         databases: &mut Databases,
         start: &Start,
-        tell: &mut Tell<'_>,
-    ) -> Result<RunningStart, Broken> {
+        tell: &mut EventSink<'_>,
+    ) -> Result<RunningStart, Abort> {
         let mut running = RunningStart {
             start: start.clone(),
             began: Instant::now(),
@@ -132,7 +132,12 @@ impl RunningStart {
         Ok(running)
     }
 
-    fn set_up(&mut self, context: &Context<'_>, databases: &mut Databases, tell: &mut Tell<'_>) -> Result<(), Fault> {
+    fn set_up(
+        &mut self,
+        context: &Context<'_>,
+        databases: &mut Databases,
+        tell: &mut EventSink<'_>,
+    ) -> Result<(), Fault> {
         for variant in self.start.variants.clone() {
             let several = self.start.variants.len() > 1;
             let outputs = OutputNames { context, start: self.start.number, variant: several.then_some(variant) };
@@ -144,8 +149,8 @@ impl RunningStart {
         Ok(())
     }
 
-    /// Offers a load to the systems of its variant; where the start has failed, it is not offered.
-    pub(crate) fn load(&mut self, context: &Context<'_>, load: &Load, tell: &mut Tell<'_>) -> Result<(), Broken> {
+    /// Offers a load to the systems of its variant, unless the start has failed.
+    pub(crate) fn load(&mut self, context: &Context<'_>, load: &Load, tell: &mut EventSink<'_>) -> Result<(), Abort> {
         if !self.failures.is_empty() {
             self.add(LoadSummary::not_offered(*load), LoadOutcome::default());
             return Ok(());
@@ -174,20 +179,19 @@ impl RunningStart {
         self.outcomes.push(outcome);
     }
 
-    /// Takes note of a failure; passes on what ends the run.
-    fn note(&mut self, context: &Context<'_>, result: Result<(), Fault>) -> Result<(), Broken> {
+    /// Records a failure of the start; returns what ends the run.
+    fn note(&mut self, context: &Context<'_>, result: Result<(), Fault>) -> Result<(), Abort> {
         match result {
             Ok(()) => Ok(()),
             Err(Fault::Failed(reason)) => {
                 self.failures.push(context.folder.as_sealed(&reason, self.start.number));
                 Ok(())
             }
-            Err(Fault::Broken(broken)) => Err(broken),
+            Err(Fault::Abort(abort)) => Err(abort),
         }
     }
 
-    /// Finds out whether the data of the databases is as it must be. Where a system has died there is
-    /// nobody to ask.
+    /// Checks the consistency of the databases' data, except for variants of which a system has died.
     fn check_data(&mut self, context: &Context<'_>) {
         for running in &mut self.variants {
             if running.systems.iter().any(|system| system.check().is_err()) {
@@ -201,8 +205,8 @@ impl RunningStart {
         }
     }
 
-    /// Stops the systems, and sums up.
-    pub(crate) fn stop(mut self, context: &Context<'_>, tell: &mut Tell<'_>) -> Result<EndedStart, Broken> {
+    /// Stops the systems, and summarises the start.
+    pub(crate) fn stop(mut self, context: &Context<'_>, tell: &mut EventSink<'_>) -> Result<EndedStart, Abort> {
         tell(&phase(&self.start, Phase::Teardown, None))?;
         if let (Some(sampler), Some(zero)) = (self.sampler.take(), self.zero) {
             tell(&Event::Sampled { start: self.start.number, samples: sampler.stop(zero) })?;
@@ -220,9 +224,9 @@ impl RunningStart {
         }
         systems.reverse();
         if context.interrupted.is_set() {
-            return Err(Broken::Interrupted);
+            return Err(Abort::Interrupted);
         }
-        // Of a server that has died it needs no saying that it ended its sessions.
+        // If a server has died, the report need not add that it ended its sessions.
         let lost = if died.is_empty() { self.lost } else { Vec::new() };
         let failures = [died, self.failures, lost].concat();
         let summary = StartSummary {
@@ -237,11 +241,11 @@ impl RunningStart {
     }
 }
 
-/// The files for what systems write.
+/// The names of the files for the output of systems.
 struct OutputNames<'a> {
     context: &'a Context<'a>,
     start: u32,
-    /// The variant, where several are alive.
+    /// The variant, if several are alive on the start.
     variant: Option<usize>,
 }
 
@@ -262,15 +266,21 @@ impl RunningVariant {
         variant: usize,
         spec: TrialSpec,
         outputs: &OutputNames<'_>,
-        tell: &mut Tell<'_>,
+        tell: &mut EventSink<'_>,
     ) -> Result<RunningVariant, Fault> {
-        let (systems, served, facts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut running =
-            RunningVariant { variant, spec, systems, databases: served, ready_after: Duration::ZERO, facts };
+        let mut running = RunningVariant {
+            variant,
+            spec,
+            systems: Vec::new(),
+            databases: Vec::new(),
+            ready_after: Duration::ZERO,
+            facts: Vec::new(),
+        };
         for database in &running.spec.databases {
             let output = outputs.path(&database.name);
-            let (served, server, ready_after) = databases::serve(context, databases, database, &output, tell)?;
-            running.databases.push(served);
+            let (running_database, server, ready_after) =
+                databases::start(context, databases, database, &output, tell)?;
+            running.databases.push(running_database);
             running.systems.extend(server);
             running.ready_after += ready_after;
         }
@@ -282,7 +292,7 @@ impl RunningVariant {
         Ok(running)
     }
 
-    /// What telemetry watches.
+    /// The processes that telemetry samples.
     fn targets(&self) -> impl Iterator<Item = Target> {
         let target = |system: &Running| Target {
             system: system.name().to_owned(),
@@ -305,7 +315,7 @@ impl RunningVariant {
         self.systems.iter().filter_map(executable).collect()
     }
 
-    /// Stops the systems in the opposite order; the first that had died by itself is told of.
+    /// Stops the systems in the opposite order. The error names the first one that had died by itself.
     fn stop(self) -> (VariantSystems, Result<(), String>) {
         let mut result = Ok(());
         for system in self.systems.into_iter().rev() {
@@ -313,14 +323,14 @@ impl RunningVariant {
                 result = Err(error.to_string());
             }
         }
-        // The servers have ended: their data may go.
+        // The servers have ended, so their data may be removed.
         drop(self.databases);
         let ready_after = self.ready_after.into();
         (VariantSystems { variant: self.variant, ready_after, databases: self.facts }, result)
     }
 }
 
-/// What a variant is on this start, with ports that are free now.
+/// The specification of a variant on this start, with ports that are free now.
 fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<TrialSpec, Fault> {
     let assignment = context.plan.assignment(variant, start.condition);
     let mut ports = BTreeMap::new();

@@ -1,22 +1,22 @@
-//! Whether a trial was steady, from the ticks that passed: from when on, or never.
+//! Finds, from its ticks, from when on a trial was steady, if ever.
 
 use plimsoll_model::load::{LoadModel, LoadProfile};
 use plimsoll_model::record::{Interval, TICK, TICKS, Tick};
 use plimsoll_model::units::Nanos;
 use plimsoll_statistics::{Drift, Growth, Steadiness, Subject, growth, steadiness};
 
-/// Ticks that are kept at most: an hour of them. Those of a longer trial are merged with their
-/// neighbours, so that memory is bounded.
-const MOST: usize = 36_000;
+/// The most ticks that are kept: an hour of them. Ticks of a longer trial are merged with their neighbours, so that
+/// memory is bounded.
+const MOST_TICKS: usize = 36_000;
 
-/// What was found of a trial whose load never changes.
+/// The steadiness of a trial under constant load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Steady {
-    /// It cannot be said, for this reason.
+    /// It cannot be judged, for this reason.
     Unjudged(String),
-    /// From so long after the start of the measure phase on.
+    /// Steady from this long after the start of the measure phase.
     From(Nanos),
-    /// Never, as these words show.
+    /// Never steady, with the evidence in words.
     Never(String),
 }
 
@@ -31,13 +31,14 @@ pub(crate) struct Ticks {
     /// Arrivals that were not finished at the end of each second of the measure phase; none in
     /// closed load.
     unfinished: Option<Vec<f64>>,
-    /// The seconds of the measure phase, and the iterations that ended in them.
+    /// The whole seconds of the measure phase.
     seconds: i64,
+    /// The iterations that ended in those seconds, if load is open.
     ended: f64,
 }
 
 impl Ticks {
-    /// For a load; none where it changes, or where something else than time ends it.
+    /// The ticks for a load; none if the load changes, or if something other than time ends it.
     pub(crate) fn of(load: &LoadProfile) -> Option<Ticks> {
         if !load.is_constant() {
             return None;
@@ -45,7 +46,7 @@ impl Ticks {
         let whole = |span: Nanos| (span.0 / TICK.0) as i64;
         let (warmup, measure) = (whole(load.warmup.into()), whole(load.stop.limit().into()));
         let mut width = 1;
-        while (warmup / width + measure / width) as usize > MOST {
+        while (warmup / width + measure / width) as usize > MOST_TICKS {
             width *= 2;
         }
         let open = matches!(load.model, LoadModel::Open { .. });
@@ -59,8 +60,8 @@ impl Ticks {
         })
     }
 
-    /// Takes note of a second. What lies outside warm-up and measure phase is left out.
-    pub(crate) fn see(&mut self, interval: &Interval) {
+    /// Adds a second. Ticks outside warm-up and measure phase are left out.
+    pub(crate) fn observe(&mut self, interval: &Interval) {
         for (tick, ticked) in (interval.second * TICKS as i64..).zip(&interval.ticks) {
             let place = usize::try_from(tick.div_euclid(self.width) - self.first).ok();
             if let Some(merged) = place.and_then(|place| self.merged.get_mut(place)) {
@@ -75,7 +76,7 @@ impl Ticks {
         }
     }
 
-    /// What they show.
+    /// Judges the steadiness of the trial.
     pub(crate) fn judge(&self) -> Steady {
         let ticks: Vec<(u64, u64)> = self.merged.iter().map(|tick| (tick.iterations, tick.total)).collect();
         let found = match steadiness(&ticks, self.first.unsigned_abs() as usize) {
@@ -86,8 +87,7 @@ impl Ticks {
             Steadiness::From(ticks) => Steady::From(Nanos(ticks as u64 * self.width as u64 * TICK.0)),
             Steadiness::Never(drift) => Steady::Never(in_words(drift)),
         };
-        // A longer warm-up does not help against a load that is more than the system can carry, and
-        // that it cannot is a result.
+        // A longer warm-up does not help if the system cannot carry the load, and that it cannot is a valid result.
         match (found, self.growth()) {
             (Steady::Never(_), Some(growth)) => Steady::Unjudged(format!(
                 "more arrives than the system carries ({:.1} % of the arrivals are left over each second), so nothing \
@@ -103,14 +103,14 @@ impl Ticks {
     }
 }
 
-/// `the mean duration of iterations changes by +23 % from the first half to the second (9.1
-/// standard errors)`.
+/// For example: `the mean duration of iterations changes by +23 % from the first half to the second (9.1 standard
+/// errors)`.
 fn in_words(drift: Drift) -> String {
     let what = match drift.subject {
         Subject::Durations => "the mean duration of iterations",
         Subject::Throughput => "throughput",
     };
-    // Fewer are no evidence by themselves: it was found because it goes one way.
+    // Fewer standard errors are no evidence by themselves: the drift was found because it always goes one way.
     let clearly = match drift.standard_errors {
         errors if errors.is_finite() && errors >= 3.0 => format!("{errors:.1} standard errors"),
         _ => "one way all the time".to_owned(),
@@ -139,8 +139,8 @@ mod tests {
         LoadProfile { model, ..closed(warmup, measure) }
     }
 
-    /// What is found where an iteration takes so many milliseconds at each instant, in seconds,
-    /// give or take a little, and so many arrivals are unfinished.
+    /// Judges a trial in which an iteration takes about `milliseconds(t)` at second `t`, and `unfinished(s)` arrivals
+    /// are unfinished at the end of second `s`.
     fn judged(load: &LoadProfile, milliseconds: impl Fn(f64) -> f64, unfinished: impl Fn(i64) -> u64) -> Steady {
         let mut ticks = Ticks::of(load).expect("constant load");
         let warmup = load.warmup.as_secs() as i64;
@@ -155,7 +155,7 @@ mod tests {
                 *ticked = Tick { iterations, total: (iterations as f64 * took * 1e6) as u64 };
             }
             interval.generator.users = unfinished(second);
-            ticks.see(&interval);
+            ticks.observe(&interval);
         }
         ticks.judge()
     }
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_however_long_a_trial_is() {
         let ticks = Ticks::of(&closed(100_000, 1_000_000)).expect("constant load");
-        assert!(ticks.merged.len() <= MOST && ticks.width > 1);
+        assert!(ticks.merged.len() <= MOST_TICKS && ticks.width > 1);
         let found = judged(&closed(3, 7201), |at| if at < 100.0 { 20.0 } else { 10.0 }, |_| 0);
         let Steady::From(from) = found else { panic!("{found:?}") };
         assert!((100.0..=110.0).contains(&from.seconds()), "{from:?}");

@@ -1,4 +1,4 @@
-//! The address that a workload loads: looked up, and only if the study may load it.
+//! Resolves the address that a workload loads, and refuses it unless the study may load it.
 
 use plimsoll_model::workload::Target;
 use plimsoll_study::Study;

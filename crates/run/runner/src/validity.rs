@@ -1,4 +1,4 @@
-//! Whether a trial counts: the rules, as pure functions of what was recorded.
+//! The rules by which a trial counts, as pure functions of its records.
 
 #[cfg(test)]
 mod tests;
@@ -13,88 +13,89 @@ use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A loop that did not look for new events for this long delays what it measures by as much.
+/// A stall of the event loop that is long enough for a warning: what it measures is delayed by as much.
 const LONG_STALL: Nanos = Nanos(100_000_000);
 
-/// A script may name each request anew, after its URL: fewer exchanges of a name than this may all have failed by chance.
-const FEW: u64 = 10;
+/// The least exchanges of one name that must all fail before a script's trial fails. A script may name each request
+/// after its URL, so that fewer may all have failed by chance.
+const LEAST_EXCHANGES: u64 = 10;
 
-/// Stands for the reason of a failure that left no text.
+/// The text for a failure whose reason is not known.
 const UNKNOWN: &str = "nothing is known of why";
 
-/// What the generator found over the whole trial, as far as it matters for the verdict on it.
+/// The results of the whole trial that its validity depends on, beside its seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
-    /// What kept the generator from doing its work.
+    /// Faults that kept the generator from doing its work.
     pub(crate) faults: &'a [String],
-    /// Users that broke a limit of their script.
+    /// What users did that exceeded a limit of their script.
     pub(crate) broken: &'a [String],
     /// The checks over all replies, by request.
     pub(crate) sequences: &'a BTreeMap<String, SequenceCheck>,
-    /// A text for each kind of error, by subject.
+    /// An example text for each kind of error, by subject.
     pub(crate) examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// Why users stopped before the load was over, if they did.
     pub(crate) stopped: Option<&'a str>,
-    /// What is known of the databases, with what users did on them.
+    /// Facts about the databases, with the work that users did on them.
     pub(crate) databases: &'a [DatabaseFacts],
 }
 
 impl Record<'_> {
-    /// One of the errors of a subject in words.
+    /// The text of one of the errors of a subject.
     fn example_of(&self, subject: &Subject) -> Option<&str> {
         self.examples.get(&subject.to_string())?.values().next().map(String::as_str)
     }
 
-    /// One of all errors in words; a request's before a connection's, which it repeats.
+    /// The text of one of all errors. A request's error comes before a connection's, because it repeats that one.
     fn example(&self) -> Option<&str> {
         self.examples.values().rev().flat_map(BTreeMap::values).next().map(String::as_str)
     }
 }
 
-/// What is found of a trial: whether it counts, and from where on it is steady.
+/// The judgement of a trial: whether it counts, and from when on it is steady.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judgement {
     pub(crate) validity: Validity,
-    /// From where on the measure phase is steady; none where it never is, and where that was not judged.
+    /// From when on the measure phase is steady; none if it never became steady, or if that was not judged.
     pub(crate) steady_from: Option<Nanos>,
-    /// Whether it is void for want of a steady state and of nothing else.
+    /// True if it is void only because it never became steady.
     pub(crate) unsteady: bool,
-    /// Why it was not judged whether it is steady, though load is meant to be.
+    /// Why steadiness was not judged although the load is constant.
     pub(crate) unjudged: Option<String>,
     pub(crate) headroom: Headroom,
 }
 
-/// What is gathered from the intervals of a trial while they pass.
+/// Observes the intervals of a trial as they pass, and keeps what its judgement needs.
 #[derive(Debug)]
 pub(crate) struct Watch {
     window_seconds: i64,
     /// The longest that the measure phase may take.
     limit: Nanos,
     warmup: Nanos,
-    /// Whether the warm-up is longer already, because an earlier attempt found no steady state.
+    /// True if the warm-up is already longer, because an earlier attempt found no steady state.
     extended: bool,
-    /// Only where load is meant to be steady.
+    /// The ticks, if the load is constant.
     ticks: Option<Ticks>,
     /// CPU time of the busiest thread over the measure phase.
     busiest: Nanos,
     lateness: hdrhistogram::Histogram<u64>,
     longest_stall: Nanos,
-    /// Whether users run a script, which names its requests itself and need not make any.
+    /// True if users run a script, which names its requests itself and need not make any.
     script: bool,
-    /// What a script has measured, whose names nobody knows before.
+    /// The subjects that a script has recorded. Their names are not known before.
     pub(crate) subjects: BTreeSet<Subject>,
     pub(crate) iterations: u64,
     failed_iterations: u64,
-    /// Exchanges of each request, and those of them that failed, unless in conflict with one another.
+    /// By request: how many exchanges it had, and how many of those failed, conflicts between transactions not counted.
     requests: BTreeMap<String, (u64, u64)>,
     pub(crate) errors: u64,
     saturated: u64,
-    /// Exchanges for which a disk had no room.
+    /// Exchanges that failed because a disk was full.
     without_room: u64,
 }
 
 impl Watch {
-    /// For a trial under this load, `extended` where its warm-up is longer than the study says.
+    /// Begins to observe a trial under this load. `extended` is true if its warm-up is longer than the study says.
     pub(crate) fn new(load: &LoadProfile, extended: bool) -> Watch {
         Watch {
             window_seconds: Nanos::from(load.stop.limit()).0.div_ceil(1_000_000_000) as i64,
@@ -116,20 +117,20 @@ impl Watch {
         }
     }
 
-    /// The same for users that run a script, or do not.
+    /// The same, with `script` true if users run a script.
     pub(crate) fn of_script(self, script: bool) -> Watch {
         Watch { script, ..self }
     }
 
-    /// Takes note of a second.
-    pub(crate) fn see(&mut self, interval: &Interval) {
+    /// Adds a second.
+    pub(crate) fn observe(&mut self, interval: &Interval) {
         if (0..self.window_seconds).contains(&interval.second) {
             self.busiest.0 += interval.generator.cpu_busiest.0;
             self.lateness.add(&interval.generator.lateness).expect("a growing histogram takes what an equal one holds");
             self.longest_stall = self.longest_stall.max(interval.generator.stall);
         }
         if let Some(ticks) = &mut self.ticks {
-            ticks.see(interval);
+            ticks.observe(interval);
         }
         for ((phase, subject), tally) in &interval.tallies {
             if self.script && *phase == RecordedPhase::Measure && !self.subjects.contains(subject) {
@@ -145,7 +146,7 @@ impl Watch {
                 (RecordedPhase::Measure, Subject::Request(name)) => {
                     let (made, wrong) = self.requests.entry(name.clone()).or_default();
                     *made += tally.count();
-                    // Of a step that is made a few times in a trial, all may have been in conflict.
+                    // All exchanges of a rare step may have been in conflict, so conflicts do not count here.
                     *wrong += tally.errors.iter().filter(|(kind, _)| !kind.is_conflict()).map(|(_, n)| n).sum::<u64>();
                     self.errors += tally.failed();
                     self.saturated += tally.saturated;
@@ -159,13 +160,13 @@ impl Watch {
         self.requests.values().map(|(made, _)| made).sum()
     }
 
-    /// Whether no exchange ended, and no iteration of users that need not make any.
+    /// True if no exchange ended; for scripts, which need not make any, only if no iteration ended either.
     pub(crate) fn measured_nothing(&self) -> bool {
         self.exchanges() == 0 && (!self.script || self.iterations == 0)
     }
 
-    /// The name that all exchanges have, after a comma.
-    fn of_one_name(&self) -> String {
+    /// The name of the only request, as words to follow a number of exchanges; empty if there are several requests.
+    fn only_request_name(&self) -> String {
         let mut names = self.requests.iter().filter(|(_, (made, _))| *made > 0).map(|(name, _)| name);
         match (names.next(), names.next()) {
             (Some(only), None) => format!(", each of `{only}`"),
@@ -173,33 +174,34 @@ impl Watch {
         }
     }
 
-    /// How many exchanges failed, where that is all that there were.
-    fn no_exchange_right(&self) -> Option<u64> {
+    /// The number of exchanges, if there were any and all failed.
+    fn all_exchanges_failed(&self) -> Option<u64> {
         let all = self.exchanges();
         (all > 0 && self.errors == all).then_some(all)
     }
 
-    /// How many iterations failed, where that is all that there were: a script may throw, and a flow wait in vain,
-    /// though every exchange goes right.
-    fn no_iteration_right(&self) -> Option<u64> {
+    /// The number of iterations, if there were any and all failed. A script may throw, and a flow may wait in vain,
+    /// although every exchange succeeds.
+    fn all_iterations_failed(&self) -> Option<u64> {
         (self.iterations > 0 && self.failed_iterations == self.iterations).then_some(self.iterations)
     }
 
-    /// The requests of which not one went as expected, though they were made.
-    fn never_right(&self) -> impl Iterator<Item = (&String, u64)> {
-        let least = if self.script { FEW } else { 1 };
+    /// The requests of which every exchange failed, with the number of exchanges.
+    fn requests_that_only_failed(&self) -> impl Iterator<Item = (&String, u64)> {
+        let least = if self.script { LEAST_EXCHANGES } else { 1 };
         let wrong = self.requests.iter().filter(move |(_, (made, failed))| made == failed && *made >= least);
         wrong.map(|(name, (made, _))| (name, *made))
     }
 
-    /// Whether some of every request went as expected, or none was made, and some iteration did.
+    /// True if no request failed every time, and not all iterations failed.
     pub(crate) fn worked(&self) -> bool {
-        self.no_exchange_right().is_none() && self.never_right().next().is_none() && self.no_iteration_right().is_none()
+        self.all_exchanges_failed().is_none()
+            && self.requests_that_only_failed().next().is_none()
+            && self.all_iterations_failed().is_none()
     }
 
-    /// Whether the trial counts. A wrong reply is the system's failure, whatever the generator
-    /// did; a generator at its limit voids the rest, and so does load that should have been steady
-    /// and was not.
+    /// Judges whether the trial counts. A wrong reply is the system's failure, whatever the generator did. Otherwise a
+    /// generator at its limit voids the trial, and so does constant load that did not become steady.
     pub(crate) fn judge(&self, window: Nanos, generator: &GeneratorSpec, record: &Record<'_>) -> Judgement {
         let headroom = self.headroom(window);
         let unknown =
@@ -212,7 +214,7 @@ impl Watch {
         reasons.extend(record.databases.iter().flat_map(|facts| &facts.work.mix).filter_map(wrong_input));
         let judgement = match self.ticks.as_ref().map(Ticks::judge) {
             None => unknown,
-            // Seconds in which nobody had anything to do say nothing of the system.
+            // Seconds in which users had nothing to do say nothing about the system.
             Some(_) if window < self.limit && record.stopped.is_some() => {
                 Judgement { unjudged: record.stopped.map(str::to_owned), ..unknown }
             }
@@ -249,33 +251,33 @@ impl Watch {
             .filter(|(_, check)| !check.holds())
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
-        if let Some(all) = self.no_exchange_right() {
+        if let Some(all) = self.all_exchanges_failed() {
             let why = record.example().unwrap_or(UNKNOWN);
-            failures.push(format!("all {all} exchanges failed{}: {why}", self.of_one_name()));
+            failures.push(format!("all {all} exchanges failed{}: {why}", self.only_request_name()));
         } else if self.measured_nothing()
             && let Some(why) = record.stopped
         {
             failures.push(format!("nothing was measured: {why}"));
-        } else if self.never_right().next().is_some() {
+        } else if self.requests_that_only_failed().next().is_some() {
             let of = |(name, made): (&String, u64)| {
                 let why = record.example_of(&Subject::Request(name.clone())).unwrap_or(UNKNOWN);
                 format!("all {made} exchanges of `{name}` failed: {why}")
             };
-            failures.extend(self.never_right().map(of));
-        } else if let Some(all) = self.no_iteration_right() {
+            failures.extend(self.requests_that_only_failed().map(of));
+        } else if let Some(all) = self.all_iterations_failed() {
             failures.push(format!("all {all} iterations failed{}", self.why_iterations_failed(record)));
         }
-        failures.extend(broken_limits(record.broken));
+        failures.extend(exceeded_limits(record.broken));
         failures
     }
 
-    /// What an iteration failed by itself, or else the request that failed most often: one that follows redirects in
-    /// vain makes exchanges that go right before the one that does not.
+    /// The error of an iteration itself, or else that of the request that failed most often. A request that follows too
+    /// many redirects makes exchanges that succeed before the one that fails.
     fn why_iterations_failed(&self, record: &Record<'_>) -> String {
         if let Some(why) = record.example_of(&Subject::Iteration) {
-            // Of users that were stopped for good it is told beside.
-            let is_told = record.broken.iter().any(|broken| broken == why);
-            return if is_told { String::new() } else { format!(": {why}") };
+            // The failure for exceeded limits says the same already.
+            let is_reported = record.broken.iter().any(|broken| broken == why);
+            return if is_reported { String::new() } else { format!(": {why}") };
         }
         let known = |(name, (_, failed)): (&'_ String, &(u64, u64))| {
             let why = record.example_of(&Subject::Request(name.clone()))?;
@@ -318,7 +320,7 @@ impl Watch {
         limits
     }
 
-    /// What a reader should know though the trial counts.
+    /// Warnings for the reader, although the trial counts.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.longest_stall > LONG_STALL {
@@ -344,24 +346,24 @@ fn wrong_replies(name: &str, check: &SequenceCheck) -> String {
     )
 }
 
-/// Says of users that were stopped for good what the first did: with fewer of them it is no longer the load that the
-/// study asks for, and the script will do it again.
-fn broken_limits(broken: &[String]) -> Option<String> {
+/// A failure that says what the first user did that was stopped for exceeding a limit of its script. With fewer users
+/// the load is no longer what the study asks for, and the script will exceed the limit again.
+fn exceeded_limits(broken: &[String]) -> Option<String> {
     let first = broken.first()?;
     Some(if broken.len() == 1 { first.clone() } else { format!("{first} (the first of {} users)", broken.len()) })
 }
 
-/// The conditions on the data of a database that do not hold: it, or what users did to it, is wrong.
+/// A failure for each condition on the data of a database that does not hold.
 pub(crate) fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> {
-    let broken = facts.conditions.iter().filter(|condition| condition.holds == Some(false));
-    broken.map(|condition| {
+    let violated = facts.conditions.iter().filter(|condition| condition.holds == Some(false));
+    violated.map(|condition| {
         let Condition { name, detail, .. } = condition;
         format!("wrong data in `{}`: consistency condition {name} does not hold: {detail}", facts.name)
     })
 }
 
-/// Says of what users were given to do that it is not what the specification asks for. That is the
-/// generator's fault and not the system's: the trial is void.
+/// The reason why the trial is void, if the inputs of users were not mixed as the specification asks: that is the
+/// generator's fault and not the system's.
 fn wrong_input(line: &MixLine) -> Option<String> {
     let MixLine { name, n, found, low, high, holds } = line;
     (!holds).then(|| {
@@ -369,7 +371,7 @@ fn wrong_input(line: &MixLine) -> Option<String> {
     })
 }
 
-/// Says of which databases not every condition was looked at.
+/// A warning for each database of which not every condition was checked.
 pub(crate) fn not_looked_at(databases: &[DatabaseFacts]) -> Vec<String> {
     let warning = |facts: &DatabaseFacts| {
         let mut left = facts.conditions.iter().filter(|condition| condition.holds.is_none()).peekable();

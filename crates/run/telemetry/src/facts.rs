@@ -1,4 +1,4 @@
-//! What the machine is.
+//! Facts about the machine.
 
 use crate::cgroup::own_limits;
 use plimsoll_model::host::Host;

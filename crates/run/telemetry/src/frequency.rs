@@ -1,14 +1,14 @@
-//! The clock frequency of the processors, which power and heat change under a run.
+//! The clock frequency of the processors, which changes during a run with power and heat.
 
 use crate::facts::allowed_processors;
 use std::fs;
 use std::path::PathBuf;
 
-/// Processors that are asked at most: the mean of so many tells a drift, and asking hundreds would
-/// take time from what is measured.
+/// The most processors that are read. The mean of this many shows a drift; reading hundreds would disturb the
+/// measurement.
 const MOST: usize = 16;
 
-/// Where the kernel tells the frequency of the processors.
+/// Where the kernel reports the frequency of the processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frequency {
     /// A file for each processor, in kilohertz.
@@ -20,7 +20,7 @@ pub(crate) enum Frequency {
 }
 
 impl Frequency {
-    /// The place that this machine has.
+    /// Finds the source that this machine has.
     pub(crate) fn find() -> Frequency {
         let file = |cpu: usize| PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"));
         let files: Vec<PathBuf> = allowed_processors().into_iter().take(MOST).map(file).collect();
@@ -55,7 +55,7 @@ fn mean_of_facts(facts: &str) -> Option<f64> {
     mean(lines.filter(|(name, _)| name.trim() == "cpu MHz").filter_map(|(_, value)| value.trim().parse().ok()))
 }
 
-/// The mean of what a processor can run at; none where there is nothing of the kind.
+/// The mean of plausible frequencies; none if there are none.
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

@@ -32,8 +32,8 @@ impl HostCounters {
         })
     }
 
-    /// What was used since `before`, `span` ago. Instant, machine and clock frequency are left to the caller.
-    /// The kernel may count IO wait backwards; that is no use.
+    /// The usage since `before`, which was `span` ago. The caller sets instant, machine and clock frequency. The kernel
+    /// may count IO wait backwards; that counts as zero.
     pub(crate) fn since(&self, before: &HostCounters, span: Duration, ticks_per_second: u64) -> HostSample {
         let cores =
             |now: u64, then: u64| now.saturating_sub(then) as f64 / ticks_per_second as f64 / span.as_secs_f64();

@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub struct WakeupLateness(Vec<Duration>);
 
 impl WakeupLateness {
-    /// From what was measured; none for nothing.
+    /// The lateness of measured wake-ups; none if nothing was measured.
     #[must_use]
     pub fn of(mut wake_ups: Vec<Duration>) -> Option<WakeupLateness> {
         wake_ups.sort_unstable();

@@ -1,10 +1,10 @@
-//! What the system and the host use, once a second, and what the host is.
+//! Samples the usage of systems and host once a second, and describes the host.
 //!
 //! [`Sampler`] reads `/proc` on a thread of its own while a trial runs. A sample covers the span
 //! since the one before: CPU, IO and context switches are what was used in it, memory, threads
 //! and files are what there was at its end. [`host_facts`] describes the machine once a run.
 //!
-//! What the numbers hold, and what they cannot:
+//! What the numbers include, and what they cannot:
 //!
 //! - CPU of processes that ended in a span is counted, as their parents report it once they have
 //!   waited for them. It is lost where a parent ignores `SIGCHLD`.

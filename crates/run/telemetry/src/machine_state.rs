@@ -17,7 +17,7 @@ const BUSIEST: usize = 3;
 /// The machine at present. What cannot be read is `None`.
 #[derive(Clone, Debug)]
 pub struct MachineState {
-    /// What others used over the time of looking.
+    /// The usage of other processes during the observation.
     pub others: Option<OtherProcesses>,
     /// How late a waiting thread is woken.
     pub lateness: Result<WakeupLateness, UnknownLateness>,
@@ -49,7 +49,7 @@ pub struct MachineState {
     pub pressure: BTreeMap<&'static str, f64>,
 }
 
-/// What anything but this process used, in cores.
+/// The usage of everything but this process, in cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtherProcesses {
     /// CPU.
@@ -141,7 +141,7 @@ fn governors(processors: &Path) -> BTreeSet<String> {
     entries.filter_map(|folder| line_of(folder.join("cpufreq/scaling_governor"))).collect()
 }
 
-/// Drivers say it in two ways, one of them the other way round.
+/// Drivers report it in two files, one of them inverted.
 fn turbo(processors: &Path) -> Option<bool> {
     let is_one = |file: &str| line_of(processors.join(file)).map(|line| line == "1");
     is_one("intel_pstate/no_turbo").map(|off| !off).or_else(|| is_one("cpufreq/boost"))

@@ -15,14 +15,14 @@ const EVERY: Duration = Duration::from_secs(1);
 /// A last span shorter than this gives no sample: a tick more or less would be a tenth of a core.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// A system to be watched.
+/// A system to be sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Its name in the study.
     pub system: String,
     /// The variant that it is of.
     pub variant: usize,
-    /// The process whose descendants are the system's processes; it is none of them itself.
+    /// The process whose descendants are the system's processes. It is not one of them itself.
     pub root: i32,
 }
 
@@ -36,11 +36,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Reads the counters, from which the first second counts, and goes on in a thread. `machine` is the name of this
-    /// machine in the run.
+    /// Reads the counters, from which the first second counts, and starts a thread that goes on. `machine` is the name
+    /// of this machine in the run.
     ///
-    /// # Errors
-    /// The host's counters cannot be read, or no thread is to be had.
+    /// # Errors The host's counters cannot be read, or no thread can be started.
     pub fn start(machine: &str, targets: Vec<Target>) -> io::Result<Sampler> {
         let began = Instant::now();
         let first = Observation::take(&targets).map_err(|error| {
@@ -62,14 +61,14 @@ impl Sampler {
         Ok(Sampler { began, stop, samples, thread })
     }
 
-    /// The samples that nobody has taken yet, in order of time. Their instants count from `zero`, the start of the
-    /// measure phase, which may lie before or after the start of sampling.
+    /// Takes the samples since the last call, in order of time. Their instants count from `zero`, the start of the
+    /// measure phase, which may be before or after the start of sampling.
     #[must_use]
     pub fn take(&self, zero: Instant) -> Samples {
         take(&self.samples, self.began, zero)
     }
 
-    /// Samples once more, and returns what nobody has taken yet.
+    /// Samples once more, and returns the samples since the last call of `take`.
     #[must_use]
     pub fn stop(self, zero: Instant) -> Samples {
         let Sampler { began, stop, samples, thread } = self;
@@ -79,7 +78,7 @@ impl Sampler {
     }
 }
 
-/// The samples that have come, whose instants count from `began`, as they count from `zero`.
+/// Takes the received samples, and converts their instants from counting from `began` to counting from `zero`.
 fn take(samples: &Receiver<Samples>, began: Instant, zero: Instant) -> Samples {
     let shift = signed_seconds(began, zero);
     let mut all = Samples::default();
@@ -103,7 +102,7 @@ impl Observation {
     fn take(targets: &[Target]) -> procfs::ProcResult<Observation> {
         let at = Instant::now();
         let host = HostCounters::read()?;
-        // Reading all processes of a machine takes milliseconds, for nothing where no system was started.
+        // Reading all processes of a machine takes milliseconds, so this is skipped if no system was started.
         let tree = (!targets.is_empty()).then(ProcessTree::read);
         let below = |target: &Target| tree.as_ref().map(|tree| tree.below(target.root)).unwrap_or_default();
         let systems = targets.iter().map(below).collect();
@@ -138,8 +137,8 @@ impl Sampling {
         }
     }
 
-    /// Hands over a sample of each system and of the host. Counters that cannot be read this time are
-    /// made up for by the next sample, over a longer span.
+    /// Sends a sample of each system and of the host. If counters cannot be read this time, the next sample covers the
+    /// longer span.
     fn sample(&mut self) {
         let Ok(now) = Observation::take(&self.targets) else { return };
         let span = now.at.duration_since(self.last.at);
@@ -155,13 +154,13 @@ impl Sampling {
         let host = now.host.since(&self.last.host, span, self.ticks_per_second);
         let host = HostSample { at, machine: self.machine.clone(), frequency_mhz: self.frequency.read(), ..host };
         let samples = Samples { processes: processes.collect(), host: vec![host], ..Samples::default() };
-        // Nobody listens once the start is over.
+        // The receiver is gone once the start is over.
         let _ = self.samples.send(samples);
         self.last = now;
     }
 }
 
-/// When the next sample is due: seconds that were missed are not made up for, so samples never drift.
+/// When the next sample is due. Missed seconds are skipped, so samples never drift.
 fn next_whole_second(elapsed: Duration) -> Duration {
     EVERY * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
 }

@@ -1,4 +1,4 @@
-//! The processes of a system as they stand at one instant.
+//! The processes of a system at one instant.
 
 use procfs::process::{Process, Stat, all_processes};
 use std::collections::{BTreeMap, HashMap};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The processes of one system at one instant, with running totals since each began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    /// What the process above the system has gathered from those that it waited for.
+    /// The totals that the parent of the system has inherited from processes that it waited for.
     pub(crate) above: Totals,
     /// The system's processes.
     pub(crate) processes: BTreeMap<Identity, ProcessReading>,
@@ -64,7 +64,7 @@ impl ProcessTree {
     /// Reads all processes of the machine.
     pub(crate) fn read() -> ProcessTree {
         let mut children: HashMap<i32, Vec<(Process, Stat)>> = HashMap::new();
-        // A process may end between being listed and being read, which is no fault.
+        // A process may end between being listed and being read; that is no error.
         for process in all_processes().into_iter().flatten().flatten() {
             if let Ok(stat) = process.stat() {
                 children.entry(stat.ppid).or_default().push((process, stat));
@@ -118,7 +118,7 @@ fn totals(process: &Process, stat: &Stat) -> Totals {
     }
 }
 
-/// `/proc/PID/status` tells of the first thread alone, so each thread is asked.
+/// `/proc/PID/status` covers the first thread alone, so each thread is read.
 fn switches(process: &Process) -> BTreeMap<i32, u64> {
     let tasks = process.tasks().into_iter().flatten().flatten();
     let counted = tasks.filter_map(|task| {

@@ -1,11 +1,11 @@
-//! Two snapshots to one sample: pure.
+//! Computes a sample from two snapshots; pure functions.
 
 use crate::snapshot::{HeldResources, ProcessReading, Snapshot, Totals};
 use plimsoll_model::sample::ProcessSample;
 use std::time::Duration;
 
-/// What the system used between two snapshots that are `span` apart, and what it held at the
-/// second. `ticks_per_second` is the unit of CPU time. Instant and name are left to the caller.
+/// The system's usage between two snapshots that are `span` apart, and its resources at the second. `ticks_per_second`
+/// is the unit of CPU time. The caller sets instant and name.
 pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_per_second: u64) -> ProcessSample {
     let ticks = cpu_ticks(before, after) as f64;
     let holds: Vec<&HeldResources> = after.processes.values().filter_map(|reading| reading.holds.as_ref()).collect();
@@ -22,7 +22,7 @@ pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_p
     }
 }
 
-/// What all hold for themselves, and what they share, once: as much as any one of them has of it.
+/// The private memory of all processes, plus the largest shared memory of any one of them, counted once.
 fn resident(holds: &[&HeldResources]) -> u64 {
     let own: u64 = holds.iter().map(|holds| holds.resident).sum();
     own + holds.iter().map(|holds| holds.shared).max().unwrap_or(0)
@@ -30,9 +30,9 @@ fn resident(holds: &[&HeldResources]) -> u64 {
 
 /// CPU of living processes, and of those that ended.
 ///
-/// When a process ends and is waited for, all its CPU moves into its parent's total of children.
-/// What of it fell into earlier spans was counted there, and is taken off again. If nobody waited
-/// for it, that difference would be negative: nothing is counted then.
+/// When a process ends and is waited for, all its CPU moves into its parent's total of children. The part from earlier
+/// spans was counted there, and is subtracted. If no parent waited for it, that difference would be negative; zero is
+/// counted then.
 fn cpu_ticks(before: &Snapshot, after: &Snapshot) -> u64 {
     let mut own = 0;
     let mut gathered = after.above.children_cpu.saturating_sub(before.above.children_cpu);
@@ -58,7 +58,7 @@ fn grown(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64 + C
     grown.saturating_sub(vanished(before, after, total))
 }
 
-/// A total of the processes that are there no more.
+/// A total over the processes that have ended.
 fn vanished(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64) -> u64 {
     let gone = before.processes.iter().filter(|(identity, _)| !after.processes.contains_key(identity));
     gone.map(|(_, reading)| total(&reading.totals)).sum()

@@ -1,4 +1,4 @@
-//! What can be said on the command line of `plimsoll script run`: the flags of `k6 run`, and a few of our own.
+//! The command line of `plimsoll script run`: the flags of `k6 run`, and a few of Plimsoll's own.
 
 use clap::{Args, Subcommand};
 use plimsoll_k6_run::duration;
@@ -27,8 +27,8 @@ macro_rules! options {
         }
 
         impl Options {
-            /// What was said: the option's name, that of its flag, and its text.
-            pub(crate) fn said(&self) -> Vec<(&'static str, &'static str, String)> {
+            /// The options that were given: the option's name, that of its flag, and its text.
+            pub(crate) fn given(&self) -> Vec<(&'static str, &'static str, String)> {
                 [$(($name, $flag, &self.$field)),+]
                     .into_iter()
                     .filter_map(|(name, flag, texts)| Some((name, flag, text(name, texts)?)))
@@ -38,10 +38,10 @@ macro_rules! options {
     };
 }
 
-/// Options that may be said more than once.
+/// Options that may be given more than once.
 const LISTS: [&str; 4] = ["stages", "tags", "systemTags", "summaryTrendStats"];
 
-/// Of others, what was said last counts.
+/// The text of an option: a list, or the last of several texts.
 fn text(option: &str, texts: &[String]) -> Option<String> {
     if LISTS.contains(&option) && !texts.is_empty() { Some(texts.join(",")) } else { texts.last().cloned() }
 }
@@ -211,7 +211,7 @@ macro_rules! unsupported {
         }
 
         impl Unsupported {
-            /// Why each that was said is refused.
+            /// A message for each of these flags that was given.
             pub(crate) fn refusals(&self) -> Vec<String> {
                 let all = [$((&self.$alone, $flag, $why),)+ $((&self.$with, $other, $because),)+];
                 let said = all.iter().filter(|(said, ..)| said.is_some());
@@ -256,14 +256,14 @@ mod tests {
         flags: Flags,
     }
 
-    fn said(words: &[&str]) -> Flags {
+    fn given(words: &[&str]) -> Flags {
         Line::try_parse_from(["run"].iter().chain(words)).unwrap_or_else(|error| panic!("{error}")).flags
     }
 
     #[test]
     fn flags_are_those_of_k6() {
-        let flags = said(&["-u", "5", "-u", "6", "-s", "1s:2", "-s", "2s:3", "-w", "--no-setup=false", "a.js"]);
-        let found = flags.options.said();
+        let flags = given(&["-u", "5", "-u", "6", "-s", "1s:2", "-s", "2s:3", "-w", "--no-setup=false", "a.js"]);
+        let found = flags.options.given();
         let found: Vec<_> = found.iter().map(|(name, flag, text)| (*name, *flag, text.as_str())).collect();
         assert_eq!(
             found,
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_refused_by_name() {
-        let flags = said(&["--paused", "--address", "localhost:6565", "a.js"]);
+        let flags = given(&["--paused", "--address", "localhost:6565", "a.js"]);
         let refusals = flags.unsupported.refusals();
         assert_eq!(refusals.len(), 2, "{refusals:?}");
         assert!(refusals[1].contains("`--address` is not supported"), "{refusals:?}");

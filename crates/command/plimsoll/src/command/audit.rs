@@ -45,7 +45,7 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// What is in the way of reading bytes as text, and what to do.
+/// The error for bytes that are not text, with what to do.
 fn no_text(name: &str, error: &FromUtf8Error) -> anyhow::Error {
     let bytes = error.as_bytes();
     let at = error.utf8_error().valid_up_to();

@@ -1,4 +1,4 @@
-//! `plimsoll check`: everything that can be found wrong without starting anything.
+//! `plimsoll check`: finds every fault that can be found without starting anything.
 
 use super::study::{self, Extent};
 use super::{databases, plan};

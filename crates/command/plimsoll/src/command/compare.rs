@@ -16,10 +16,10 @@ use plimsoll_model::workload::Steps;
 use plimsoll_study::{Bindings, PortChoice, Study};
 use std::path::{Path, PathBuf};
 
-/// What stands in messages for a port that Plimsoll picks.
+/// The text in messages for a port that Plimsoll picks.
 const A_PORT: &str = "{port}";
 
-/// The files of a bundle that declare what is judged, and by what.
+/// The files of a bundle that declare measures, margins and order.
 const DECLARING: [&str; 2] = ["study.json", "plan.json"];
 
 pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
@@ -43,7 +43,7 @@ pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
 }
 
 fn exit(compared: &CrossRunComparison, gate: bool) -> Exit {
-    // Without anything that differs, nothing is better or worse; but two runs may be the same.
+    // If nothing differs, nothing is better or worse; but two runs may be the same.
     if compared.nothing_differs() {
         return match (compared.is_all_equivalent(), gate) {
             (true, _) => Exit::Fine,
@@ -52,7 +52,7 @@ fn exit(compared: &CrossRunComparison, gate: bool) -> Exit {
         };
     }
     let verdicts: Vec<_> = compared.verdicts().collect();
-    // A comparison without a verdict has nothing to pass with.
+    // A comparison without a verdict does not pass the gate.
     if verdicts.is_empty() {
         return if gate { Exit::GateNotPassed } else { Exit::Open };
     }
@@ -71,7 +71,7 @@ fn refuse_same_folder(first: &Path, second: &Path) -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, message))
 }
 
-/// Both, or what is wrong with each.
+/// Both values, or the errors of both.
 fn both<T>(first: anyhow::Result<T>, second: anyhow::Result<T>) -> Result<(T, T), Failure> {
     let error = match (first, second) {
         (Ok(first), Ok(second)) => return Ok((first, second)),
@@ -81,7 +81,7 @@ fn both<T>(first: anyhow::Result<T>, second: anyhow::Result<T>) -> Result<(T, T)
     Err(Failure::new(Exit::Usage, error))
 }
 
-/// A bundle, and what it says by itself.
+/// A bundle with its own analysis.
 struct Bundle {
     name: String,
     input: Input,
@@ -118,7 +118,7 @@ impl Bundle {
     }
 }
 
-/// Why a bundle whose study or plan was edited after the run is not judged.
+/// The reason why a bundle is not judged whose study or plan was edited after the run.
 fn changed(folder: &Path, problems: &[String]) -> String {
     let is_told = |name: &&&str| problems.iter().any(|problem| problem.starts_with(**name));
     let files: Vec<String> =
@@ -130,8 +130,8 @@ fn changed(folder: &Path, problems: &[String]) -> String {
     )
 }
 
-/// What the trials of a bundle were, from the study's text in it. Folders are told relative to the
-/// study's own, and processors are counted from 0: neither says where the study ran.
+/// The resolved trials of a bundle, from the study's text in it. Folders are relative to the study's own, and
+/// processors are counted from 0, so that neither depends on where the study ran.
 fn cells(text: &str, input: &Input) -> OrReason<Vec<ResolvedCell>> {
     if text.trim().is_empty() {
         return Err("its study.toml is missing or empty".to_owned());
@@ -147,7 +147,7 @@ fn cells(text: &str, input: &Input) -> OrReason<Vec<ResolvedCell>> {
     resolved(&study, &input.plan, stand_in(text))
 }
 
-/// A port that the study does not name, so that it can be told from all other numbers.
+/// A port that the study does not contain, so that it differs from all other numbers in it.
 fn stand_in(text: &str) -> u16 {
     (1..=u16::MAX).rev().find(|port| !text.contains(&port.to_string())).unwrap_or(u16::MAX)
 }
@@ -183,7 +183,7 @@ fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<ResolvedC
     Ok(cells)
 }
 
-/// Puts [`A_PORT`] for the stand-in wherever a study can have it.
+/// Replaces the stand-in by [`A_PORT`] wherever a study can have a port.
 fn name_ports(cell: &mut ResolvedCell, stand_in: &str) {
     let name = |text: &mut String| *text = text.replace(stand_in, A_PORT);
     let name_in = |command: &mut CommandLine| command.0.iter_mut().for_each(name);
@@ -210,7 +210,7 @@ fn name_ports(cell: &mut ResolvedCell, stand_in: &str) {
     }
 }
 
-/// What of a request of a flow is the same for all users.
+/// The literal texts in a request of a flow.
 fn literals(request: &mut FlowRequest) -> Vec<&mut String> {
     let mut all = of_text(&mut request.path);
     all.extend(request.headers.iter_mut().flat_map(|(_, value)| of_text(value)));
@@ -234,7 +234,7 @@ fn of_text(text: &mut Text) -> Vec<&mut String> {
     literals.collect()
 }
 
-/// Every reason at once, each by name with both values.
+/// The failure with every reason at once, each by name with both values.
 fn refused(arguments: &arguments::Compare, refusal: &NotComparable) -> Failure {
     let (first, second) = (arguments.first.display(), arguments.second.display());
     let message = match refusal {

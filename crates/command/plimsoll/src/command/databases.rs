@@ -1,4 +1,4 @@
-//! Which databases a study uses and what lies in them, in words.
+//! Describes the databases that a study uses, and their data.
 
 use super::study::this_program;
 use crate::exit::Failure;
@@ -8,8 +8,8 @@ use plimsoll_model::measure::Unit;
 use plimsoll_model::start::Plan;
 use plimsoll_study::Study;
 
-/// A line for each database and each kind of data in it: `db: MariaDB with TPC-C of 2 warehouses;
-/// loaded once, copied before every trial`. Nothing is started to find out.
+/// A line for each database and each kind of data in it: `db: MariaDB with TPC-C of 2 warehouses; loaded once, copied
+/// before every trial`. Starts nothing.
 pub(super) fn in_words(study: &Study, plan: &Plan) -> Result<Vec<String>, Failure> {
     let mut lines: Vec<String> = Vec::new();
     for database in plimsoll_runner::databases(study, plan, &this_program()?) {
@@ -43,7 +43,7 @@ fn words(database: &Database) -> String {
     }
 }
 
-/// About how large the data will be, where that is known beforehand and it is made by the run.
+/// The approximate size of the data, if the run makes it and its size is known beforehand.
 fn size(database: &Database) -> String {
     let started = matches!(database.origin, Origin::Started(_));
     let size = plimsoll_runner::expected_size(database.engine, &database.dataset).filter(|_| started);

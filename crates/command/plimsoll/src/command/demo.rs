@@ -24,9 +24,9 @@ pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
         extent,
         out: &out,
         resume: false,
-        go_on: None,
+        resume_command: None,
         judge: report::Judge::Nothing,
-        tell: true,
+        prints_answer: true,
     })
 }
 

@@ -16,8 +16,8 @@ use std::time::Duration;
 /// Columns of a terminal.
 const WIDTH: usize = 100;
 
-/// How long the machine is looked at.
-const LOOK: Duration = Duration::from_secs(2);
+/// How long the machine is observed.
+const OBSERVATION_TIME: Duration = Duration::from_secs(2);
 
 pub(super) fn doctor(arguments: &arguments::Doctor) -> Result<Exit, Failure> {
     match &arguments.aa {
@@ -27,14 +27,14 @@ pub(super) fn doctor(arguments: &arguments::Doctor) -> Result<Exit, Failure> {
 }
 
 fn examine() -> Result<Exit, Failure> {
-    say::note(&format!("looking at this machine for {} s …", LOOK.as_secs()));
-    let checks = checks(&host_facts(LOCAL), &machine_state(LOOK));
+    say::note(&format!("looking at this machine for {} s …", OBSERVATION_TIME.as_secs()));
+    let checks = checks(&host_facts(LOCAL), &machine_state(OBSERVATION_TIME));
     say::result(shown(&checks).trim_end())?;
     let fit = checks.iter().all(|check| check.grade != Grade::Problem);
     Ok(if fit { Exit::Fine } else { Exit::Worse })
 }
 
-/// The checks as a table, each advice below its line, and what they come to.
+/// The checks as a table with advice below each line, and a summary.
 fn shown(checks: &[Check]) -> String {
     let width = |text: fn(&Check) -> usize| checks.iter().map(text).max().unwrap_or(0);
     let (grades, names) = (width(|check| check.grade.name().len()), width(|check| check.what.len()));

@@ -1,4 +1,4 @@
-//! Interruption of a run by a signal.
+//! Interrupts a run by a signal.
 
 use anyhow::Context;
 use plimsoll_system::Interrupt;

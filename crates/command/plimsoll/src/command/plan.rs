@@ -1,4 +1,4 @@
-//! `plimsoll plan`: every trial in order and the total time, nothing started.
+//! `plimsoll plan`: prints every trial in order and the total time; starts nothing.
 
 use super::databases;
 use super::study::{self, Extent};
@@ -17,7 +17,7 @@ pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// The plan as a table of trials, and what it takes.
+/// The plan as a table of trials, and the time that it takes.
 pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String {
     let mut text = format!("{title}\n\n");
     let variants: Vec<String> = plan.variants.iter().map(ToString::to_string).collect();
@@ -64,8 +64,7 @@ pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String
     text
 }
 
-/// How many trials there are and what they take: `30 trials, 10 of them of mutex (duplicate), 2 min
-/// under load`.
+/// The number of trials and their time: `30 trials, 10 of them of mutex (duplicate), 2 min under load`.
 pub(super) fn in_short(plan: &Plan) -> String {
     let of_duplicate = plan
         .starts
@@ -88,7 +87,7 @@ pub(super) fn looks(plan: &Plan) -> String {
     format!("after {looks} repeats; the run ends at the first at which every verdict is reached")
 }
 
-/// What may come on top because trials do not count; nothing where no block is spare.
+/// The trials that may be added because others do not count; none without spare blocks.
 fn spare(plan: &Plan) -> Option<String> {
     let trials = plan.spare_blocks as usize * plan.block_size();
     let blocks = if plan.spare_blocks == 1 { "1 block" } else { &format!("{} blocks", plan.spare_blocks) };

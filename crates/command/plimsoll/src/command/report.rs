@@ -8,16 +8,16 @@ use plimsoll_bundle::Contents;
 use plimsoll_model::start::Validity;
 use std::path::{Path, PathBuf};
 
-/// What was written.
+/// A report that was written, with its analysis.
 pub(super) struct Written {
-    /// The answer and a table, for the terminal.
+    /// The answer and a table, as shown on the terminal.
     summary: String,
     folder: PathBuf,
     /// Whether the gate is passed, and what stands in its way.
     pub(super) gate: String,
-    /// Everything that was concluded.
+    /// The analysis.
     pub(super) analysis: Analysis,
-    /// Whether each trial counts, of those whose block was not run again.
+    /// The validity of each trial whose block did not run again.
     pub(super) validities: Vec<Validity>,
     /// Whether the run came to its end.
     complete: bool,
@@ -37,12 +37,12 @@ pub(super) fn report(bundle: &Path, out: Option<&Path>, gate: bool) -> Result<Ex
     written.judged(Judge::Gate)
 }
 
-/// What the exit code of a run tells beside whether its trials count.
+/// What the exit code of a run depends on, beside whether its trials count.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Judge {
-    /// Nothing: it is a demonstration, or a first look.
+    /// Nothing else: it is a demonstration, or a quick run.
     Nothing,
-    /// What the verdicts come to.
+    /// The verdicts.
     Verdicts,
     /// Whether every variant is shown to be no worse.
     Gate,
@@ -91,7 +91,7 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
     Ok(Written { summary, folder: out.to_owned(), gate, analysis, validities, complete: input.complete })
 }
 
-/// What a bundle holds, as the analysis takes it.
+/// Converts the contents of a bundle to the input of the analysis.
 pub(super) fn input_of(contents: Contents) -> Input {
     Input {
         facts: contents.facts,

@@ -27,7 +27,8 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let stem = file.study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let named_by = if stem == "study" { folder_name(&file.study).unwrap_or(stem) } else { stem };
     let out = arguments.output.out.clone().unwrap_or_else(|| new_folder(&named_by));
-    let go_on = format!("plimsoll run {name}{}{} --resume --out {}", file.flag(), extent.flag(), out.display());
+    let resume_command =
+        format!("plimsoll run {name}{}{} --resume --out {}", file.flag(), extent.flag(), out.display());
     let judge = match () {
         () if arguments.quick => Judge::Nothing,
         () if arguments.gate => Judge::Gate,
@@ -39,9 +40,9 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
         extent,
         out: &out,
         resume: arguments.resume,
-        go_on: Some(go_on),
+        resume_command: Some(resume_command),
         judge,
-        tell: true,
+        prints_answer: true,
     })
 }
 
@@ -50,18 +51,18 @@ pub(super) struct Task<'a> {
     /// The study's file, as shown to people.
     pub(super) name: &'a str,
     pub(super) source: Source,
-    /// How much of it.
+    /// How much of the study is run.
     pub(super) extent: Extent,
     /// The bundle.
     pub(super) out: &'a Path,
-    /// Whether the bundle is there already, to be gone on with.
+    /// True if the bundle exists already and its run resumes.
     pub(super) resume: bool,
-    /// The command that goes on after an interruption, if one can.
-    pub(super) go_on: Option<String>,
-    /// What the exit code tells.
+    /// The command that resumes the run after an interruption; none if it cannot resume.
+    pub(super) resume_command: Option<String>,
+    /// What the exit code depends on.
     pub(super) judge: Judge,
     /// Whether the answer is printed when the run has ended.
-    pub(super) tell: bool,
+    pub(super) prints_answer: bool,
 }
 
 /// The name of the folder in which the study lies.
@@ -91,7 +92,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
         Err(error) => return Err(Failure::new(Exit::Usage, error)),
     }
     let written = report::write(task.out, &task.out.join("report"))?;
-    if task.tell {
+    if task.prints_answer {
         report::print_summary(&written)?;
     }
     written.judged(task.judge)
@@ -121,8 +122,8 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
         })
     };
     let mut tell = |event: &Event| {
-        // What people see is in the bundle by then.
-        bundle.hear(event)?;
+        // The bundle gets the event first, so that everything shown is in the bundle.
+        bundle.on_event(event)?;
         progress.show(event);
         Ok(())
     };
@@ -140,13 +141,13 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
 fn tell_interrupted(task: &Task<'_>) {
     let shown = task.out.display();
     say::note(&format!("interrupted; what had ended is in {shown}"));
-    if let Some(go_on) = &task.go_on {
-        say::note(&format!("  go on:  {go_on}"));
+    if let Some(resume_command) = &task.resume_command {
+        say::note(&format!("  go on:  {resume_command}"));
     }
     say::note(&format!("  report: plimsoll report {shown}"));
 }
 
-/// Whether every verdict is reached after so many repeats of a run that is not over yet.
+/// Whether every verdict is reached after `repeats` repeats of a run that is not over yet.
 fn decided(bundle: &Path, repeats: u32) -> anyhow::Result<bool> {
     let mut contents = plimsoll_bundle::read(bundle)?;
     contents.plan = contents.plan.up_to(repeats);

@@ -72,7 +72,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     terminal.finish();
     let mut ran = ran.context("failed to run the script")?;
     ran.sinks.merge(&watch.sinks());
-    // What cannot be written of the samples is not to cost the summary.
+    // The summary is shown even if samples cannot be written.
     let written = writers.finish();
     let crossed = summary::show(flags, &settled, &run, &ran);
     written?;
@@ -86,7 +86,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     Ok(conclude(&terminal, &plan, &ran, &crossed, &refused))
 }
 
-/// What is said of hosts that nobody has allowed.
+/// The message about hosts that are not allowed.
 fn unsent(Refused { hosts, all }: &Refused) -> String {
     let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let flags: Vec<String> = hosts.iter().map(|host| format!("--allow {host}")).collect();
@@ -122,7 +122,7 @@ fn limits(flags: &Flags) -> Limits {
     Limits { vm, iteration: None, knobs }
 }
 
-/// What the script says of itself when it is loaded.
+/// Loads the script for its options and metrics.
 fn inspect(flags: &Flags, program: &Arc<Program>, console: &Console) -> Result<Inspected, Failure> {
     let inspected = load::inspect(program, environment(flags)?, limits(flags), console);
     inspected.map_err(|why| match why {
@@ -131,7 +131,7 @@ fn inspect(flags: &Flags, program: &Arc<Program>, console: &Console) -> Result<I
     })
 }
 
-/// `__ENV`: of the system, and over it what the command line says.
+/// `__ENV`: the variables of the system, overridden by those of the command line.
 fn environment(flags: &Flags) -> Result<Vec<(String, String)>, Failure> {
     let system = std::env::vars_os().filter(|_| flags.include_system_env_vars);
     let system = system.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -159,7 +159,7 @@ fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, writers: &Write
     RunState { outputs: writers.outputs(), by_group: flags.summary_mode == Some(Shown::Full), ..plan }
 }
 
-/// What is about to run, as k6 tells it.
+/// The header that describes the run, as in k6.
 fn header(flags: &Flags, plan: &RunState) -> String {
     let outputs = if flags.out.is_empty() { "-".to_owned() } else { flags.out.join(", ") };
     let (count, longest) = (plan.scenarios.len(), scenario::longest(&plan.scenarios));
@@ -181,7 +181,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
+/// The exit code of the command; prints why it does not end well. The end of the run takes precedence over thresholds.
 fn conclude(terminal: &Terminal, plan: &RunState, ran: &RunOutcome, crossed: &[&str], refused: &Refused) -> Exit {
     let crossed_says = || format!("thresholds on {} do not hold", and_list(quoted(crossed)));
     let (exit, why) = match &ran.end {
@@ -191,7 +191,7 @@ fn conclude(terminal: &Terminal, plan: &RunState, ran: &RunOutcome, crossed: &[&
         End::Stopped => (Exit::Thresholds, format!("{}, and one of them ends the run", crossed_says())),
         End::Aborted(message) => (Exit::Aborted, aborted(message)),
         End::Finished if !ran.broken.is_empty() => (Exit::Script, "the script broke a limit: see above".to_owned()),
-        // Told before, and no success: of what the script is for, nothing was done.
+        // Reported before. It is no success, because the script could not do any of its work.
         End::Finished if refused.all => return Exit::Options,
         End::Finished if plan.failure.get().is_some() => {
             let message = plan.failure.get().map(String::as_str).unwrap_or_default();
@@ -204,7 +204,7 @@ fn conclude(terminal: &Terminal, plan: &RunState, ran: &RunOutcome, crossed: &[&
     exit
 }
 
-/// How a run ends whose `setup` or `teardown` came to nothing.
+/// The exit code and message for a failed `setup` or `teardown`.
 fn failed(function: &str, why: &CallError, timed_out: Exit) -> (Exit, String) {
     let exit = if why.took_too_long() { timed_out } else { Exit::Script };
     let says = match why {

@@ -1,10 +1,10 @@
-//! Reading and planning a study, for whatever subcommand.
+//! Reads and plans a study, for all subcommands.
 
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_model::start::Plan;
-use plimsoll_runner::{Found, preflight};
+use plimsoll_runner::{PreflightFault, preflight};
 use plimsoll_study::{Diagnostic, Severity, Study, Style};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// Reads the study file at `path`, with a profile of it or as it stands; whatever is wrong with it is said at once.
+/// Reads the study file at `path`, with a profile of it or as it stands. Reports everything that is wrong with it at
+/// once.
 pub(crate) fn read(path: &Path, profile: Option<&str>) -> Result<Source, Failure> {
     let shown = path.display().to_string();
     if path.is_dir() {
@@ -67,16 +68,16 @@ fn style() -> Style {
 pub(crate) enum Extent {
     /// Everything.
     Whole,
-    /// A first look.
+    /// A quick run, with fewer levels, repeats and seconds.
     Quick,
     /// As many repeats as it takes to decide.
     UntilDecided,
-    /// The baseline against itself, so often.
+    /// The baseline against itself, in this many blocks.
     AgainstItself(u32),
 }
 
 impl Extent {
-    /// What the flags of that name ask for; they exclude one another.
+    /// The extent for the flags of these names, which exclude one another.
     pub(crate) fn of(quick: bool, until_decided: bool) -> Extent {
         match (quick, until_decided) {
             (true, _) => Extent::Quick,
@@ -85,7 +86,7 @@ impl Extent {
         }
     }
 
-    /// The flag that asks for it, after a space.
+    /// The flag that selects it, after a space.
     pub(crate) fn flag(self) -> &'static str {
         match self {
             Extent::Whole | Extent::AgainstItself(_) => "",
@@ -98,7 +99,7 @@ impl Extent {
 /// The looks of a study that names none.
 const LOOKS: [u32; 3] = [5, 7, 10];
 
-/// Cuts a study to what is run of it, and plans that.
+/// Reduces a study to the extent that is run, and plans it.
 pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
     let study = match extent {
         Extent::Quick => plimsoll_study::quick(study),
@@ -121,7 +122,7 @@ pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
     (study, plan)
 }
 
-/// Finds whatever else would go wrong, before anything is started.
+/// Finds everything else that would go wrong, before anything is started.
 pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Result<(), Failure> {
     let program = this_program()?;
     let faults = preflight(study, plan, &program);
@@ -130,8 +131,8 @@ pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Resu
         return Ok(());
     }
     let shown = faults.iter().map(|fault| match fault {
-        Found::InStudy(diagnostic) => diagnostic.render(style()).trim_end().to_owned(),
-        Found::Elsewhere(text) => text.clone(),
+        PreflightFault::InStudy(diagnostic) => diagnostic.render(style()).trim_end().to_owned(),
+        PreflightFault::Elsewhere(text) => text.clone(),
     });
     let listed = shown.collect::<Vec<_>>().join("\n\n");
     let plural = if faults.len() == 1 { "" } else { "s" };

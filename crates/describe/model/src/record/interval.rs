@@ -1,4 +1,4 @@
-//! What was recorded in a second: histograms and counts that merge, and that cross between machines.
+//! The records of one second: histograms and counts that can be merged, and sent between machines.
 
 use super::{ErrorKind, RecordedPhase, Subject};
 use crate::units::Nanos;
@@ -26,8 +26,8 @@ pub fn histogram() -> Histogram<u64> {
 /// The records of one subject over some span: mergeable, and bounded in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// From the actual send to the end, in nanoseconds. Failed work counts, time-outs at their limit.
-    /// Of a metric its values, times [`METRIC_SCALE`]; of a check zeros.
+    /// From the actual send to the end, in nanoseconds. Failed work is included, a time-out with its limit. For a
+    /// metric these are its values times [`METRIC_SCALE`], for a check zeros.
     #[serde(with = "text::histogram")]
     pub service: Histogram<u64>,
     /// From the scheduled instant to the end, in nanoseconds; empty in closed load.
@@ -137,7 +137,7 @@ impl Interval {
     }
 }
 
-/// The iterations that ended in a tenth of a second: what tells from where on a trial is steady.
+/// The iterations that ended in a tenth of a second. Ticks show from when on a trial is steady.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {
     /// How many ended, well or not.
@@ -173,11 +173,11 @@ pub struct GeneratorSecond {
     pub in_flight: u64,
     /// Arrivals that were due and not yet started at the end of the second; 0 in closed load.
     pub backlog: u64,
-    /// How much later than due work was started though a user was free, in nanoseconds: the
-    /// generator's own fault. Arrivals, and ends of think time.
+    /// How late due work was started although a user was free, in nanoseconds: delay that the generator itself caused.
+    /// Due work is arrivals and ends of think time.
     #[serde(with = "text::histogram")]
     pub lateness: Histogram<u64>,
-    /// The longest time in which the loop did not look for new events.
+    /// The longest time in which the event loop did not poll for new events.
     pub stall: Nanos,
 }
 

@@ -83,7 +83,7 @@ fn a_flow_has_values_by_number_and_what_holds_for_all_requests_in_each() {
     assert_eq!(flow.feeds[0].columns, [(ValueId(1), "key".to_owned()), (ValueId(2), "name".to_owned())]);
     assert!(flow.pauses());
     let passing: Vec<&str> =
-        flow.passing().into_iter().map(|value| flow.values[usize::from(value.0)].as_str()).collect();
+        flow.iteration_values().into_iter().map(|value| flow.values[usize::from(value.0)].as_str()).collect();
     assert_eq!(passing, ["ids", "next", "id"], "what only iterations capture ends with them");
 }
 

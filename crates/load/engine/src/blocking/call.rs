@@ -1,4 +1,4 @@
-//! One call under way: what it takes note of, and when it is to give up.
+//! One call under way: its parts, its bytes, and its deadline.
 
 use crate::clock::Clock;
 use crate::protocol::Failure;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A call under way. Whoever makes it tells it of parts, bytes and the first byte of an answer, and
-/// asks it between two blocks whether to go on.
+/// A call under way. The code that makes it reports parts, bytes and the first byte of the response to it, and checks
+/// between two blocks whether to go on.
 #[derive(Clone, Debug)]
 pub struct Call {
     clock: Clock,
@@ -41,7 +41,7 @@ impl Call {
         Call { clock, deadline, timeout, over, phase, first_byte: None, bytes_out: 0, bytes_in: 0, parts: Vec::new() }
     }
 
-    /// Makes it a new one that begins at `sent`.
+    /// Resets it to a new call that begins at `sent`.
     #[inline]
     pub(super) fn begin(&mut self, sent: Instant, phase: RecordedPhase) {
         (self.deadline, self.phase) = (sent.after(self.timeout.into()), phase);
@@ -49,8 +49,7 @@ impl Call {
         self.parts.clear();
     }
 
-    /// A call that is not part of a trial and takes as long as `timeout`: to prepare, and to clean
-    /// up.
+    /// A call that is not part of a trial, for preparing and cleaning up. It may take as long as `timeout`.
     pub fn untimed(timeout: Duration) -> Call {
         Call::until(Arc::new(AtomicBool::new(false)), timeout)
     }
@@ -66,12 +65,12 @@ impl Call {
         self.phase == RecordedPhase::Measure
     }
 
-    /// When it must be done, on the system's monotonic clock.
+    /// Its deadline, on the system's monotonic clock.
     pub fn deadline(&self) -> std::time::Instant {
         self.clock.at(self.deadline)
     }
 
-    /// True if to go on: asked between two blocks.
+    /// Checks, between two blocks, that the call may go on.
     ///
     /// # Errors
     /// Its time is up, or the trial is over.
@@ -87,7 +86,7 @@ impl Call {
         Ok(())
     }
 
-    /// How long it may still take; never zero, so that it can be the time-out of a socket.
+    /// The time until its deadline; never zero, so that it can be the time-out of a socket.
     #[inline]
     pub fn remaining(&self) -> Duration {
         let left = self.deadline.since(self.clock.now()).0;
@@ -106,8 +105,8 @@ impl Call {
         result
     }
 
-    /// The first byte of the answer has come: the first time that this is said counts, for the part
-    /// and for the call.
+    /// Notes that the first byte of the response has arrived. Only the first such note counts, for the part and for the
+    /// call.
     #[inline]
     pub fn saw_first_byte(&mut self) {
         if self.first_byte.is_none() {
@@ -115,24 +114,24 @@ impl Call {
         }
     }
 
-    /// Bytes went out.
+    /// Adds bytes that were sent.
     #[inline]
     pub fn sent(&mut self, bytes: usize) {
         self.bytes_out += bytes as u64;
     }
 
-    /// Bytes came in.
+    /// Adds bytes that were received.
     #[inline]
     pub fn received(&mut self, bytes: usize) {
         self.bytes_in += bytes as u64;
     }
 
-    /// The same call for another thread that works for it; give it back with [`Call::absorb`].
+    /// A part of this call for another thread. [`Call::absorb`] merges it back.
     pub fn branch(&self) -> Call {
         Call { first_byte: None, bytes_out: 0, bytes_in: 0, parts: Vec::new(), ..self.clone() }
     }
 
-    /// Adds what another thread took note of.
+    /// Merges what another thread recorded in its [`Call::branch`].
     pub fn absorb(&mut self, branch: Call) {
         self.bytes_out += branch.bytes_out;
         self.bytes_in += branch.bytes_in;
@@ -145,7 +144,7 @@ impl Call {
 }
 
 impl Failure {
-    /// From an error of the operating system: `doing` says what failed, as in `write /data/x`.
+    /// Converts an error of the operating system. `doing` says what failed: `write /data/x`.
     pub fn io(doing: &str, error: &io::Error) -> Failure {
         let kind = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => ErrorKind::Space,
@@ -166,7 +165,7 @@ impl Failure {
     }
 }
 
-/// What the tests of back ends look at.
+/// Accessors for the tests of back ends.
 impl Call {
     /// The outcomes of all parts of this kind so far, in order.
     #[must_use]

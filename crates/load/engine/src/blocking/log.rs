@@ -1,32 +1,32 @@
-//! The logs of users, and the recorder into which they are filed.
+//! The logs of users, and the recorder that they are filed into.
 //!
-//! Each user writes into a log of its own; one recorder has the histograms of all. So a user is as small as its log, and
-//! its second costs nothing to hand over. The supervisor files all logs again and again. A user whose log grows faster
-//! than that files it itself, many entries at a time.
+//! Each user writes into a log of its own; one recorder has the histograms of all. So a user needs no more memory than
+//! its log, and nothing per user is handed over each second. The supervisor files all logs repeatedly. A user whose log
+//! grows faster than that files it itself, many entries at a time.
 
 use super::Shared;
 use crate::recorder::{Recorder, SubjectIndex};
 use plimsoll_model::record::{ErrorKind, Exchange, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 
-/// A user whose log has so many new entries files it itself, if nobody else files at present.
+/// A user whose log has this many new entries files it itself, unless another thread is filing.
 const MANY: usize = 512;
 
-/// After so many entries the supervisor yields its processor: a user whose answer has come may be waiting for it, and
-/// the server for the user.
+/// After this many entries the supervisor yields its processor: a user whose response has arrived may need it, and the
+/// server may wait for that user.
 const ENTRIES_AT_ONCE: usize = 100;
 
-/// It yields so often at the most: where all processors are busy, each time takes milliseconds, in which users write
-/// more than was filed.
+/// The most yields for one round. If all processors are busy, each yield takes milliseconds, in which users write more
+/// than was filed.
 const MOST_YIELDS: usize = 30;
 
 /// The log of one user, behind a lock that the user and the supervisor take in turn.
 #[derive(Default)]
 pub(super) struct UserLog {
-    /// False before the load, and after the last record was filed: a call that comes back later is not recorded again.
+    /// False before the load, and after the last record is filed: a call that returns later is not recorded again.
     pub(super) is_open: bool,
     entries: Vec<Entry>,
-    /// Entries that stayed when the user last filed the log itself.
+    /// Entries that remained when the user last filed the log itself.
     left: usize,
     /// True while the user is in an iteration or between two of them.
     pub(super) is_active: bool,
@@ -50,7 +50,7 @@ pub(super) struct PendingCall {
 pub(super) enum Entry {
     /// An exchange, a part of one, or an iteration.
     Exchange(SubjectIndex, RecordedPhase, Exchange),
-    /// At this instant something was started so much later than due.
+    /// At this instant work was started late, by this much.
     Late(Instant, Nanos),
     /// The text that came with an error of this kind.
     Failure(SubjectIndex, ErrorKind, String),
@@ -131,7 +131,7 @@ impl SharedRecorder {
         log.left = log.entries.len();
     }
 
-    /// Adds an entry that stands in no log.
+    /// Adds an entry that is in no log.
     pub(super) fn add(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
@@ -144,7 +144,7 @@ impl SharedRecorder {
     /// Files what was collected, and ends the seconds that are over at `now`.
     pub(super) fn file(&mut self, now: Instant) {
         if now >= self.recorder.boundary() {
-            // What ended before the second did belongs to it, whichever log it was in.
+            // An entry belongs to the second in which it ended, whichever log it was in.
             self.entries.sort_by_key(Entry::at);
         }
         for (filed, entry) in (1..).zip(self.entries.drain(..)) {
@@ -156,7 +156,7 @@ impl SharedRecorder {
         self.recorder.roll(now);
     }
 
-    /// Files the rest; nothing follows.
+    /// Files the remaining entries. Nothing may follow.
     pub(super) fn close(mut self, now: Instant) {
         self.file(now);
         self.recorder.finish(now);

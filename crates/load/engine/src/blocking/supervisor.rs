@@ -1,4 +1,4 @@
-//! The thread beside the users: files their logs, ends seconds and the load, and reports calls that hang.
+//! The supervisor thread: files the logs of users, ends seconds and the load, and reports calls that hang.
 
 use super::log::{Entry, PendingCall, SharedRecorder};
 use super::user::phase;
@@ -15,7 +15,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The thread beside the users.
+/// The supervisor thread.
 pub(super) struct Supervisor<'a> {
     shared: &'a Shared,
     job: LocalJob<'a>,
@@ -39,7 +39,7 @@ impl<'a> Supervisor<'a> {
         Supervisor { shared, job, names, grace: users.grace, clock, receiver, threads }
     }
 
-    /// Watches the load until it is over, handing over what was recorded.
+    /// Supervises the load until it is over, and passes on its records.
     pub(super) fn run(self, reports: &mut dyn FnMut(Report)) -> Vec<Findings> {
         let zero = self.clock.unix(Instant(0));
         let on_interval = &mut |interval: Interval| reports(Report::Second { zero, interval: Box::new(interval) });
@@ -60,8 +60,8 @@ impl<'a> Supervisor<'a> {
         findings
     }
 
-    /// True if nothing is left to do, no time is left, or a call hangs: the oldest pending one takes so much longer than
-    /// it may that it cannot have heard that its time is up.
+    /// True if nothing is left to do, if no time is left, or if a call hangs: the oldest pending call is so far over
+    /// its time-out that it cannot have noticed it.
     fn is_over(&self, oldest_call: Option<Instant>) -> bool {
         let now = self.clock.now();
         let drain_end = self.shared.window.end.after(self.job.job.load.drain.into());
@@ -83,7 +83,7 @@ impl<'a> Supervisor<'a> {
         oldest_call
     }
 
-    /// Arrivals that are due and that nobody was free for: an estimate from the present rate.
+    /// Arrivals that are due and for which no user was free: an estimate from the present rate.
     fn backlog(&self, now: Instant) -> u64 {
         let Source::Open(arrivals) = &self.shared.source else { return 0 };
         let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
@@ -100,7 +100,7 @@ impl<'a> Supervisor<'a> {
         due.take_while(|due| quota.admit(*due, window, &mut u64::MAX.clone())).collect()
     }
 
-    /// Records what never came to its end, and closes the logs.
+    /// Records calls that have not ended and arrivals that were never sent, and closes the logs.
     fn close(&self) {
         let Some(mut recorder) = self.shared.recorder().take() else { return };
         let interrupted = self.job.is_interrupted();
@@ -120,7 +120,7 @@ impl<'a> Supervisor<'a> {
         recorder.close(now);
     }
 
-    /// Waits for the threads of the users; says which of them hang, and in what.
+    /// Waits for the threads of the users. Returns a message for each that hangs, with the call that it hangs in.
     fn wait_for_all(&self) -> Vec<String> {
         let begun = std::time::Instant::now();
         while begun.elapsed() < self.grace && !self.threads.iter().all(JoinHandle::is_finished) {

@@ -62,7 +62,7 @@ fn closed(users: f64, stop: Stop) -> LoadProfile {
     LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(2) }
 }
 
-/// What a run recorded of the measure phase, and its faults.
+/// The records of the measure phase of a run, and its faults.
 fn run_all(
     calls: Sleeps,
     users: usize,
@@ -79,7 +79,7 @@ fn run_share(
     users: usize,
     load: &LoadProfile,
 ) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), JobError> {
-    // Only who hangs is waited for in vain; the others may be slow, on a busy machine.
+    // Only threads that hang never end; the others may be slow on a busy machine.
     let grace = Duration::from_secs(if calls.hangs.is_some() { 1 } else { 60 });
     let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
     let users = BlockingUsers { workload: Arc::new(calls), names, timeout, grace, users };

@@ -7,7 +7,7 @@ use crate::clock::{Clock, nanos};
 use crate::offer::Quota;
 use crate::recorder::{ITERATION, part, request};
 use crate::schedule::{Random, think_time, users_at};
-use crate::threads::settle;
+use crate::threads::configure_thread;
 use plimsoll_model::job::JobError;
 use plimsoll_model::load::{AFTER_FAILURE, Profile};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
@@ -20,7 +20,8 @@ use std::time::Duration;
 /// How exactly users follow a ramp, in nanoseconds.
 const RAMP_STEP: u64 = 10_000_000;
 
-/// For how many such steps a user without work looks ahead: thousands of users must not wake for nothing all the time.
+/// The number of such steps that a user without work looks ahead, so that thousands of idle users do not wake all the
+/// time.
 const STEPS_AHEAD: u64 = 100;
 
 /// A virtual user, before it runs.
@@ -38,14 +39,14 @@ struct ActiveUser<'a, W: BlockingWorkload> {
     shared: &'a Shared,
     clock: Clock,
     user: W::User,
-    /// The call under way: used again and again, so that a call allocates nothing.
+    /// The call under way. It is reused, so that a call allocates nothing.
     call: Call,
     random: Random,
     /// Iterations that all users may still begin.
     quota: Quota,
-    /// Iterations that it may still begin itself; `u64::MAX` for any number.
+    /// Iterations that this user may still begin; `u64::MAX` for no limit.
     own_quota: u64,
-    /// True while a closed loop asks for it.
+    /// True while the profile of a closed loop wants this user to work.
     is_active: bool,
 }
 
@@ -54,16 +55,16 @@ impl<W: BlockingWorkload> UserThread<W> {
         UserThread { index, workload, shared }
     }
 
-    /// Gets ready, says so, waits for the clock, and works until nothing is due any more.
+    /// Makes the user ready, reports that, waits for the clock, and works until nothing is due any more.
     pub(super) fn run(self, cpus: Option<&Processors>, ready: &Sender<Result<(), JobError>>) {
-        let user = settle(cpus, self.index).and_then(|()| {
+        let user = configure_thread(cpus, self.index).and_then(|()| {
             let user = self.workload.user(self.shared.number(self.index) as u32, &self.shared.over);
             user.map_err(|failure| JobError::Users(failure.detail))
         });
         let user = match user {
             Ok(user) => user,
             Err(error) => {
-                // Nobody may listen any more.
+                // The receiver may be gone already.
                 let _ = ready.send(Err(error));
                 return;
             }
@@ -147,15 +148,15 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         }
     }
 
-    /// When the profile has work for it, or when to look again.
+    /// The instant at which the profile wants this user to work, or at which to look again.
     fn next_active(&self, users: &Profile, now: Instant) -> Instant {
         let at = |step| now.after(Nanos(step * RAMP_STEP));
         let step = (1..STEPS_AHEAD).find(|step| self.index < users_at(users, at(*step), self.shared.share));
         at(step.unwrap_or(STEPS_AHEAD)).min(self.shared.window.end)
     }
 
-    /// Waits as long as the user does before what was drawn. In closed load it is due only then, and
-    /// may then no longer be part of the load.
+    /// Waits for the user's pause before its iteration. In closed load the iteration is due only after it, and may then
+    /// be too late for the load.
     fn submit(&mut self, due: Instant, wait: Duration) -> Option<Instant> {
         if matches!(self.shared.source, Source::Open(_)) {
             return Some(due);
@@ -184,12 +185,12 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         outcome
     }
 
-    /// Makes the call of a step and records it; comes back with how long it took.
+    /// Makes the call of a step and records it. Returns its result and duration.
     fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), ErrorKind>, Nanos) {
         let before = self.workload.before_call(&mut self.user, step);
         let sent = self.clock.now();
         self.call.begin(sent, phase(iteration));
-        // Only arrivals have a schedule; and what a step needs before its call is not its own time.
+        // Only arrivals have a schedule, and the preparation of a call is not part of its duration.
         let open = matches!(self.shared.source, Source::Open(_));
         let scheduled = if open && is_first { iteration } else { sent };
         {
@@ -211,7 +212,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         (kind, done.since(sent))
     }
 
-    /// A time-out counts at its limit, not at the moment at which the call came back.
+    /// A time-out counts with its limit, not with the time at which the call returned.
     fn at_most_timeout(&self, exchange: &Exchange) -> Instant {
         match exchange.outcome {
             Outcome::Failed(ErrorKind::Timeout) => exchange.done.min(exchange.sent.after(self.shared.timeout.into())),
@@ -235,7 +236,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         self.shared.file_if_long(&mut log);
     }
 
-    /// Records an iteration: it took as long as its calls, without what came between them.
+    /// Records an iteration. Its duration is that of its calls, without the time between them.
     fn end(&self, due: Instant, took: Nanos, outcome: Outcome) {
         let done = self.clock.now();
         let sent = Instant(done.0 - took.0 as i64);
@@ -246,8 +247,8 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         log.add(Entry::Exchange(ITERATION, phase(due), exchange));
     }
 
-    /// Pauses between two iterations, for what the study asks for and the user needs; returns
-    /// whether to go on.
+    /// Pauses between two iterations: for the think time of the study and the user's own pause. Returns true if the
+    /// user goes on.
     fn rest(&mut self, outcome: Outcome, after: Duration) -> bool {
         let least = match outcome {
             Outcome::Failed(kind) if !kind.is_conflict() => nanos(AFTER_FAILURE),
@@ -260,7 +261,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         }
         let due = self.clock.now().after(Nanos(pause.unsigned_abs()));
         if due >= self.shared.window.end {
-            // Nothing follows, but it stays connected for as long as the others work.
+            // No iteration follows, but the user stays connected for as long as the others work.
             self.sleep_until(self.shared.window.end);
             return false;
         }
@@ -269,7 +270,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         goes_on
     }
 
-    /// Sleeps until `due`; false when the load is over before, which wakes it.
+    /// Sleeps until `due`. Returns false if the load ends before, which wakes the user.
     fn sleep_until(&self, due: Instant) -> bool {
         loop {
             let left = due.since(self.clock.now()).0;
@@ -280,7 +281,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         }
     }
 
-    /// Notes how late it is for what was due.
+    /// Logs how late it is for work that was due.
     fn log_lateness(&self, due: Instant) {
         let now = self.clock.now();
         self.shared.log(self.index).add(Entry::Late(now, now.since(due)));

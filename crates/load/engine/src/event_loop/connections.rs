@@ -1,11 +1,11 @@
-//! The connections of one thread: who holds which, making and losing them, moving their bytes.
+//! The connections of one thread: assigns them to users, opens and closes them, and moves their bytes.
 
 use super::context::LoopContext;
 use super::users::Users;
 use crate::pool::ConnectionPool;
 use crate::protocol::{Failure, Protocol, ReceivedReply, Reply, Sending, Signal};
 use crate::recorder::CONNECT;
-use crate::transport::{Broken, Cause, Chunk, Transport};
+use crate::transport::{Cause, Chunk, Transport, TransportError};
 use plimsoll_model::load::Share;
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
@@ -16,10 +16,10 @@ use std::collections::VecDeque;
 /// Bytes read from a socket at once.
 const READ_SIZE: usize = 64 * 1024;
 
-/// A shared connection that was refused is tried again this much later.
+/// A shared connection that was refused is retried after this time.
 const RETRY_AFTER: i64 = 10_000_000;
 
-/// Space that every read of the thread uses again.
+/// Buffers that all reads of the thread share.
 pub(super) struct Scratch {
     raw: Vec<u8>,
     plain: Vec<u8>,
@@ -36,17 +36,17 @@ impl Default for Scratch {
 pub(super) struct Connections<C> {
     policy: Connect,
     pool: ConnectionPool<Connection<C>>,
-    /// What is known of each slot, with or without a connection.
+    /// The state of each slot, with or without a connection.
     slots: Vec<Slot>,
-    /// Shared: slots with room, each once; used in turn.
-    roomy: VecDeque<u32>,
-    /// Shared: users that wait for room.
+    /// Shared connections: slots that can carry one more exchange, each once, used in turn.
+    available: VecDeque<u32>,
+    /// Shared connections: users that wait for such a slot.
     queue: VecDeque<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// True if the slot stands in `roomy`.
+    /// True if the slot is in `available`.
     listed: bool,
     /// Exchanges under way on the connection.
     exchanges: u32,
@@ -66,7 +66,7 @@ pub(super) struct Connection<C> {
 enum Stage {
     /// TCP is connecting.
     Connecting,
-    /// TLS, or the protocol, greets.
+    /// The handshake of TLS or of the protocol is under way.
     Greeting,
     /// Exchanges can be sent.
     Ready,
@@ -78,12 +78,12 @@ impl<C> Connections<C> {
             Connect::PerUser | Connect::PerIteration => users,
             Connect::Shared(count) => share.of_first(u64::from(count)) as usize,
         };
-        let (roomy, queue) = (VecDeque::new(), VecDeque::new());
+        let (available, queue) = (VecDeque::new(), VecDeque::new());
         Connections {
             policy,
             pool: ConnectionPool::with_slots(slots),
             slots: vec![Slot::default(); slots],
-            roomy,
+            available,
             queue,
         }
     }
@@ -96,7 +96,7 @@ impl<C> Connections<C> {
     /// True if the connection in `slot` can carry one more exchange now.
     pub(super) fn can_send<P: Protocol<Connection = C>>(&self, slot: u32, protocol: &P) -> bool {
         let exchanges = self.slots[slot as usize].exchanges as usize;
-        self.pool.get(slot).is_some_and(|connection| connection.room(protocol) > exchanges)
+        self.pool.get(slot).is_some_and(|connection| connection.free_capacity(protocol) > exchanges)
     }
 
     fn is_shared(&self) -> bool {
@@ -106,13 +106,13 @@ impl<C> Connections<C> {
     fn list<P: Protocol<Connection = C>>(&mut self, slot: u32, protocol: &P) {
         if !self.slots[slot as usize].listed && self.can_send(slot, protocol) {
             self.slots[slot as usize].listed = true;
-            self.roomy.push_back(slot);
+            self.available.push_back(slot);
         }
     }
 }
 
 impl<C> Connection<C> {
-    fn room<P: Protocol<Connection = C>>(&self, protocol: &P) -> usize {
+    fn free_capacity<P: Protocol<Connection = C>>(&self, protocol: &P) -> usize {
         if self.stage == Stage::Ready && !self.given_up { protocol.capacity(&self.protocol) } else { 0 }
     }
 
@@ -144,12 +144,12 @@ impl<C> Connection<C> {
         protocol.cancel(&mut self.protocol, ticket, &mut self.out)
     }
 
-    /// No exchange may follow on this connection.
+    /// Marks the connection so that no exchange follows on it.
     pub(super) fn give_up(&mut self) {
         self.given_up = true;
     }
 
-    /// The bytes out and in that nobody has been charged with yet.
+    /// Takes the bytes out and in that are not recorded yet.
     pub(super) fn take_bytes(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.transport.bytes_out), std::mem::take(&mut self.transport.bytes_in))
     }
@@ -163,7 +163,7 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// Gets the user's request onto a connection: at once, or when there is room.
+    /// Sends the user's request on a connection: at once, or when one has capacity for it.
     pub(super) fn find_connection(&mut self, context: &mut LoopContext<'_>, user: u32) {
         if self.connections.is_shared() {
             self.connections.queue.push_back(user);
@@ -180,10 +180,10 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// Sends the requests of waiting users as long as shared connections have room.
+    /// Sends the requests of waiting users as long as shared connections have capacity.
     fn serve_queue(&mut self, context: &mut LoopContext<'_>) {
         while !self.connections.queue.is_empty() {
-            let Some(slot) = self.connections.roomy.pop_front() else { return };
+            let Some(slot) = self.connections.available.pop_front() else { return };
             self.connections.slots[slot as usize].listed = false;
             if self.connections.can_send(slot, self.task.protocol) {
                 let user = self.connections.queue.pop_front().expect("the queue is not empty");
@@ -199,7 +199,7 @@ impl<P: Protocol> Users<'_, P> {
         self.send_out(context, slot);
     }
 
-    /// An exchange on the connection is over; the user will want another one.
+    /// Releases the connection after an exchange; the user will need one for the next.
     pub(super) fn release(&mut self, context: &mut LoopContext<'_>, slot: u32) {
         self.connections.slots[slot as usize].exchanges -= 1;
         if !self.connections.connection(slot).is_reusable(self.task.protocol) {
@@ -211,7 +211,7 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// An iteration of the user is over, and with it a connection of its own.
+    /// Releases the user's own connection at the end of an iteration, if it is closed then.
     pub(super) fn release_for_good(&mut self, context: &mut LoopContext<'_>, user: u32) {
         if self.connections.policy == Connect::PerIteration {
             self.hang_up(context, user);
@@ -252,7 +252,7 @@ impl<P: Protocol> Users<'_, P> {
         let Some(mut connection) = self.connections.pool.take(slot) else { return };
         if connection.stage == Stage::Ready {
             self.task.protocol.close(&mut connection.protocol, &mut connection.out);
-            // A farewell that the kernel will not take is no loss.
+            // The connection is closed anyway, so it does not matter if this cannot be sent.
             let _ = connection.transport.send(&mut connection.out);
         }
         let (bytes_out, bytes_in) = connection.take_bytes();
@@ -266,25 +266,29 @@ impl<P: Protocol> Users<'_, P> {
 
     pub(super) fn check_connect_deadline(&mut self, context: &mut LoopContext<'_>, slot: u32) {
         let now = context.clock.now();
-        if self.connections.pool.strikes(slot, now, &mut context.timers) {
+        if self.connections.pool.has_passed(slot, now, &mut context.timers) {
             if self.connections.pool.get(slot).is_none() {
                 // A shared connection that was refused is tried again.
                 self.dial(context, slot);
                 return;
             }
             let detail = format!("no connection within {} s", self.task.connect_timeout.seconds());
-            self.fail_to_connect(context, slot, now, Broken { kind: ErrorKind::Timeout, detail, cause: Cause::Other });
+            self.fail_to_connect(
+                context,
+                slot,
+                now,
+                TransportError { kind: ErrorKind::Timeout, detail, cause: Cause::Other },
+            );
         }
     }
 
-    /// Sends what the protocol has written, as far as the kernel takes it.
+    /// Sends the protocol's output, as far as the kernel accepts it.
     pub(super) fn send_out(&mut self, context: &mut LoopContext<'_>, slot: u32) {
         let connection = self.connections.connection(slot);
         if connection.out.is_empty() || !connection.transport.is_open() {
             return;
         }
-        // A send that fails shows as the end of the connection in the next event too, but with
-        // less to say about it.
+        // The next event would show the failure as well, but with less detail.
         if let Err(broken) = connection.transport.send(&mut connection.out) {
             connection.give_up();
             connection.out.clear();
@@ -292,10 +296,10 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// The kernel has news of a connection.
+    /// Handles an event of a connection.
     pub(super) fn handle(&mut self, context: &mut LoopContext<'_>, data: u64, flags: epoll::EventFlags) {
         let Some(slot) = self.connections.pool.of_key(data) else { return };
-        // What was read may have ended the connection, and even made the next one.
+        // The bytes that were read may have ended the connection, and even opened the next one.
         if let Err(broken) = self.move_bytes(context, slot, flags)
             && self.connections.pool.of_key(data).is_some()
         {
@@ -303,7 +307,12 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    fn move_bytes(&mut self, context: &mut LoopContext<'_>, slot: u32, flags: epoll::EventFlags) -> Result<(), Broken> {
+    fn move_bytes(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        slot: u32,
+        flags: epoll::EventFlags,
+    ) -> Result<(), TransportError> {
         let connection = self.connections.connection(slot);
         if connection.stage == Stage::Connecting {
             connection.transport.connected()?;
@@ -320,7 +329,7 @@ impl<P: Protocol> Users<'_, P> {
         Ok(())
     }
 
-    fn read(&mut self, context: &mut LoopContext<'_>, slot: u32, ended: bool) -> Result<(), Broken> {
+    fn read(&mut self, context: &mut LoopContext<'_>, slot: u32, ended: bool) -> Result<(), TransportError> {
         let key = self.connections.pool.key(slot);
         loop {
             let connection = self.connections.connection(slot);
@@ -330,7 +339,7 @@ impl<P: Protocol> Users<'_, P> {
                     self.task.protocol.end_of_input(&mut connection.protocol, &mut self.signals);
                     connection.give_up();
                     self.pass_signals_on(context, key);
-                    return Err(Broken {
+                    return Err(TransportError {
                         kind: ErrorKind::Closed,
                         detail: "the server closed the connection".to_owned(),
                         cause: Cause::Other,
@@ -343,7 +352,7 @@ impl<P: Protocol> Users<'_, P> {
             connection.transport.send(&mut connection.out)?;
             self.become_ready(context, slot);
             self.pass_signals_on(context, key);
-            received.map_err(|violation| Broken {
+            received.map_err(|violation| TransportError {
                 kind: ErrorKind::Protocol,
                 detail: violation.to_string(),
                 cause: Cause::Other,
@@ -354,7 +363,7 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// Tells users what the protocol has found. They may start new exchanges at once.
+    /// Passes the protocol's signals on to users. They may start new exchanges at once.
     fn pass_signals_on(&mut self, context: &mut LoopContext<'_>, key: u64) {
         if self.signals.is_empty() {
             return;
@@ -373,7 +382,7 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// The greeting may be over: then the connection is counted, and users can be served.
+    /// If the handshake is over, records the connection and serves waiting users.
     fn become_ready(&mut self, context: &mut LoopContext<'_>, slot: u32) {
         let connection = self.connections.connection(slot);
         let greets = connection.stage == Stage::Greeting;
@@ -405,8 +414,8 @@ impl<P: Protocol> Users<'_, P> {
         context.recorder.record(CONNECT, LoopContext::phase(begun), &exchange);
     }
 
-    /// The connection broke: so did whatever was on it.
-    fn lose(&mut self, context: &mut LoopContext<'_>, slot: u32, broken: Broken) {
+    /// The connection broke: all exchanges on it fail.
+    fn lose(&mut self, context: &mut LoopContext<'_>, slot: u32, broken: TransportError) {
         let now = context.clock.now();
         if self.connections.connection(slot).stage != Stage::Ready {
             self.fail_to_connect(context, slot, now, broken);
@@ -423,16 +432,16 @@ impl<P: Protocol> Users<'_, P> {
                 self.end_exchange(context, user, reply, now);
             }
         }
-        // Nobody was on it: it was idle, and the next request will make a new one.
+        // The connection was idle; the next request will open a new one.
         let is_unused = self.connections.slots[slot as usize].exchanges == 0;
         if is_unused && self.connections.pool.get(slot).is_some_and(|connection| connection.given_up) {
             self.lose_if_unused(context, slot);
         }
     }
 
-    /// The connection could not be made: those who wait for it fail with it.
-    fn fail_to_connect(&mut self, context: &mut LoopContext<'_>, slot: u32, now: Instant, broken: Broken) {
-        if broken.cause == Cause::Ours && context.recorder.findings.faults.is_empty() {
+    /// The connection could not be made: the users that wait for it fail.
+    fn fail_to_connect(&mut self, context: &mut LoopContext<'_>, slot: u32, now: Instant, broken: TransportError) {
+        if broken.cause == Cause::Local && context.recorder.findings.faults.is_empty() {
             context.recorder.findings.faults.push(broken.detail.clone());
         }
         if self.connections.pool.get(slot).is_some() {

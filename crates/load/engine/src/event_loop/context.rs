@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::offer::{Offer, Start};
 use crate::recorder::{ITERATION, Recorder};
 use crate::timers::{Alarm, Timers};
-use crate::transport::{Broken, Cause, Dialer, Transport};
+use crate::transport::{Cause, Dialer, Transport, TransportError};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll;
@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct LoopContext<'a> {
     /// The time of the trial.
     pub clock: Clock,
-    /// Where sockets are registered.
+    /// The `epoll` instance on which sockets are registered.
     pub epoll: OwnedFd,
-    /// Alarms that are set.
+    /// The alarms that are set.
     pub timers: Timers,
     /// The records of this thread.
     pub recorder: Recorder,
     offers: Vec<Offer>,
     interrupted: &'a AtomicBool,
-    /// When the loop last had news.
+    /// When the loop last returned from waiting.
     pub(super) turn: Instant,
 }
 
@@ -35,13 +35,13 @@ pub struct LoopContext<'a> {
 pub struct EndedIteration {
     /// When it was due.
     pub begun: Instant,
-    /// Time since then that is no part of the iteration.
+    /// Time since then that is not part of the iteration.
     pub paused: Nanos,
     /// How it ended.
     pub outcome: Outcome,
     /// When it ended.
     pub done: Instant,
-    /// How long the user pauses at least before its next one.
+    /// The least pause of the user before its next iteration.
     pub least: Nanos,
 }
 
@@ -70,17 +70,16 @@ impl<'a> LoopContext<'a> {
         Ok(LoopContext { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
     }
 
-    /// Begins to connect, and has the loop told of the socket's events under this key.
+    /// Begins to connect, and registers the socket's events under this key.
     ///
-    /// # Errors
-    /// No socket can be made, or it can be told right away that it leads nowhere.
-    pub fn dial(&self, dialer: &Dialer, key: u64) -> Result<Transport, Broken> {
+    /// # Errors No socket can be made, or connecting fails at once.
+    pub fn dial(&self, dialer: &Dialer, key: u64) -> Result<Transport, TransportError> {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         let transport = dialer.dial()?;
-        epoll::add(&self.epoll, &transport, epoll::EventData::new_u64(key), flags).map_err(|error| Broken {
+        epoll::add(&self.epoll, &transport, epoll::EventData::new_u64(key), flags).map_err(|error| TransportError {
             kind: ErrorKind::Connect,
             detail: error.to_string(),
-            cause: Cause::Ours,
+            cause: Cause::Local,
         })?;
         Ok(transport)
     }
@@ -91,7 +90,7 @@ impl<'a> LoopContext<'a> {
         if scheduled.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
     }
 
-    /// True if the run is to be broken off.
+    /// True if the run must stop.
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
@@ -114,7 +113,7 @@ impl<'a> LoopContext<'a> {
         first as u32..(first + self.offers[offer].len()) as u32
     }
 
-    /// True if the iterations of a user arrive.
+    /// True if the user takes arrivals of an open load.
     #[inline]
     pub fn is_open(&self, user: u32) -> bool {
         self.offers[self.offer_of(user).0].is_open()
@@ -142,7 +141,7 @@ impl<'a> LoopContext<'a> {
         self.iteration_over(user, begun, ended.least, done)
     }
 
-    /// Ends an iteration that was broken off. It neither ended nor failed, and is recorded nowhere.
+    /// Ends an iteration that was cut off. It counts neither as ended nor as failed, and is not recorded.
     pub fn iteration_interrupted(&mut self, user: u32, begun: Instant, now: Instant) -> AfterIteration {
         self.iteration_over(user, begun, Nanos(0), now)
     }
@@ -152,7 +151,7 @@ impl<'a> LoopContext<'a> {
         let at_once = self.is_at_once(begun);
         let offer = &mut self.offers[offer];
         let Some(pause) = offer.iteration_ended(place, least, now) else { return AfterIteration::Rest };
-        // What takes no time would otherwise go on for ever in one turn of the loop.
+        // Otherwise iterations that take no time would go on for ever in one turn of the loop.
         if pause > Nanos(0) || at_once {
             offer.think(place);
             self.timers.set(now.after(pause), Alarm::Wake(user));
@@ -164,21 +163,21 @@ impl<'a> LoopContext<'a> {
         }
     }
 
-    /// Lets the user begin no further iteration. Its present one ends as any other.
-    pub fn lost(&mut self, user: u32) {
+    /// Lets the user begin no further iteration. Its present one ends normally.
+    pub fn withdraw(&mut self, user: u32) {
         let (offer, place) = self.offer_of(user);
-        self.offers[offer].lose(place);
+        self.offers[offer].withdraw(place);
     }
 
-    /// The user has nothing more to do. The iteration that was due at `due` is none; where it
-    /// arrived, another user gets it.
+    /// Stops a user that has nothing more to do. The iteration that was due at `due` does not count; if it was an
+    /// arrival, another user takes it.
     pub fn stopped(&mut self, user: u32, due: Instant) {
         let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
         self.offers[offer].stop(place, due, now);
     }
 
-    /// The user has done what it does when it stops.
+    /// The user has finished its steps for stopping.
     pub fn retired(&mut self, user: u32) {
         let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
@@ -188,14 +187,14 @@ impl<'a> LoopContext<'a> {
         }
     }
 
-    /// Gets ready for what is to be run.
-    pub(super) fn settle(&mut self, work: &impl Work) {
+    /// Prepares the context for the work.
+    pub(super) fn prepare(&mut self, work: &impl Work) {
         if work.retires() {
             self.offers.iter_mut().for_each(Offer::keep_retirees);
         }
     }
 
-    /// Starts whatever is due: users of a ramp, arrivals, ends of pauses, time-outs.
+    /// Starts everything that is due: users of a ramp, arrivals, ends of pauses, time-outs.
     pub(super) fn do_what_is_due(&mut self, work: &mut impl Work, now: Instant) {
         for offer in 0..self.offers.len() {
             while let Some(start) = self.offers[offer].next_start(now) {
@@ -226,8 +225,8 @@ impl<'a> LoopContext<'a> {
             Start::Dropped(due) => return work.unsent(self, offer, due, now),
             Start::User(place) => (place, self.clock.now()),
             Start::Arrival { user, due, was_free } => {
-                // Waiting for a free user is the system's doing and counts in the response time;
-                // being late although one was free is our own.
+                // The wait for a free user is caused by the system and counts in the response time. Lateness although a
+                // user was free is caused by the generator.
                 if was_free {
                     self.recorder.record_lateness(self.clock.now().since(due));
                 }
@@ -257,14 +256,14 @@ impl<'a> LoopContext<'a> {
         self.is_interrupted() || self.offers.iter_mut().all(|offer| offer.is_over(now))
     }
 
-    /// When something is due next, an event aside.
+    /// When something is due next, apart from events.
     pub(super) fn next_due(&mut self, now: Instant) -> Instant {
         let offers =
             self.offers.iter_mut().map(|offer| if offer.is_over(now) { None } else { Some(offer.next_due(now)) });
         offers.flatten().chain(self.timers.next_due()).fold(self.recorder.boundary(), Instant::min)
     }
 
-    /// Counts the arrivals that nobody was free for until the end, and finishes the records.
+    /// Counts the arrivals for which no user became free until the end, and finishes the records.
     pub(super) fn finish(mut self, work: &mut impl Work) {
         let now = self.clock.now();
         if !self.is_interrupted() {
@@ -276,7 +275,7 @@ impl<'a> LoopContext<'a> {
         }
         work.close(&mut self);
         self.recorder.findings.all_stopped = self.offers.iter().all(Offer::all_stopped);
-        // What closing takes belongs to a second too.
+        // The time for closing belongs to a second too.
         let now = self.clock.now();
         self.recorder.roll(now);
         self.recorder.finish(now);

@@ -1,4 +1,4 @@
-//! Users of a protocol of lines against a server that writes down what each connection says.
+//! Users of a line protocol against a server that records what each connection sends.
 
 use super::context::LoopContext;
 use super::*;
@@ -21,7 +21,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What users do: lines that they send, one after the other, and that come back.
+/// A line protocol: users send lines one after the other, and the server echoes each.
 struct Lines {
     on_start: Vec<Next>,
     steps: Vec<Next>,
@@ -44,7 +44,7 @@ fn pause() -> Next {
 struct Speaker {
     has_begun: bool,
     iterations: usize,
-    /// What it still does, the last one first.
+    /// Its remaining steps, the last one first.
     rest: Vec<Next>,
 }
 
@@ -134,18 +134,18 @@ impl Protocol for Lines {
     fn close(&self, _connection: &mut Option<u32>, _out: &mut Vec<u8>) {}
 }
 
-/// Sends back what it is told, and remembers it, one connection after the other.
+/// A server that echoes and records what it receives, one connection after the other.
 struct Echo {
     address: SocketAddr,
-    said: JoinHandle<Vec<Vec<String>>>,
+    received: JoinHandle<Vec<Vec<String>>>,
 }
 
 impl Echo {
-    /// A server that ends with as many connections as it is to have.
+    /// Starts a server that ends after this many connections.
     fn start(connections: usize) -> Echo {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let said = std::thread::spawn(move || {
+        let received = std::thread::spawn(move || {
             let serve = |_| {
                 let (stream, _) = listener.accept().expect("a connection");
                 std::thread::spawn(move || listen(&stream))
@@ -153,31 +153,31 @@ impl Echo {
             let serving: Vec<_> = (0..connections).map(serve).collect();
             serving.into_iter().map(|one| one.join().expect("no panic")).collect()
         });
-        Echo { address, said }
+        Echo { address, received }
     }
 }
 
 fn listen(mut stream: &TcpStream) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     for line in BufReader::new(stream).lines() {
         let Ok(line) = line else { break };
         if stream.write_all(format!("{line}\n").as_bytes()).is_err() {
             break;
         }
-        said.push(line);
+        received.push(line);
     }
-    said
+    received
 }
 
-/// What came of a run.
-struct Ran {
+/// The result of a run.
+struct RunResult {
     tallies: BTreeMap<(RecordedPhase, Subject), Tally>,
     findings: Findings,
-    /// What each connection said.
-    said: Vec<String>,
+    /// What each connection received.
+    received: Vec<String>,
 }
 
-impl Ran {
+impl RunResult {
     fn count(&self, subject: &Subject) -> (u64, u64) {
         let tally = self.tallies.get(&(RecordedPhase::Measure, subject.clone()));
         tally.map_or((0, 0), |tally| (tally.count(), tally.failed()))
@@ -194,15 +194,15 @@ fn closed(users: f64) -> LoadModel {
 
 fn offering(model: LoadModel, stop: Stop) -> Offering {
     let (warmup, drain) = (Duration::ZERO, Duration::from_secs(10));
-    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, k6_arrivals: None, seed: 1 }
+    Offering { model, stop, start: Instant(0), warmup, drain, graceful_ramp_down: None, k6_arrivals: None, seed: 1 }
 }
 
 fn per_user(count: u64) -> Stop {
     Stop::IterationsPerUser { count, limit: Duration::from_secs(60) }
 }
 
-/// Runs the offerings, on so many connections.
-fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> Ran {
+/// Runs the offerings, on this many connections.
+fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> RunResult {
     let echo = Echo::start(connections);
     let part = ThreadShare { machine: WHOLE, thread: 0, threads: 1 };
     let (clock, interrupted) = (Clock::start(Duration::ZERO), AtomicBool::new(false));
@@ -222,17 +222,20 @@ fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> Ran {
     let context = LoopContext::new(clock, recorder, offers, &interrupted).expect("an epoll");
     let mut users = Users::new(task, context.users());
     run(context, &mut users).expect("the loop runs to its end");
-    let mut ran = Ran { tallies: BTreeMap::new(), findings: Findings::default(), said: Vec::new() };
+    let mut result = RunResult { tallies: BTreeMap::new(), findings: Findings::default(), received: Vec::new() };
     for report in receiver {
         match report {
             ThreadReport::Interval(_, interval) => {
-                interval.tallies.into_iter().for_each(|(key, tally)| ran.tallies.entry(key).or_default().merge(&tally));
+                interval
+                    .tallies
+                    .into_iter()
+                    .for_each(|(key, tally)| result.tallies.entry(key).or_default().merge(&tally));
             }
-            ThreadReport::Finished(_, findings) => ran.findings = *findings,
+            ThreadReport::Finished(_, findings) => result.findings = *findings,
         }
     }
-    ran.said = echo.said.join().expect("no panic").into_iter().map(|said| said.join(" ")).collect();
-    ran
+    result.received = echo.received.join().expect("no panic").into_iter().map(|received| received.join(" ")).collect();
+    result
 }
 
 fn lines() -> Lines {
@@ -242,27 +245,30 @@ fn lines() -> Lines {
 
 #[test]
 fn users_start_once_iterate_and_stop_in_the_end() {
-    let ran = run_lines(&lines(), &[offering(closed(3.0), per_user(2))], 3);
-    assert_eq!(ran.said, ["hello first second first second bye"; 3]);
-    assert_eq!((ran.count(&Subject::Iteration), ran.request("hello"), ran.request("bye")), ((6, 0), (3, 0), (3, 0)));
+    let result = run_lines(&lines(), &[offering(closed(3.0), per_user(2))], 3);
+    assert_eq!(result.received, ["hello first second first second bye"; 3]);
+    assert_eq!(
+        (result.count(&Subject::Iteration), result.request("hello"), result.request("bye")),
+        ((6, 0), (3, 0), (3, 0))
+    );
 }
 
 #[test]
 fn several_offers_have_users_of_their_own() {
     let later = Offering { start: Instant(20_000_000), ..offering(closed(2.0), per_user(1)) };
-    let ran = run_lines(&lines(), &[offering(closed(1.0), per_user(3)), later], 3);
-    let mut said = ran.said.clone();
-    said.sort_by_key(String::len);
+    let result = run_lines(&lines(), &[offering(closed(1.0), per_user(3)), later], 3);
+    let mut received = result.received.clone();
+    received.sort_by_key(String::len);
     let [short, long] = ["hello first second bye", "hello first second first second first second bye"];
-    assert_eq!(said, [short, short, long]);
+    assert_eq!(received, [short, short, long]);
 }
 
 #[test]
 fn a_user_with_nothing_more_to_do_stops_and_its_last_iteration_is_none() {
     let lines = Lines { most: 2, ..lines() };
-    let ran = run_lines(&lines, &[offering(closed(2.0), Stop::After(Duration::from_secs(60)))], 2);
-    assert_eq!(ran.said, ["hello first second first second bye"; 2]);
-    assert_eq!(ran.count(&Subject::Iteration), (4, 0));
+    let result = run_lines(&lines, &[offering(closed(2.0), Stop::After(Duration::from_secs(60)))], 2);
+    assert_eq!(result.received, ["hello first second first second bye"; 2]);
+    assert_eq!(result.count(&Subject::Iteration), (4, 0));
 }
 
 #[test]
@@ -270,34 +276,34 @@ fn an_arrival_whose_user_has_nothing_more_to_do_goes_to_another() {
     let arrivals = Arrivals::Constant;
     let model = LoadModel::Open { rate: Profile::constant(500.0), arrivals, max_users: 2, overflow: Overflow::Wait };
     let lines = Lines { most: 3, ..lines() };
-    let ran = run_lines(&lines, &[offering(model, Stop::After(Duration::from_millis(100)))], 2);
-    let first = ran.said.iter().map(|said| said.matches("first").count()).sum::<usize>();
-    assert_eq!((first, ran.count(&Subject::Iteration), ran.request("first")), (6, (6, 0), (6, 0)));
-    assert!(ran.findings.all_stopped, "so the last one that came is nobody's");
+    let result = run_lines(&lines, &[offering(model, Stop::After(Duration::from_millis(100)))], 2);
+    let first = result.received.iter().map(|received| received.matches("first").count()).sum::<usize>();
+    assert_eq!((first, result.count(&Subject::Iteration), result.request("first")), (6, (6, 0), (6, 0)));
+    assert!(result.findings.all_stopped, "so the last one that came is nobody's");
 }
 
 #[test]
 fn what_cannot_be_sent_fails_under_its_step_and_a_start_that_fails_comes_again() {
     let failure = |detail: &str| Failure::new(ErrorKind::Capture, detail);
     let refused = Lines { steps: vec![say("first"), Next::Refused(2, failure("no such value"))], ..lines() };
-    let ran = run_lines(&refused, &[offering(closed(1.0), per_user(3))], 1);
-    assert_eq!(ran.said, ["hello first first first bye"]);
-    assert_eq!((ran.request("second"), ran.count(&Subject::Iteration)), ((3, 3), (3, 3)));
-    assert_eq!(ran.findings.examples["request:second"][&ErrorKind::Capture], "no such value");
+    let result = run_lines(&refused, &[offering(closed(1.0), per_user(3))], 1);
+    assert_eq!(result.received, ["hello first first first bye"]);
+    assert_eq!((result.request("second"), result.count(&Subject::Iteration)), ((3, 3), (3, 3)));
+    assert_eq!(result.findings.examples["request:second"][&ErrorKind::Capture], "no such value");
 
     let endless = Lines { steps: vec![Next::Failed(failure("it goes round and round"))], ..lines() };
-    let ran = run_lines(&endless, &[offering(closed(1.0), per_user(3))], 1);
-    assert_eq!(ran.said, ["hello bye"]);
-    assert_eq!(ran.count(&Subject::Iteration), (3, 3));
-    assert_eq!(ran.findings.examples["iteration"][&ErrorKind::Capture], "it goes round and round");
+    let result = run_lines(&endless, &[offering(closed(1.0), per_user(3))], 1);
+    assert_eq!(result.received, ["hello bye"]);
+    assert_eq!(result.count(&Subject::Iteration), (3, 3));
+    assert_eq!(result.findings.examples["iteration"][&ErrorKind::Capture], "it goes round and round");
 }
 
 #[test]
 fn a_pause_and_a_start_are_no_part_of_an_iteration() {
     let long = Next::Pause(Nanos(1_000_000_000));
     let lines = Lines { on_start: vec![long.clone()], steps: vec![long, say("first")], on_stop: vec![], most: 1 };
-    let ran = run_lines(&lines, &[offering(closed(1.0), per_user(1))], 1);
-    let took = ran.tallies[&(RecordedPhase::Measure, Subject::Iteration)].service.max();
+    let result = run_lines(&lines, &[offering(closed(1.0), per_user(1))], 1);
+    let took = result.tallies[&(RecordedPhase::Measure, Subject::Iteration)].service.max();
     assert!(took < 1_000_000_000, "the iteration took {took} ns");
 }
 
@@ -306,7 +312,7 @@ fn an_iteration_that_pauses_at_the_end_of_the_drain_neither_ended_nor_failed() {
     let lines = Lines { steps: vec![say("first"), Next::Pause(Nanos(u64::MAX / 4))], ..lines() };
     let stop = Stop::After(Duration::from_millis(50));
     let short = Offering { drain: Duration::from_millis(50), ..offering(closed(2.0), stop) };
-    let ran = run_lines(&lines, &[short], 2);
-    assert_eq!(ran.said, ["hello first"; 2]);
-    assert_eq!((ran.request("first"), ran.count(&Subject::Iteration)), ((2, 0), (0, 0)));
+    let result = run_lines(&lines, &[short], 2);
+    assert_eq!(result.received, ["hello first"; 2]);
+    assert_eq!((result.request("first"), result.count(&Subject::Iteration)), ((2, 0), (0, 0)));
 }

@@ -1,4 +1,4 @@
-//! What virtual users do: iterations of steps, pauses within them, and their records.
+//! Virtual users of a protocol: iterations of steps, pauses within them, and their records.
 
 use super::connections::{Connections, Scratch};
 use super::context::{AfterIteration, EndedIteration, LoopContext};
@@ -15,9 +15,9 @@ use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Connect;
 use rustix::event::epoll::EventFlags;
 
-/// What the users of one thread are to do.
+/// The task of the users of one thread.
 pub struct Task<'a, P: Protocol> {
-    /// What they speak, and their steps.
+    /// The protocol that they speak, with their steps.
     pub protocol: &'a P,
     /// Which users share a connection, and for how long.
     pub connect: Connect,
@@ -25,11 +25,11 @@ pub struct Task<'a, P: Protocol> {
     pub connect_timeout: Nanos,
     /// The longest that an exchange may take, for each step.
     pub timeouts: Vec<Nanos>,
-    /// Makes their connections.
+    /// Opens their connections.
     pub dialer: Dialer,
     /// The share of the load that this thread carries.
     pub share: Share,
-    /// Seed of what users draw.
+    /// Seed of the users' random values.
     pub seed: u64,
 }
 
@@ -46,14 +46,14 @@ pub struct Users<'a, P: Protocol> {
 #[derive(Debug)]
 pub(super) struct User<U> {
     activity: Activity,
-    /// True if it does what it does when it stops, and is in no iteration.
+    /// True if it runs its steps for stopping, and is not in an iteration.
     is_retiring: bool,
     /// True if its present iteration has had an exchange.
     has_exchanged: bool,
     /// The connection that carries its present exchange.
     pub(super) slot: Option<u32>,
     step: usize,
-    /// When its iteration was due, and how much of the time since then is no part of it.
+    /// When its iteration was due, and how much of the time since then is not part of it.
     begun: Instant,
     paused: Nanos,
     /// When its exchange was due, or its pause began.
@@ -163,7 +163,7 @@ impl<P: Protocol> Work for Users<'_, P> {
 }
 
 impl<'a, P: Protocol> Users<'a, P> {
-    /// So many users, none of them at work yet.
+    /// This many users, none of them at work yet.
     pub fn new(task: Task<'a, P>, users: usize) -> Users<'a, P> {
         let number = |place: usize| (task.share.index + place * task.share.of) as u64;
         let made = (0..users).map(|place| User::new(task.protocol.user(number(place), task.seed))).collect();
@@ -179,7 +179,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         self.proceed(context, index, next, due);
     }
 
-    /// Lets the user do what comes next, due at `due`.
+    /// Lets the user do its next action, due at `due`.
     fn proceed(&mut self, context: &mut LoopContext<'_>, index: u32, mut next: Next, mut due: Instant) {
         if matches!(next, Next::Begun) {
             let user = &mut self.users[index as usize];
@@ -241,7 +241,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         self.proceed(context, index, next, due);
     }
 
-    /// Sends the user's request on a connection that has room for it.
+    /// Sends the user's request on a connection that has capacity for it.
     pub(super) fn send_request(&mut self, context: &mut LoopContext<'_>, index: u32, slot: u32) {
         let now = context.clock.now();
         let user = &mut self.users[index as usize];
@@ -268,7 +268,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         self.end_exchange(context, index, reply, now);
     }
 
-    /// The reply has come, good or bad, or will not come any more.
+    /// Ends an exchange: its reply has come, good or bad, or will not come any more.
     pub(super) fn end_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, reply: Reply, now: Instant) {
         let (outcome, step) = (outcome_of(&reply), self.users[index as usize].step);
         match reply {
@@ -321,7 +321,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         context.recorder.record(request(user.step), LoopContext::phase(user.begun), &exchange);
     }
 
-    /// A time-out counts at its limit, not at the moment at which the loop came to look.
+    /// A time-out counts with its limit, not with the time at which the loop noticed it.
     fn at_most_timeout(&self, index: u32, outcome: Outcome, done: Instant) -> Instant {
         let user = &self.users[index as usize];
         match outcome {
@@ -350,7 +350,7 @@ impl<'a, P: Protocol> Users<'a, P> {
     fn check_user_deadline(&mut self, context: &mut LoopContext<'_>, index: u32) {
         let now = context.clock.now();
         let user = &mut self.users[index as usize];
-        if !user.deadline.strikes(now, Alarm::UserDeadline(index), &mut context.timers) {
+        if !user.deadline.has_passed(now, Alarm::UserDeadline(index), &mut context.timers) {
             return;
         }
         let slot = user.slot.expect("only an exchange has a deadline");
@@ -365,8 +365,9 @@ impl<'a, P: Protocol> Users<'a, P> {
         self.end_exchange(context, index, Reply::Failed(failure), now);
     }
 
-    /// At the end of the drain: an exchange that is still under way has taken at least this long; a
-    /// pause has neither ended nor failed. The connection stays as it is: the end is near.
+    /// Cuts off an iteration at the end of the drain. An exchange that is still under way is recorded as a time-out
+    /// with the time that it has taken; an iteration that pauses counts neither as ended nor as failed. The connection
+    /// is left as it is, because all are closed soon.
     fn cut_off_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, now: Instant) {
         let user = &mut self.users[index as usize];
         let (step, begun, paused, is_retiring) = (user.step, user.begun, user.paused, user.is_retiring);

@@ -1,14 +1,14 @@
-//! The seam between the loop and its users.
+//! The interface between the event loop and its users.
 
 use super::context::LoopContext;
 use crate::timers::Alarm;
 use plimsoll_model::units::Instant;
 use rustix::event::epoll::EventFlags;
 
-/// The users of one thread. They are numbered from 0, through all offers.
+/// The work of the users of one thread. Users are numbered from 0 across all offers.
 pub trait Work {
-    /// Once, when the clock runs, before anything is due.
-    fn start(&mut self, _core: &mut LoopContext<'_>) {}
+    /// Called once, when the clock runs, before anything is due.
+    fn start(&mut self, _context: &mut LoopContext<'_>) {}
 
     /// A user begins an iteration that was due at `due`. At its end it calls
     /// [`LoopContext::iteration_ended`], [`LoopContext::iteration_interrupted`] or [`LoopContext::stopped`].
@@ -20,27 +20,27 @@ pub trait Work {
     /// An event of the descriptor that was registered under this key.
     fn event(&mut self, context: &mut LoopContext<'_>, data: u64, flags: EventFlags);
 
-    /// All events of this turn of the loop were handed over.
-    fn go_on(&mut self, _core: &mut LoopContext<'_>) {}
+    /// Called after all events of a turn of the loop.
+    fn after_events(&mut self, _context: &mut LoopContext<'_>) {}
 
-    /// An arrival of an offer that no user was free for.
+    /// An arrival of an offer for which no user was free.
     fn unsent(&mut self, context: &mut LoopContext<'_>, offer: usize, due: Instant, now: Instant);
 
-    /// True if users do something when they stop: only then [`Work::retire`] is called.
+    /// True if users have steps for stopping: only then [`Work::retire`] is called.
     fn retires(&self) -> bool {
         false
     }
 
-    /// A user begins no further iteration for now. At the end of what it does then it calls
+    /// A user begins no further iteration for now, and runs its steps for stopping. At their end it calls
     /// [`LoopContext::retired`].
     fn retire(&mut self, context: &mut LoopContext<'_>, user: u32) {
         context.retired(user);
     }
 
-    /// Time is over for what a user does: it breaks it off before this returns, and says so as it
-    /// would at the end.
+    /// Time is up for the present work of a user: it must stop before this returns, and report its end in the usual
+    /// way.
     fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant);
 
-    /// Once, at the very end, also when the run was broken off. Nothing is counted any more.
+    /// Called once at the very end, also of an interrupted run. Nothing is counted any more.
     fn close(&mut self, context: &mut LoopContext<'_>);
 }

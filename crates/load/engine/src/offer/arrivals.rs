@@ -13,10 +13,10 @@ use std::iter::Peekable;
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     rate: Profile,
-    /// Counted from `start`.
+    /// Instants counted from `start`.
     times: Peekable<ArrivalTimes>,
     start: Instant,
-    /// Arrivals whose user had nothing more to do: the next user takes them.
+    /// Arrivals that were given back, because their user had nothing more to do. They are taken first.
     returned: VecDeque<Instant>,
     share: Share,
 }
@@ -47,12 +47,13 @@ impl Arrivals {
         Some(due)
     }
 
-    /// Nothing came of an arrival that was taken: it comes again, before all others.
+    /// Gives back an arrival whose user did not begin. It is the next one to be taken.
     pub(crate) fn give_back(&mut self, due: Instant) {
         self.returned.push_back(due);
     }
 
-    /// How many arrivals are due: an estimate from the present rate, because the exact number would mean to draw them.
+    /// The number of arrivals that are due: an estimate from the present rate, because the exact number would require
+    /// drawing them.
     pub(crate) fn backlog(&mut self, now: Instant, window_end: Instant) -> u64 {
         let Some(first) = self.peek().filter(|due| *due <= now && *due < window_end) else { return 0 };
         let rate = self.rate.at((now.0 - self.start.0) as f64 / 1e9);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The iterations that users share, on whatever thread they are. If each thread had its own part, the thread with
-/// fewer or slower users would go on when the others have nothing left to do.
+/// The iterations that users of all threads share. If each thread had its own part, a thread with fewer or slower users
+/// would go on when the others have nothing left to do.
 #[derive(Clone, Debug)]
 pub struct SharedQuota(Arc<AtomicU64>);
 
@@ -28,12 +28,12 @@ impl SharedQuota {
 pub(crate) enum Quota {
     /// No limit: threads share nothing that they write.
     Endless,
-    /// So many, of this thread alone.
+    /// This many, for this thread alone.
     Own(u64),
-    /// What is left of a quota that other threads take from as well.
+    /// A quota that other threads take from as well.
     Shared(SharedQuota),
-    /// The shared quota was found empty. What another thread gives back to it is none of this one's any more: its users
-    /// have gone, and to wait for more would be to wait until the time is up.
+    /// The shared quota was empty once. This thread ignores what other threads give back later: its users have stopped,
+    /// and it would otherwise wait for more until the time is up.
     Closed,
 }
 
@@ -58,7 +58,7 @@ impl Quota {
         matches!(self, Quota::Endless)
     }
 
-    /// True if any is left. Another thread may take it at once.
+    /// True if an iteration is left. Another thread may take it at any time.
     pub(super) fn has_any(&self) -> bool {
         match self {
             Quota::Endless => true,
@@ -68,7 +68,7 @@ impl Quota {
         }
     }
 
-    /// Takes one, if there is one.
+    /// Takes an iteration. Returns false if none is left.
     pub(super) fn take(&mut self) -> bool {
         match self {
             Quota::Endless => true,
@@ -82,9 +82,8 @@ impl Quota {
         }
     }
 
-    /// Lets an iteration begin that was due at `due`, if that lies within the load and both quotas allow it: this one,
-    /// and what the user itself may still begin (`u64::MAX`: any number). Iterations before the load's start, in
-    /// warm-up, use up neither.
+    /// Admits an iteration that was due at `due`, if that lies within the load and both quotas allow it: this one, and
+    /// the user's own (`u64::MAX` for no limit). Iterations in warm-up, before the load's start, use up neither.
     #[inline]
     pub(crate) fn admit(&mut self, due: Instant, load: &Range<Instant>, of_user: &mut u64) -> bool {
         if due >= load.end || *of_user == 0 || !self.has_any() {
@@ -99,14 +98,14 @@ impl Quota {
         true
     }
 
-    /// A user found nothing to begin: if the shared quota is empty, it stays closed for this thread.
+    /// Closes the shared quota for this thread if it is empty. Called when a user was not admitted.
     pub(super) fn close_if_empty(&mut self) {
         if matches!(self, Quota::Shared(_)) && !self.has_any() {
             *self = Quota::Closed;
         }
     }
 
-    /// Nothing came of one that was taken.
+    /// Gives back an iteration that was taken but does not count.
     pub(super) fn give_back(&mut self) {
         match self {
             Quota::Endless | Quota::Closed => {}

@@ -1,4 +1,4 @@
-//! What offers iterations: users who start the next one themselves, or arrivals.
+//! The source of iterations: users that start the next one themselves, or arrivals.
 
 use super::arrivals::Arrivals;
 use super::{Offering, Start};
@@ -10,14 +10,14 @@ use plimsoll_model::units::{Instant, Nanos};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// How often the number of users follows a ramp.
+/// How often the number of users is adjusted to a ramp.
 const RAMP_STEP: Nanos = Nanos(10_000_000);
 
 #[derive(Debug)]
 pub(super) enum Source {
     /// Users start the next one themselves.
     Closed(Closed),
-    /// They arrive.
+    /// Iterations arrive.
     Open(Box<Open>),
 }
 
@@ -30,21 +30,21 @@ pub(super) struct Closed {
     share: Share,
     start: Instant,
     pub(super) follow_at: Option<Instant>,
-    /// How many users are meant to work: those with a smaller place.
+    /// The number of users that are meant to work: those with smaller numbers.
     pub(super) active: usize,
-    /// Those that have just been asked for, and those that no longer are.
-    pub(super) asked: Range<usize>,
-    pub(super) dismissed: Range<usize>,
+    /// The users that the last change of the profile has added, and those that it has removed.
+    pub(super) added: Range<usize>,
+    pub(super) removed: Range<usize>,
 }
 
 /// Arrivals, and the users that are free for them.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) arrivals: Arrivals,
-    /// Users without work. The first one is taken.
+    /// Users without work. The first one takes the next arrival.
     free: VecDeque<u32>,
-    /// Users that are taken only where nobody else is free: they have done nothing yet.
-    fresh: Range<u32>,
+    /// Users that have done nothing yet. They are taken only if no other is free.
+    unused: Range<u32>,
     /// True if users go to the end of `free`.
     in_turn: bool,
     free_since: Instant,
@@ -52,7 +52,7 @@ pub(super) struct Open {
 }
 
 impl Source {
-    /// A share of what an offering asks for, and how many users it takes.
+    /// The source of a share of an offering, and the number of users that it needs.
     pub(super) fn new(offering: &Offering, share: Share) -> (Source, usize) {
         let Offering { model, start, seed, .. } = offering;
         let warmup = nanos(offering.warmup);
@@ -62,13 +62,10 @@ impl Source {
                 let most = share.of_first(offering.users() as u64) as usize;
                 let random = Random::seeded(*seed, 1000 + share.index as u64);
                 let (users, think, start) = (users.clone(), *think, *start);
-                // A constant number of users is looked at once, a varying one again and again.
+                // A constant profile is evaluated once, a varying one repeatedly.
                 let follow_at = Some(first);
-                let (active, asked, dismissed) = (0, 0..0, 0..0);
-                (
-                    Source::Closed(Closed { users, think, random, share, start, follow_at, active, asked, dismissed }),
-                    most,
-                )
+                let (active, added, removed) = (0, 0..0, 0..0);
+                (Source::Closed(Closed { users, think, random, share, start, follow_at, active, added, removed }), most)
             }
             LoadModel::Open { rate, arrivals, max_users, overflow } => {
                 let users = share.of_first(u64::from(*max_users)) as usize;
@@ -77,7 +74,7 @@ impl Source {
                 let open = Open {
                     arrivals,
                     free: (0..in_turn).collect(),
-                    fresh: in_turn..users as u32,
+                    unused: in_turn..users as u32,
                     in_turn: offering.k6_arrivals.is_some(),
                     free_since: first,
                     overflow: *overflow,
@@ -89,7 +86,7 @@ impl Source {
 }
 
 impl Closed {
-    /// Looks how many of so many users the profile asks for, where it is time. Returns whether it was.
+    /// Evaluates how many of `users` users the profile asks for, if that is due. Returns true if it was due.
     pub(super) fn follow(&mut self, now: Instant, users: usize) -> bool {
         if self.follow_at.is_none_or(|at| now < at) {
             return false;
@@ -99,7 +96,7 @@ impl Closed {
         self.follow_at = (!settled).then(|| now.after(RAMP_STEP));
         let active = users_at(&self.users, into, self.share).min(users);
         let before = std::mem::replace(&mut self.active, active);
-        (self.asked, self.dismissed) = (before..active.max(before), active..before.max(active));
+        (self.added, self.removed) = (before..active.max(before), active..before.max(active));
         true
     }
 
@@ -119,7 +116,7 @@ impl Open {
             return None;
         }
         let due = self.arrivals.next_if(|due| due <= now && due < window_end)?;
-        let Some(user) = self.free.pop_front().or_else(|| self.fresh.next()) else { return Some(Start::Dropped(due)) };
+        let Some(user) = self.free.pop_front().or_else(|| self.unused.next()) else { return Some(Start::Dropped(due)) };
         Some(Start::Arrival { user, due, was_free: due >= self.free_since })
     }
 
@@ -129,7 +126,7 @@ impl Open {
     }
 
     fn nobody_is_free(&self) -> bool {
-        self.free.is_empty() && self.fresh.is_empty()
+        self.free.is_empty() && self.unused.is_empty()
     }
 
     pub(super) fn free(&mut self, user: u32, now: Instant) {

@@ -1,4 +1,4 @@
-//! An offer without clock and sockets: users that take as long as a test lets them.
+//! Tests of an offer without clock and sockets: iterations take as long as a test says.
 
 use super::*;
 use crate::clock::nanos;
@@ -16,7 +16,7 @@ fn closed(users: Profile, think: Duration, stop: Stop) -> Offering {
         start: Instant(0),
         warmup: Duration::ZERO,
         drain: Duration::from_secs(1),
-        leave: None,
+        graceful_ramp_down: None,
         k6_arrivals: None,
         seed: 5,
     }
@@ -71,7 +71,7 @@ fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// What came of an offer.
+/// The result of an offer.
 #[derive(Debug, Default)]
 struct Outcome {
     /// When iterations were due, and when they began.
@@ -81,7 +81,7 @@ struct Outcome {
     cut_off: u64,
     retired: Vec<(Instant, u32)>,
     most_at_once: usize,
-    /// Of each user.
+    /// The iterations of each user.
     iterations: Vec<u64>,
     over: Instant,
 }
@@ -191,7 +191,7 @@ fn users_that_a_ramp_no_longer_asks_for_have_so_long_to_go() {
     let offering = closed(users, Duration::ZERO, Stop::After(ms(200)));
     let patient = play(&offering, ALONE, false, &mut || 150 * MS);
     assert_eq!((patient.cut_off, patient.over), (0, Instant(200 * MS)));
-    let hurried = play(&Offering { leave: Some(ms(20)), ..offering }, ALONE, false, &mut || 150 * MS);
+    let hurried = play(&Offering { graceful_ramp_down: Some(ms(20)), ..offering }, ALONE, false, &mut || 150 * MS);
     assert_eq!((hurried.cut_off, hurried.over), (4, Instant(200 * MS)));
 }
 
@@ -261,7 +261,7 @@ fn a_closed_loop_ends_when_all_its_users_are_lost() {
     for user in [0, 1] {
         assert_eq!(offer.next_start(Instant(0)), Some(Start::User(user)));
         assert!(offer.begin(user, Instant(0)));
-        offer.lose(user);
+        offer.withdraw(user);
         assert!(!offer.is_over(Instant(0)), "its iteration is still under way");
         assert_eq!(offer.iteration_ended(user, Nanos(0), Instant(5)), Some(Nanos(0)));
         assert!(!offer.begin(user, Instant(5)));

@@ -1,17 +1,17 @@
-//! Connections that scripts hold, against servers on other libraries: sockets of WebSocket, and gRPC with its streams.
+//! Long-lived connections of scripts, against servers on other libraries: WebSockets, and gRPC with its streams.
 
 use crate::script::{Outcome, Trial};
 use plimsoll_testkit::grpc::{Counter, Mode, ReplyMode, Signer};
 use plimsoll_testkit::websocket::{Server, SocketEvent};
 use std::net::TcpListener;
 
-fn ran(script: &str, target: &str) -> Outcome {
+fn run_script(script: &str, target: &str) -> Outcome {
     Trial::of(script, target).run()
 }
 
-/// That nothing was said on the console, where scripts write what they did not expect, and that every check passed.
+/// Asserts that the console is empty, where scripts write what they did not expect, and that every check passed.
 fn assert_well(outcome: &Outcome, checks: u64) {
-    assert_eq!(outcome.said(), Vec::<&str>::new());
+    assert_eq!(outcome.console_lines(), Vec::<&str>::new());
     let (passed, failed) = outcome.checks().iter().fold((0, 0), |(all, none), (_, ok, bad)| (all + ok, none + bad));
     assert_eq!((passed, failed), (checks, 0), "{:?}", outcome.checks());
 }
@@ -19,7 +19,7 @@ fn assert_well(outcome: &Outcome, checks: u64) {
 #[test]
 fn sockets_carry_messages_both_ways() {
     let server = Server::start().expect("a port");
-    let outcome = ran(
+    let outcome = run_script(
         "import ws from 'k6/ws'; import { check } from 'k6';
         export const options = { vus: 3, iterations: 6 };
         export default () => {
@@ -49,7 +49,7 @@ fn sockets_carry_messages_both_ways() {
 #[test]
 fn sockets_end_as_the_server_says() {
     let server = Server::start().expect("a port");
-    let outcome = ran(
+    let outcome = run_script(
         "import ws from 'k6/ws'; import { check } from 'k6';
         const talk = (path, begin) => {
             const seen = [];
@@ -78,7 +78,7 @@ fn sockets_end_as_the_server_says() {
 #[test]
 fn sockets_of_browsers_live_beside_one_another() {
     let server = Server::start().expect("a port");
-    let outcome = ran(
+    let outcome = run_script(
         "import { WebSocket } from 'k6/websockets'; import { check } from 'k6';
         const talk = (n) => new Promise((resolve) => {
             const seen = [];
@@ -130,7 +130,7 @@ fn sockets_go_over_tls_to_servers_that_are_trusted() {
     ];
     for (trusts, expected) in cases {
         let script = script.replace("TRUSTS", trusts).replace("EXPECTED", expected);
-        assert_well(&ran(&script, &server.address().to_string()), 1);
+        assert_well(&run_script(&script, &server.address().to_string()), 1);
     }
     assert_eq!(server.record().requests(), 2);
 }
@@ -138,7 +138,7 @@ fn sockets_go_over_tls_to_servers_that_are_trusted() {
 #[test]
 fn cookies_go_with_sockets_and_come_from_them() {
     let server = Server::start().expect("a port");
-    let outcome = ran(
+    let outcome = run_script(
         "import ws from 'k6/ws'; import http from 'k6/http'; import { check } from 'k6';
         export default () => {
             const seen = [];
@@ -156,7 +156,7 @@ fn cookies_go_with_sockets_and_come_from_them() {
 #[test]
 fn where_nobody_is_or_nobody_may_go_there_is_no_connection() {
     let gone = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-    let outcome = ran(
+    let outcome = run_script(
         "import ws from 'k6/ws'; import grpc from 'k6/net/grpc'; import { check } from 'k6';
         export default () => {
             const refused = ws.connect(`ws://${__ENV.TARGET}/`, () => {});
@@ -176,7 +176,7 @@ fn where_nobody_is_or_nobody_may_go_there_is_no_connection() {
 #[test]
 fn calls_and_streams_go_over_one_connection() {
     let server = Counter::start(Mode::Mutex).expect("a port");
-    let outcome = ran(
+    let outcome = run_script(
         "import { Client, Stream, StatusOK, StatusInvalidArgument, HealthCheckServing } from 'k6/net/grpc'; import { check } from 'k6';
         const client = new Client();
         const stream = (method, words) => new Promise((resolve) => {
@@ -221,7 +221,7 @@ fn calls_and_streams_go_over_one_connection() {
 #[test]
 fn a_call_that_takes_too_long_is_given_up() {
     let server = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Never).start().expect("a port");
-    let outcome = ran(
+    let outcome = run_script(
         "import grpc from 'k6/net/grpc'; import { check } from 'k6';
         const client = new grpc.Client();
         export default () => {
@@ -248,7 +248,7 @@ fn a_call_whose_stream_is_reset_ends_as_the_error_says() {
                 check(response, { 'is told': (r) => r.status === STATUS && r.error.message.includes('reset') })
                     || console.error(JSON.stringify(response));
             };";
-        let outcome = ran(&script.replace("STATUS", &status.to_string()), &server.address().to_string());
+        let outcome = run_script(&script.replace("STATUS", &status.to_string()), &server.address().to_string());
         assert_well(&outcome, 1);
     }
 }
@@ -256,7 +256,7 @@ fn a_call_whose_stream_is_reset_ends_as_the_error_says() {
 #[test]
 fn a_server_that_sends_its_clients_away_is_connected_to_again() {
     let server = Counter::builder(Mode::Mutex).goaway_after(3).start().expect("a port");
-    let outcome = ran(
+    let outcome = run_script(
         "import grpc from 'k6/net/grpc'; import { check } from 'k6';
         const client = new grpc.Client();
         export default () => {
@@ -284,7 +284,7 @@ fn a_server_that_does_not_speak_as_the_client_does_is_told_from_one_that_is_late
                 check(thrown, { 'says why': (text) => text.includes('WORDS') }) || console.error(thrown);
             };";
         let script = script.replace("PARAMS", params).replace("WORDS", words);
-        assert_well(&ran(&script, &server.address().to_string()), 1);
+        assert_well(&run_script(&script, &server.address().to_string()), 1);
     }
 }
 
@@ -307,7 +307,7 @@ fn tls_trusts_the_authority_that_the_script_names_and_no_other() {
     for signer in [Signer::Authority, Signer::Itself] {
         let server = Counter::builder(Mode::Mutex).tls_signed_by(signer).start().expect("a port");
         let ca = server.ca_pem().expect("it has one").replace('\n', "\\n");
-        let outcome = ran(&script.replace("PEM", &ca), &server.address().to_string());
+        let outcome = run_script(&script.replace("PEM", &ca), &server.address().to_string());
         assert_well(&outcome, 3);
     }
 }

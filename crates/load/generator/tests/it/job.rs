@@ -1,4 +1,4 @@
-//! What crosses between a run and a generator: shares, a common begin, and the lines of scripts.
+//! What passes between a run and a generator: shares, a common begin, and the lines of scripts.
 
 use crate::http::quick_server;
 use crate::support::{closed, get, http, iterations, job};

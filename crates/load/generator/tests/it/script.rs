@@ -1,4 +1,4 @@
-//! Scripts against real servers: what crosses the wire, and what becomes of users.
+//! Scripts against real servers: their requests on the wire, and how their users end.
 
 mod requests;
 mod study;
@@ -14,7 +14,7 @@ use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-/// A script, and all that a run of it has to do with.
+/// A script, with everything that a run of it needs.
 pub(crate) struct Trial {
     program: Arc<Program>,
     plan: Arc<RunState>,
@@ -24,9 +24,9 @@ pub(crate) struct Trial {
     interrupted: AtomicBool,
 }
 
-/// What came of it.
+/// The result of a run.
 pub(crate) struct Outcome {
-    ran: RunOutcome,
+    result: RunOutcome,
     lines: Vec<(Level, String)>,
     plan: Arc<RunState>,
     events: Vec<Event>,
@@ -65,7 +65,7 @@ impl Trial {
         self.watched(|_| Go::On)
     }
 
-    /// Runs it; `check` says after each second if it goes on.
+    /// Runs it; `check` decides after each second if it goes on.
     fn watched(self, check: impl FnMut(&AtomicBool) -> Go) -> Outcome {
         let job = Run {
             program: &self.program,
@@ -79,10 +79,10 @@ impl Trial {
             interrupted: &self.interrupted,
         };
         let mut watcher = Watcher { check, interrupted: &self.interrupted, events: Vec::new() };
-        let ran = run(&job, &mut watcher).expect("the machine allows it");
+        let result = run(&job, &mut watcher).expect("the machine allows it");
         let events = watcher.events;
         let lines = self.lines.lock().expect("nobody panicked").clone();
-        Outcome { ran, lines, plan: self.plan, events }
+        Outcome { result, lines, plan: self.plan, events }
     }
 }
 
@@ -93,7 +93,7 @@ struct Watcher<'a, C> {
 }
 
 impl<C: FnMut(&AtomicBool) -> Go> Observer for Watcher<'_, C> {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         self.events.push(event.clone());
     }
 
@@ -110,7 +110,7 @@ fn console(lines: &Arc<Mutex<Vec<(Level, String)>>>) -> Console {
 impl Outcome {
     fn metric(&self, name: &str, what: Aggregation) -> f64 {
         let id = self.plan.registry.id(name).expect("there is such a metric");
-        self.ran.sinks.get(id, None).get(what, self.ran.elapsed).expect("it has such a thing")
+        self.result.sinks.get(id, None).get(what, self.result.elapsed).expect("it has such a thing")
     }
 
     pub(crate) fn count(&self, name: &str) -> f64 {
@@ -119,11 +119,11 @@ impl Outcome {
 
     /// All checks, with how often they passed and failed.
     pub(crate) fn checks(&self) -> Vec<(&str, u64, u64)> {
-        self.ran.checks.all().iter().map(|check| (check.name.as_str(), check.passes, check.fails)).collect()
+        self.result.checks.all().iter().map(|check| (check.name.as_str(), check.passes, check.fails)).collect()
     }
 
     /// What was written, without its levels.
-    pub(crate) fn said(&self) -> Vec<&str> {
+    pub(crate) fn console_lines(&self) -> Vec<&str> {
         self.lines.iter().map(|(_, line)| line.as_str()).collect()
     }
 }

@@ -49,7 +49,7 @@ fn run(sql: Sql, load: &LoadProfile) -> Outcome {
     run_prepared(&prepared, load, 1, &AtomicBool::new(false))
 }
 
-/// One row's update, then another's: with the same two rows in another order, users meet in a circle.
+/// Updates one row, then another: users with the same two rows in another order deadlock.
 fn transfer() -> SqlWork {
     let account = Parameter::Number { low: 1, high: 3, distribution: Distribution::Uniform };
     let amount = Parameter::Number { low: 1, high: 10, distribution: Distribution::Uniform };
@@ -106,7 +106,7 @@ fn transactions_that_meet_in_a_circle_are_tried_again_and_nothing_is_lost() {
         make_accounts(&endpoint);
         let retry = Retry { on: vec![ErrorKind::Deadlock], attempts: 1_000 };
         if engine == Engine::Postgresql {
-            // The server looks for circles only after a second of waiting.
+            // The server looks for deadlocks only after a second of waiting.
             let mut connection =
                 Connection::open(&endpoint, CallLimits::timeout(Duration::from_secs(10))).expect("a connection");
             connection.batch("ALTER ROLE tester SET deadlock_timeout = '10ms'").expect("a setting");
@@ -196,7 +196,7 @@ fn arrivals_that_wait_for_a_user_say_so_in_their_response_time() {
         let outcome = run(sql(server.unix(), work), &open(100.0, Arrivals::Constant, 1, 0.5));
         let pauses = outcome.requests("pause");
         assert_eq!((pauses.count(), pauses.failed()), (50, 0), "{engine}");
-        // One every 10 ms that takes 20 ms: the last of 50 waits for 490 ms.
+        // An arrival every 10 ms that takes 20 ms: the last of 50 waits for 490 ms.
         assert!(pauses.response.max() >= 490_000_000, "{engine}: {}", pauses.response.max());
         assert!(pauses.service.max() < pauses.response.max());
     });

@@ -64,7 +64,7 @@ fn facts(outcome: &Outcome) -> &StorageFacts {
     }
 }
 
-/// A directory with a file that is none of a trial's business.
+/// A directory with a file that does not belong to the trial.
 fn directory() -> TempDir {
     let directory = tempfile::tempdir().expect("a folder");
     std::fs::write(directory.path().join("foreign"), "mine").expect("room");
@@ -177,7 +177,7 @@ fn a_disk_that_fills_up_under_load_is_named_and_left_clean() {
     let Some(mounted) = Mounted::new("tmpfs", "size=4m") else { return };
     let storage = Storage { objects: 1, ..storage(mounted.path(), &[Operation::Write]) };
     let prepared = Prepared::new(&workload(storage, Duration::from_secs(20)), None).expect("in order");
-    // Whatever is left after a second goes to somebody else; the write that ends this fails.
+    // What is left after a second goes to another writer; the write that hits the limit fails.
     let fill = |second: &Interval| {
         if second.second == 0 {
             let _ = std::fs::write(mounted.path().join("foreign"), vec![1; 4 << 20]);
@@ -225,12 +225,12 @@ fn a_mount_that_hangs_ends_the_trial_and_is_named() {
         scope.spawn(|| {
             is_under_way.into_iter().next();
             mount.hang();
-            // Until the trial has ended, and what cleans up behind it waits: then it may go on.
+            // Waits until the trial has ended and its cleanup waits; the cleanup may then go on.
             std::thread::sleep(Duration::from_secs(15));
             mount.resume();
         });
         let on_second = |_: &Interval| {
-            // After the first nobody listens any more.
+            // After the first, the receiver is gone.
             let _ = first_second.send(());
         };
         run_watched(&prepared, &load, 1, &AtomicBool::new(false), &on_second)

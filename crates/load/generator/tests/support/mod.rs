@@ -1,4 +1,4 @@
-//! What both test binaries need: workloads, loads, and what comes of running them.
+//! Shared by both test binaries: workloads, loads, and the results of running them.
 
 #![allow(dead_code, reason = "each of the two binaries uses its part")]
 
@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What a run gave, warm-up and measure phase apart.
+/// The results of a run, with warm-up and measure phase separate.
 pub(crate) struct Outcome {
     pub(crate) record: JobRecord,
     pub(crate) warmup: BTreeMap<Subject, Tally>,
@@ -67,7 +67,7 @@ pub(crate) fn run_prepared(
     run_watched(prepared, load, threads, interrupted, &|_| ())
 }
 
-/// The same; `on_second` hears of each second that is over.
+/// The same; `on_second` is called for each second that is over.
 pub(crate) fn run_watched(
     prepared: &Prepared,
     load: &LoadProfile,
@@ -122,7 +122,7 @@ pub(crate) fn http(address: SocketAddr, connect: Connect, steps: Vec<HttpStep>) 
     Workload { target: Some(target(address)), connect, timeout: Duration::from_secs(10), steps: Steps::Http(steps) }
 }
 
-/// So many users without think time.
+/// A number of users without think time.
 pub(crate) fn closed(users: u32, stop: Stop) -> LoadProfile {
     LoadProfile {
         model: LoadModel::Closed { users: Profile::constant(f64::from(users)), think: Think::Constant(Duration::ZERO) },
@@ -132,7 +132,7 @@ pub(crate) fn closed(users: u32, stop: Stop) -> LoadProfile {
     }
 }
 
-/// So many arrivals per second for `seconds`.
+/// A number of arrivals per second for `seconds`.
 pub(crate) fn open(rate: f64, arrivals: Arrivals, max_users: u32, seconds: f64) -> LoadProfile {
     LoadProfile {
         model: LoadModel::Open { rate: Profile::constant(rate), arrivals, max_users, overflow: Overflow::Wait },
@@ -142,7 +142,7 @@ pub(crate) fn open(rate: f64, arrivals: Arrivals, max_users: u32, seconds: f64) 
     }
 }
 
-/// So many iterations in all, with time enough.
+/// A number of iterations in all, with enough time.
 pub(crate) fn iterations(count: u64) -> Stop {
     Stop::Iterations { count, limit: Duration::from_secs(60) }
 }

@@ -1,11 +1,10 @@
 //! Measured times against known ones: fixed delays, a stall, and a queue.
 //!
-//! The machine that runs this may be busy with something else, which only ever adds time. A
-//! measurement is therefore made up to [`ATTEMPTS`] times and must hold once. Beside each runs a
-//! thread that only sleeps, and tells how late the machine itself wakes those who are due; and the
-//! kernel tells how much of the processors went to others. An attempt counts against the generator
-//! only where the one was in time and the other next to nothing. These tests have a binary of their
-//! own and run one after the other.
+//! The machine that runs this may be busy with something else, which only ever adds time. A measurement is therefore
+//! made up to [`ATTEMPTS`] times and must hold once. Beside each measurement a thread that only sleeps shows how late
+//! the machine wakes threads; and the kernel reports how much of the processors other processes used. An attempt counts
+//! against the generator only if the wake-ups were in time and the other use was next to nothing. These tests have a
+//! binary of their own and run one after the other.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -125,7 +124,7 @@ fn agrees(q: f64, measured: &Histogram<u64>, truth: &[f64]) -> Result<(), String
     Err(format!("p{}: expected {:.3} ms, found {:.3} ms", q * 100.0, expected / 1e6, found / 1e6))
 }
 
-/// How long the server itself says that it took for each request, sorted, in nanoseconds.
+/// How long each request took by the server's own account, sorted, in nanoseconds.
 fn servers_account(server: &Server) -> Vec<f64> {
     let took = |sojourn: &Sojourn| (sojourn.answered - sojourn.arrived).as_nanos() as f64;
     let mut times: Vec<f64> = server.sojourns().iter().map(took).collect();

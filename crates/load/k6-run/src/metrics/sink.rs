@@ -127,8 +127,8 @@ impl Sink {
         }
     }
 
-    /// What is asked for, where `elapsed` is how long the run has taken; `None` where this kind of
-    /// metric has no such thing. Without a sample it is 0.
+    /// The value of an aggregation, where `elapsed` is how long the run has taken; `None` where this kind of metric has
+    /// no such thing. Without a sample it is 0.
     #[must_use]
     pub fn get(&self, what: Aggregation, elapsed: Duration) -> Option<f64> {
         Some(match (self, what) {

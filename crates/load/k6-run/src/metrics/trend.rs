@@ -149,7 +149,7 @@ impl Trend {
                 }
             }
         }
-        // What is left are zeros, above all others.
+        // The remaining values are zeros, above all others.
         0.0
     }
 }

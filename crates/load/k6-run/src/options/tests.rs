@@ -227,9 +227,9 @@ fn a_function_that_is_not_exported_cannot_be_run() {
         lines(&options(&value)),
         ["! option `scenarios.a.exec`: expected the script to export the function `nope`, found only `default`, `foo`"]
     );
-    let told = |exports: &[&str]| no_such_function("default", exports.iter().copied());
-    assert_eq!(told(&["options", "setup"]), "expected the script to export the function `default`, found none");
-    assert!(told(&["defualt"]).ends_with("found only `defualt`; did you mean `defualt`?"));
+    let message = |exports: &[&str]| no_such_function("default", exports.iter().copied());
+    assert_eq!(message(&["options", "setup"]), "expected the script to export the function `default`, found none");
+    assert!(message(&["defualt"]).ends_with("found only `defualt`; did you mean `defualt`?"));
 }
 
 #[test]
@@ -246,13 +246,15 @@ fn a_scenario_is_an_offer() {
     let offers: Vec<Offer> = derived.scenarios.iter().map(Scenario::offer).collect();
     let [rate, shared, ramp] = offers.as_slice() else { panic!("expected three") };
     assert_eq!((ramp.begin, ramp.window, ramp.drain), (second * 3, second * 10, second * 30));
-    let Source::Closed { users, leave, quota: Quota::Unlimited } = &ramp.source else { panic!("{ramp:?}") };
-    assert_eq!(*leave, second * 4);
+    let Source::Closed { users, graceful_ramp_down, quota: Quota::Unlimited } = &ramp.source else {
+        panic!("{ramp:?}")
+    };
+    assert_eq!(*graceful_ramp_down, second * 4);
     assert_eq!([0, 5, 9, 10, 99].map(|at| users.at(second * at).round()), [2.0, 7.0, 11.0, 5.0, 5.0]);
     let Source::Open { rate, .. } = &rate.source else { panic!("{rate:?}") };
     assert_eq!(*rate, Curve(vec![(Duration::ZERO, 1.5)]));
     let two = Curve(vec![(Duration::ZERO, 2.0)]);
-    let source = Source::Closed { users: two, leave: Duration::ZERO, quota: Quota::Together(5) };
+    let source = Source::Closed { users: two, graceful_ramp_down: Duration::ZERO, quota: Quota::Together(5) };
     assert_eq!((shared.window, &shared.source), (second * 7, &source));
 }
 

@@ -16,29 +16,29 @@ enum Form {
 }
 
 pub(super) fn export(summary: &Summary<'_>, setup_data: Option<Value>) -> Value {
-    whole(summary, setup_data, Form::Export)
+    all_results(summary, setup_data, Form::Export)
 }
 
 pub(super) fn data(summary: &Summary<'_>, setup_data: Option<Value>, output: Output) -> Value {
-    let mut whole = whole(summary, setup_data, Form::Data);
+    let mut results = all_results(summary, setup_data, Form::Data);
     let unit = summary.time_unit.map_or("", TimeUnit::name);
     let stats: Vec<String> = summary.trend_stats.iter().map(ToString::to_string).collect();
-    whole["options"] = json!({ "summaryTrendStats": stats, "summaryTimeUnit": unit, "noColor": output.no_color });
-    whole["state"] = json!({
+    results["options"] = json!({ "summaryTrendStats": stats, "summaryTimeUnit": unit, "noColor": output.no_color });
+    results["state"] = json!({
         "isStdOutTTY": output.is_terminal,
         "isStdErrTTY": output.is_terminal,
         "testRunDurationMs": number::json(summary.elapsed.as_secs_f64() * 1e3),
     });
-    whole
+    results
 }
 
-fn whole(summary: &Summary<'_>, setup_data: Option<Value>, form: Form) -> Value {
+fn all_results(summary: &Summary<'_>, setup_data: Option<Value>, form: Form) -> Value {
     let metrics = summary.rows().iter().map(|row| (row.name().to_owned(), metric(summary, row, form))).collect();
-    let mut whole = Map::new();
-    whole.insert("metrics".to_owned(), Value::Object(metrics));
-    whole.insert("root_group".to_owned(), group(summary, "", form));
-    whole.extend(setup_data.map(|data| ("setup_data".to_owned(), data)));
-    Value::Object(whole)
+    let mut results = Map::new();
+    results.insert("metrics".to_owned(), Value::Object(metrics));
+    results.insert("root_group".to_owned(), group(summary, "", form));
+    results.extend(setup_data.map(|data| ("setup_data".to_owned(), data)));
+    Value::Object(results)
 }
 
 fn metric(summary: &Summary<'_>, row: &Row<'_>, form: Form) -> Value {
@@ -51,9 +51,9 @@ fn metric(summary: &Summary<'_>, row: &Row<'_>, form: Form) -> Value {
     };
     let judged = row.judged(summary);
     if !judged.is_empty() {
-        let told = |holds: bool| if form == Form::Export { Value::from(!holds) } else { json!({ "ok": holds }) };
-        let told = judged.iter().map(|(threshold, judged)| (threshold.source.clone(), told(judged.holds)));
-        metric["thresholds"] = told.collect();
+        let judgement = |holds: bool| if form == Form::Export { Value::from(!holds) } else { json!({ "ok": holds }) };
+        let judgement = judged.iter().map(|(threshold, judged)| (threshold.source.clone(), judgement(judged.holds)));
+        metric["thresholds"] = judgement.collect();
     }
     metric
 }

@@ -133,7 +133,7 @@ fn section_of(metric: &str) -> &'static str {
     }
 }
 
-/// Scenarios and groups. A scenario that nobody has named is not told from what runs outside of scenarios.
+/// Scenarios and groups. A scenario without a name is not distinguished from code that runs outside of scenarios.
 fn parts(summary: &Summary<'_>, out: &mut String) {
     let mut scenarios: BTreeSet<&str> = summary.sinks.scenarios().collect();
     scenarios.extend(summary.checks.all().iter().map(|check| check.scenario.as_str()));

@@ -67,7 +67,7 @@ impl Pattern {
         Pattern(parts)
     }
 
-    /// Whether a text is what the pattern says, in time of the product of their lengths.
+    /// True if a text matches the pattern; takes time of the product of their lengths.
     pub(super) fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut at, mut in_text) = (0, 0);
@@ -93,7 +93,7 @@ impl Pattern {
     }
 }
 
-/// The steps of a path, or what it has that is not supported.
+/// The steps of a path, or the part of it that is not supported.
 pub(super) fn parse(path: &str) -> Result<Vec<Step>, &'static str> {
     if path.starts_with("..") {
         return Err("`..` for JSON lines");

@@ -110,7 +110,7 @@ fn test<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(object)
 }
 
-/// `exec.test.abort(message)`: ends the run. Whoever runs the user stops it while it is parked.
+/// `exec.test.abort(message)`: ends the run. The thread that runs the user stops it while it is parked.
 fn abort(ctx: Ctx<'_>, message: Opt<Coerced<String>>) -> Result<()> {
     let message = message.0.map(|message| message.0).unwrap_or_default();
     let user = User::of(&ctx)?;

@@ -2,7 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::modules::crypto::web;
-use crate::value::{binary, given, optional_text, wrong};
+use crate::value::{binary, non_null, optional_text, wrong};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::object::{Accessor, Property};
@@ -95,7 +95,7 @@ impl TextDecoder {
     }
 
     fn decode<'js>(&self, ctx: Ctx<'js>, data: Opt<Value<'js>>) -> Result<String> {
-        let Some(data) = given(data.0) else { return Ok(String::new()) };
+        let Some(data) = non_null(data.0) else { return Ok(String::new()) };
         let bytes = binary(&data)?.ok_or_else(|| wrong(&ctx, "an ArrayBuffer or a typed array", &data))?;
         let bytes = if self.keeps_mark { &bytes[..] } else { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes) };
         match std::str::from_utf8(bytes) {

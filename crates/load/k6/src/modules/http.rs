@@ -21,7 +21,7 @@ pub(crate) use cookie_jar::jar_of;
 use crate::fetch::request::ScriptRequest;
 use crate::native::{Native, joined, names_of};
 use crate::user::User;
-use crate::value::{given, instance, text, thrown};
+use crate::value::{instance, non_null, text, thrown};
 use arguments::Arguments;
 use client::{Client, ResponseObject};
 use cookie_jar::CookieJar;
@@ -224,12 +224,22 @@ fn of_array<'js>(ctx: &Ctx<'js>, array: &Array<'js>) -> std::result::Result<Argu
         return Err(arguments::refused("expected [method, url, body, params] as a request of a batch".to_owned()));
     }
     let method = text(ctx, method)?.into();
-    Ok(Arguments { method, url: array.get(1)?, body: given(Some(array.get(2)?)), params: given(Some(array.get(3)?)) })
+    Ok(Arguments {
+        method,
+        url: array.get(1)?,
+        body: non_null(Some(array.get(2)?)),
+        params: non_null(Some(array.get(3)?)),
+    })
 }
 
 fn of_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Result<Arguments<'js>> {
-    let method = given(Some(object.get("method")?)).map(|method| text(ctx, method)).transpose()?;
+    let method = non_null(Some(object.get("method")?)).map(|method| text(ctx, method)).transpose()?;
     let method = method.map_or_else(|| "GET".to_owned(), |method| method.to_ascii_uppercase());
-    let body = given(Some(object.get("body")?)).filter(|_| !["GET", "HEAD"].contains(&method.as_str()));
-    Ok(Arguments { method: method.into(), url: object.get("url")?, body, params: given(Some(object.get("params")?)) })
+    let body = non_null(Some(object.get("body")?)).filter(|_| !["GET", "HEAD"].contains(&method.as_str()));
+    Ok(Arguments {
+        method: method.into(),
+        url: object.get("url")?,
+        body,
+        params: non_null(Some(object.get("params")?)),
+    })
 }

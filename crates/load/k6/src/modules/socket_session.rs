@@ -5,7 +5,7 @@ use crate::fetch::request::unix_time;
 use crate::modules::http;
 use crate::operations::{HttpReply, SocketClosed, SocketRequest};
 use crate::user::{User, milliseconds, read_tags};
-use crate::value::{given, is_nothing, text, thrown};
+use crate::value::{is_nothing, non_null, text, thrown};
 use plimsoll_k6_run::metrics::{MetricId, builtin};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::{Jar, Scheme, Url};
@@ -43,7 +43,7 @@ impl Parameters {
         headers.set("User-Agent", user.user_agent());
         let mut read =
             Parameters { headers, jar: Rc::clone(&user.jar), deflate: false, tags: Vec::new(), unknown: None };
-        let Some(params) = given(params).and_then(Value::into_object) else { return Ok(read) };
+        let Some(params) = non_null(params).and_then(Value::into_object) else { return Ok(read) };
         for param in params.props::<String, Value<'js>>() {
             let (name, value) = param?;
             read.set(ctx, &name, value)?;

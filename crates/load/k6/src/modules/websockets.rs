@@ -8,7 +8,7 @@ use crate::modules::listeners::Listeners;
 use crate::modules::socket_session::{LONGEST_OPENING, NORMAL, Parameters, Session, fault_of, url_of};
 use crate::operations::{Event, K6, Op, SocketClosed, SocketCommand, SocketEvent, SocketOpened, SocketRefused};
 use crate::user::User;
-use crate::value::{binary, buffer, given, text, thrown};
+use crate::value::{binary, buffer, non_null, text, thrown};
 use blob::Blob;
 use plimsoll_javascript::{EventLoop, NativeModule, OpId, Then};
 use plimsoll_k6_run::metrics::{MetricId, builtin};
@@ -121,7 +121,7 @@ impl<'js> WebSocket<'js> {
         params: Opt<Value<'js>>,
     ) -> Result<Class<'js, Self>> {
         let user = User::running(&ctx, "WebSocket")?;
-        let Some(url) = given(url.0) else { return Err(thrown(&ctx, "WebSocket requires a url")) };
+        let Some(url) = non_null(url.0) else { return Err(thrown(&ctx, "WebSocket requires a url")) };
         let written = text(&ctx, url)?;
         let url = url_of(&ctx, &written)?;
         if let Some(fragment) = url.fragment() {
@@ -215,7 +215,7 @@ impl<'js> WebSocket<'js> {
         if matches!(was, ReadyState::Closing | ReadyState::Closed) {
             return Ok(());
         }
-        let code = given(code.0).and_then(|code| code.as_number()).filter(|code| *code != 0.0);
+        let code = non_null(code.0).and_then(|code| code.as_number()).filter(|code| *code != 0.0);
         if let Some(code) = code.filter(|code| *code != 1000.0 && !(3000.0..5000.0).contains(code)) {
             let what = format!(
                 "InvalidAccessError: Failed to execute 'close' on 'WebSocket': \
@@ -223,7 +223,7 @@ impl<'js> WebSocket<'js> {
             );
             return Err(thrown(&ctx, what));
         }
-        let reason = given(reason.0).map(|reason| text(&ctx, reason)).transpose()?.unwrap_or_default();
+        let reason = non_null(reason.0).map(|reason| text(&ctx, reason)).transpose()?.unwrap_or_default();
         if reason.len() > 123 {
             let what = "SyntaxError: Failed to execute 'close' on 'WebSocket': \
                         The message must not be greater than 123 bytes";
@@ -240,7 +240,7 @@ impl<'js> WebSocket<'js> {
 
 /// `"one"` or `["one", "two"]`.
 fn subprotocols<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Vec<String>> {
-    let Some(value) = given(value) else { return Ok(Vec::new()) };
+    let Some(value) = non_null(value) else { return Ok(Vec::new()) };
     match value.as_array() {
         Some(names) => names.iter::<Value<'js>>().map(|name| text(ctx, name?)).collect(),
         None if value.is_string() => Ok(vec![text(ctx, value)?]),
@@ -268,7 +268,7 @@ impl<'js> WebSocket<'js> {
     }
 
     fn set_handler(&self, ctx: &Ctx<'js>, event: &str, value: Value<'js>) -> Result<()> {
-        if given(Some(value.clone())).is_none() {
+        if non_null(Some(value.clone())).is_none() {
             return self.handlers.remove(event);
         }
         if !value.is_function() {
@@ -305,13 +305,13 @@ impl Link {
         let events = EventLoop::<K6>::of(ctx)?;
         let target = Persistent::save(ctx, socket.clone().into_inner());
         let (link, late) = (Rc::clone(self), target.clone());
-        let told = move |ctx: &Ctx<'_>, event: plimsoll_javascript::Wakeup<Event>| match event {
+        let handler = move |ctx: &Ctx<'_>, event: plimsoll_javascript::Wakeup<Event>| match event {
             plimsoll_javascript::Wakeup::Operation(Event::Socket(event)) => {
                 link.take(ctx, target.clone().restore(ctx)?, *event)
             }
             _ => Ok(Then::Open),
         };
-        self.id.set(events.subscribe(op, Box::new(told)));
+        self.id.set(events.subscribe(op, Box::new(handler)));
         let link = Rc::clone(self);
         let give_up = move |ctx: &Ctx<'_>, _: plimsoll_javascript::Wakeup<Event>| {
             EventLoop::<K6>::of(ctx)?.cancel(link.id.get());

@@ -37,7 +37,7 @@ pub struct GrpcCall {
     pub path: String,
     /// The metadata of the script.
     pub metadata: Metadata,
-    /// The timeout that the server is told. (The module cancels the operation.)
+    /// The timeout that is sent to the server. (The module cancels the operation.)
     pub timeout: Option<Nanos>,
     /// The only message; None if messages follow with [`super::Op::GrpcSend`].
     pub message: Option<Vec<u8>>,

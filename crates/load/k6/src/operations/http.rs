@@ -14,8 +14,8 @@ pub struct HttpRequest {
     pub method: Cow<'static, str>,
     /// Its URL. Neither userinfo nor fragment is sent.
     pub url: Rc<Url>,
-    /// All headers as lines in the order in which they are sent, `Host` and `Content-Length` included. Only `Connection`
-    /// is added by whoever has the connections.
+    /// All headers as lines in the order in which they are sent, `Host` and `Content-Length` included. Only
+    /// `Connection` is added by the owner of the connections.
     pub headers: String,
     /// The body; empty for none.
     pub body: Rc<Vec<u8>>,

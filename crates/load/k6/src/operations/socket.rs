@@ -11,7 +11,7 @@ use std::rc::Rc;
 pub struct SocketRequest {
     /// Its URL, of the scheme `ws` or `wss`.
     pub url: Url,
-    /// Headers of the opening request in order, `Host` included. Whoever sends it adds those of the handshake (`Upgrade`,
+    /// Headers of the opening request in order, `Host` included. The sender adds those of the handshake (`Upgrade`,
     /// `Connection`, `Sec-WebSocket-…`).
     pub headers: Vec<(String, String)>,
     /// The subprotocols that are offered.

@@ -68,7 +68,7 @@ impl CompiledFlow {
                 basics,
                 program,
                 draws,
-                iteration_values: flow.passing().into_iter().map(|value| value.0).collect(),
+                iteration_values: flow.iteration_values().into_iter().map(|value| value.0).collect(),
                 feeds,
                 origin,
                 cookies: flow.cookies,

@@ -4,7 +4,7 @@
 use super::hpack::Field;
 use super::session::{Event, Response, Session};
 use super::{prefixed, status_name, unary_message};
-use plimsoll_engine::transport::{Broken, Chunk, Dialer, Transport};
+use plimsoll_engine::transport::{Chunk, Dialer, Transport, TransportError};
 use plimsoll_grpc::reflection::{Inquiry, PATHS};
 use plimsoll_grpc::status::{OK, UNIMPLEMENTED};
 use prost_reflect::DescriptorPool;
@@ -138,6 +138,6 @@ fn fields(authority: &str, scheme: &str) -> Vec<Field> {
     common.chain(paths).collect()
 }
 
-fn in_words(broken: Broken) -> String {
+fn in_words(broken: TransportError) -> String {
     broken.detail
 }

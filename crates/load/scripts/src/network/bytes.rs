@@ -1,4 +1,4 @@
-//! Moving bytes: what the kernel has to say of a connection, and what that means to whoever is on it.
+//! Moves bytes: handles events of connections, and their effects on requests and sessions.
 
 use super::{Network, RESOLVER, UserEvent};
 use crate::client_session::Io;
@@ -14,7 +14,7 @@ use rustix::event::epoll::EventFlags;
 use std::mem;
 
 impl Network {
-    /// The kernel has news.
+    /// Handles an event of a descriptor.
     pub(crate) fn event(&mut self, context: &mut LoopContext<'_>, key: u64, flags: EventFlags) {
         if key == RESOLVER {
             self.names_resolved(context);
@@ -28,10 +28,11 @@ impl Network {
         }
     }
 
-    /// The time of a connection may be up.
+    /// Handles the alarm of a connection's deadline.
     pub(crate) fn deadline(&mut self, context: &mut LoopContext<'_>, connection: ConnectionId) {
         let now = context.clock.now();
-        if self.connections.strikes(connection, now, &mut context.timers) && self.connections.get(connection).is_some()
+        if self.connections.has_passed(connection, now, &mut context.timers)
+            && self.connections.get(connection).is_some()
         {
             let limit = self.connections.connection(connection).timeout().seconds();
             let detail = format!("request timeout: no answer within {limit} s");
@@ -39,8 +40,8 @@ impl Network {
         }
     }
 
-    /// Puts a request on a connection that is free for it, and `made` for it where it is the first. It goes with the
-    /// next [`Network::send_out`].
+    /// Writes a request to an idle connection. `made` has the facts of the connection if this is its first request. The
+    /// next [`Network::send_out`] sends it.
     pub(super) fn send(
         &mut self,
         context: &mut LoopContext<'_>,
@@ -56,8 +57,8 @@ impl Network {
         self.departing.push(self.connections.key(id));
     }
 
-    /// Sends all requests that were put on connections, one right after the other; whether there were any. To send them
-    /// between the work of users would wake the server for each, only for it to have nothing to do a moment later.
+    /// Sends all requests that were written to connections, one right after the other. Returns true if there were any.
+    /// Sending each between the work of users would wake the server for each, only to leave it idle a moment later.
     pub(crate) fn send_out(&mut self, context: &mut LoopContext<'_>) -> bool {
         if self.departing.is_empty() {
             return false;
@@ -65,7 +66,7 @@ impl Network {
         let mut now = context.clock.now();
         let mut departing = mem::take(&mut self.departing);
         for key in departing.drain(..) {
-            // It may have been given up meanwhile.
+            // The request may have been cancelled meanwhile.
             let Some(id) = self.connections.of_key(key) else { continue };
             match self.connections.connection(id).depart(now, &context.clock) {
                 Ok(gone) => now = gone,
@@ -107,7 +108,8 @@ impl Network {
         }
     }
 
-    /// Reads once; whether more may be waiting, as the end of one that has `ended`. What came may have ended it, too.
+    /// Reads once. Returns true if more may be waiting, which includes the end of a connection that has `ended`. The
+    /// bytes may themselves have ended the connection.
     fn read(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, ended: bool) -> Result<bool, Fault> {
         let key = self.connections.key(id);
         let connection = self.connections.connection(id);
@@ -131,7 +133,7 @@ impl Network {
             }
         }
         if self.connections.of_key(key).is_some() {
-            // TLS may have something to say of its own.
+            // TLS may have bytes of its own to send.
             self.connections.connection(id).flush(&context.clock)?;
             self.open_if_secure(context, id);
         }
@@ -151,7 +153,7 @@ impl Network {
         Ok(())
     }
 
-    /// An answer is whole.
+    /// A response is complete.
     fn finish(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, reusable: bool, now: Instant) {
         let Some(pending) = self.connections.connection(id).take_request() else { return };
         self.connections.clear_deadline(id);
@@ -160,7 +162,7 @@ impl Network {
         self.file(context, user, &pending.request.name, &pending.record(now, pending.outcome(), bytes), detail);
         let ticket = pending.id;
         let response = pending.into_response(now, None, &self.connections.connection(id).connected);
-        self.answers.push_back(UserEvent { user, id: ticket, event: Event::Http(Box::new(response)) });
+        self.events.push_back(UserEvent { user, id: ticket, event: Event::Http(Box::new(response)) });
         if !reusable || self.shared.reuse == Reuse::Never {
             self.hang_up(context, id);
         }

@@ -1,4 +1,4 @@
-//! Making connections: where to, whether that is allowed, and what becomes of those that cannot be made.
+//! Opens connections: resolves their addresses, checks that these are allowed, and handles failures.
 
 use super::{Network, UserEvent};
 use crate::client_session::Io;
@@ -16,7 +16,7 @@ use std::mem;
 use std::net::{IpAddr, SocketAddr};
 
 impl Network {
-    /// Makes a connection.
+    /// Opens a connection.
     pub(super) fn make(
         &mut self,
         context: &mut LoopContext<'_>,
@@ -35,10 +35,10 @@ impl Network {
         if let Some(address) = found.address {
             self.dial(context, connection, address);
         } else if let Some(address) = self.shared.hosts.get(&found.host, found.port) {
-            self.settle(context, origin, Some(connection), Ok(address));
+            self.address_resolved(context, origin, Some(connection), Ok(address));
         } else if let Some(ip) = self.resolver.known(&found.host) {
             let address = SocketAddr::new(ip, found.port);
-            self.settle(context, origin, Some(connection), Ok(address));
+            self.address_resolved(context, origin, Some(connection), Ok(address));
         } else {
             let is_first = found.waiting.is_empty();
             self.origins.get_mut(origin).waiting.push(connection);
@@ -48,23 +48,24 @@ impl Network {
         }
     }
 
-    /// Names were looked up.
+    /// Handles names that were resolved.
     pub(super) fn names_resolved(&mut self, context: &mut LoopContext<'_>) {
-        for (host, found) in self.resolver.found() {
+        for (host, found) in self.resolver.take_resolved() {
             for origin in self.origins.of_host(&host) {
                 let port = self.origins.get(origin).port;
                 let found = found.clone().map(|ip: IpAddr| SocketAddr::new(ip, port));
                 let found = found.map_err(|http| {
                     let http = HttpFault { detail: self.shared.allowed.unknown(&host, http.detail), ..http };
-                    Fault { kind: ErrorKind::Connect, http, is_ours: false }
+                    Fault { kind: ErrorKind::Connect, http, is_local: false }
                 });
-                self.settle(context, origin, None, found);
+                self.address_resolved(context, origin, None, found);
             }
         }
     }
 
-    /// It is known where an origin is, or that nobody knows: those who waited for that go on, if they may.
-    fn settle(
+    /// The address of an origin was resolved, or could not be: continues the connections that wait for it, if the
+    /// address is allowed.
+    fn address_resolved(
         &mut self,
         context: &mut LoopContext<'_>,
         origin: OriginId,
@@ -79,7 +80,7 @@ impl Network {
         self.origins.get_mut(origin).address = found.as_ref().ok().copied();
         let waiting = mem::take(&mut self.origins.get_mut(origin).waiting);
         for connection in waiting.into_iter().chain(asking) {
-            // It may have been given up meanwhile, and its number taken by another.
+            // The connection may have been closed meanwhile, and its number reused.
             if self
                 .connections
                 .get(connection)
@@ -112,7 +113,7 @@ impl Network {
         }
     }
 
-    /// The connection stands: it is counted, and what it is for goes over it.
+    /// The connection is established: records it, and starts its request or session.
     pub(super) fn open(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, now: Instant) {
         let connection = self.connections.connection(id);
         connection.connected.tls_handshaking = connection.next_stage(Stage::Open, now);
@@ -139,14 +140,14 @@ impl Network {
         context.recorder.record(CONNECT, self.users[user as usize].phase, &exchange);
     }
 
-    /// The connection came to nothing, or broke: and so did what was on it.
+    /// The connection could not be made, or broke: its request or session fails.
     pub(super) fn lose(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, fault: Fault) {
         let now = context.clock.now();
         let connection = self.connections.connection(id);
         if matches!(connection.stage, Stage::Connecting | Stage::Handshaking) {
             self.record_connect(context, id, now, Outcome::Failed(fault.kind));
             context.recorder.keep_example(CONNECT, fault.kind, fault.http.detail.clone());
-            if fault.is_ours && context.recorder.findings.faults.is_empty() {
+            if fault.is_local && context.recorder.findings.faults.is_empty() {
                 context.recorder.findings.faults.push(fault.http.detail.clone());
             }
         }
@@ -164,7 +165,7 @@ impl Network {
         }
     }
 
-    /// Ends the session of a connection with it. Without a fault, the peer has ended its side.
+    /// Ends the session of a connection that has ended. Without a fault, the peer has ended its side.
     pub(super) fn end_session(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, fault: Option<&Fault>) {
         let now = context.clock.now();
         let connection = self.connections.connection(id);
@@ -191,7 +192,7 @@ impl Network {
             Stage::Resolving => pending.unsent(now, fault.http),
             _ => pending.into_response(now, Some(fault.http), &connection.connected),
         };
-        self.answers.push_back(UserEvent { user, id, event: Event::Http(Box::new(response)) });
+        self.events.push_back(UserEvent { user, id, event: Event::Http(Box::new(response)) });
     }
 
     /// Closes a connection on which nothing is under way.
@@ -207,7 +208,7 @@ impl Network {
     }
 }
 
-/// As k6 names them.
+/// The names that k6 uses for them.
 fn tls_facts((version, suite): (ProtocolVersion, CipherSuite)) -> TlsFacts {
     let version = if version == ProtocolVersion::TLSv1_2 { "tls1.2" } else { "tls1.3" };
     let cipher_suite = match suite {

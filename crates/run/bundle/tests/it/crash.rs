@@ -1,5 +1,5 @@
-//! `kill -9` of a real process that writes a bundle: what it said was sealed is there, what it
-//! had not sealed is named, and the run goes on.
+//! `kill -9` of a real process that writes a bundle. What it reported as sealed is there, what it had not sealed is
+//! named, and the run resumes.
 
 use crate::given;
 use plimsoll_bundle::{BundleError, BundleWriter, Contents, read};
@@ -18,7 +18,8 @@ const PLANNED: u32 = 20;
 
 const KILLS: u64 = 20;
 
-/// Says to this test binary where it is to write, as the process that will be killed.
+/// The environment variable that makes this test binary the process that will be killed; its value is the folder to
+/// write to.
 const FOLDER: &str = "PLIMSOLL_TEST_BUNDLE";
 
 #[test]
@@ -35,7 +36,7 @@ fn kill_9_at_any_instant_leaves_whole_starts_whole() {
         if kill % 2 == 1 {
             wait_for_a_start(&journal);
         }
-        // At first while the process begins or goes on, then amid its starts.
+        // The first kills hit the process while it begins or resumes, later ones in the middle of its starts.
         std::thread::sleep(Duration::from_micros(1_500 + 7_919 * (kill * 13 % KILLS)));
         victim.kill().and_then(|()| victim.wait()).expect("it was running");
         match read(&bundle) {
@@ -50,8 +51,8 @@ fn kill_9_at_any_instant_leaves_whole_starts_whole() {
     go_on(&bundle);
 }
 
-/// Everything that was announced is there and whole, and nothing but that and what each kill hit
-/// between being sealed and being announced.
+/// Everything that was announced is there and intact. Beside it there may be one start for each kill that hit between
+/// sealing and announcing.
 fn check(contents: &Contents, announced: &[u32]) {
     let found = given::numbers(contents);
     assert_eq!(found, (1..=found.len() as u32).collect::<Vec<_>>());
@@ -73,7 +74,7 @@ fn begin_anew(bundle: &Path, journal: &Path, error: &BundleError) {
     }
 }
 
-/// Another run adds starts to what the killed ones have left.
+/// Another run resumes the bundle of the killed ones and adds starts.
 fn go_on(folder: &Path) {
     let before = given::numbers(&read(folder).expect("a bundle"));
     assert!(!before.is_empty(), "no process got as far as a start");
@@ -96,7 +97,7 @@ fn spawn(bundle: &Path) -> Child {
         .expect("this test can be started")
 }
 
-/// However slow the disk is.
+/// Waits for the first announced start, however slow the disk is.
 fn wait_for_a_start(journal: &Path) {
     let before = announced(journal).len();
     let begun = Instant::now();
@@ -122,7 +123,7 @@ fn seal(bundle: &mut BundleWriter, number: u32) {
     given::seal(bundle, number);
 }
 
-/// What the process does that is killed.
+/// The work of the process that is killed.
 fn write_until_killed(folder: &Path) {
     let journal = folder.with_file_name("journal");
     let mut journal = OpenOptions::new().append(true).create(true).open(journal).expect("a file");

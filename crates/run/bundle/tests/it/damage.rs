@@ -1,4 +1,4 @@
-//! A damaged bundle: what is whole is read, what is not is named, and nothing panics.
+//! A damaged bundle: what is intact is read, the damage is named, and nothing panics.
 
 use crate::given::{self, named};
 use plimsoll_bundle::{BundleError, Contents, read};
@@ -46,7 +46,7 @@ impl Bundle {
         read(self.folder.path()).expect("a bundle that is damaged in parts only")
     }
 
-    /// Enters a file into the manifest as it is now, as somebody would who wants to deceive.
+    /// Replaces the hash of a file in the manifest by its present one, as a forger would.
     fn forge(&self, manifest: &[u8], file: &Path, before: &[u8]) {
         let hash = |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let now = hash(&fs::read(file).expect("a file"));

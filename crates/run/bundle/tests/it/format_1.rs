@@ -1,4 +1,4 @@
-//! Bundles of format 1, as an earlier version of the program wrote them: no trial ran a second time.
+//! Bundles of format 1, as an earlier version of the program wrote them: no trial ran again.
 
 use crate::{fixture, given};
 use plimsoll_bundle::read;

@@ -1,5 +1,5 @@
-//! Bundles of format 2, as an earlier version of the program wrote them: what was started, and the
-//! only load on it, were one trial with one set of facts.
+//! Bundles of format 2, as an earlier version of the program wrote them: a start and its only load were one trial with
+//! one set of facts.
 
 use crate::fixture;
 use crate::given::{self, SECOND, named};
@@ -105,7 +105,7 @@ fn every_fact_of_a_trial_has_its_place() {
 fn what_a_trial_did_not_say_follows_from_what_it_was() {
     for start in &contents().starts {
         let (summary, load) = (&start.summary, &start.loads[0].summary);
-        // Nobody wrote down which reason concerned the start alone.
+        // The format does not record which reasons concern the start alone.
         assert_eq!((&summary.validity, summary.warnings.len()), (&Validity::Valid, 0));
         assert_eq!((load.load.number, load.timing.zero), (1, Instant(0)));
         assert_eq!(Some(load.load.variant), summary.start.only_variant());

@@ -225,9 +225,9 @@ pub(crate) fn resume(folder: &Path, starts: u32) -> BundleWriter {
     BundleWriter::resume(folder, STUDY, &facts(), &plan(starts)).expect("the same study")
 }
 
-/// Tells a bundle of an event.
+/// Passes an event to a bundle.
 pub(crate) fn tell(bundle: &mut BundleWriter, event: &Event) {
-    bundle.hear(event).expect("disk");
+    bundle.on_event(event).expect("disk");
 }
 
 pub(crate) fn tell_versions(bundle: &mut BundleWriter, versions: &[Version]) {

@@ -1,4 +1,4 @@
-//! A plan that grows while the run goes on, and a run that ends before its last repeat.
+//! A plan that grows during the run, and a run that ends before its last repeat.
 
 use crate::given::{self, named};
 use plimsoll_bundle::{BundleError, BundleWriter, read};
@@ -64,7 +64,7 @@ fn a_start_that_was_decided_on_twice_stands_there_once() {
     decide(&mut bundle, &again());
     given::begin_start(&mut bundle, &again()[0]);
     drop(bundle);
-    // The first one never finished, and the run that goes on decides otherwise.
+    // The first one never finished, and the resumed run decides otherwise.
     let mut bundle = given::resume(folder.path(), 4);
     let otherwise = Start { extended: false, ..again()[0].clone() };
     given::decide(&mut bundle, &otherwise);
@@ -81,7 +81,7 @@ fn a_start_that_was_decided_on_twice_stands_there_once() {
     assert_eq!(manifest.matches("{\"decided\"").count(), 3, "what is known already is not written again");
 }
 
-/// The run goes on from whatever is left of the manifest, and comes to the same end.
+/// The run resumes from what is left of the manifest, and comes to the same end.
 fn goes_on(folder: &Path) {
     let mut bundle = given::resume(folder, 4);
     given::tell_versions(&mut bundle, &given::versions());

@@ -16,7 +16,7 @@ use std::path::Path;
 /// The variants that take the loads, in order.
 const VARIANTS: [usize; 3] = [1, 0, 1];
 
-/// The begins of the measure phases in nanoseconds: later ones are at no whole second.
+/// The begins of the measure phases in nanoseconds; the later ones are not at whole seconds.
 const ZEROS: [i64; 3] = [0, 7_250_000_000, 14_500_499_999];
 
 /// A load of a start as it is to be written.

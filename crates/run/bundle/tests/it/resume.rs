@@ -1,4 +1,4 @@
-//! Going on with a bundle that an interrupted run has left.
+//! Resuming the bundle of an interrupted run.
 
 use crate::given::{self, named};
 use plimsoll_bundle::{BundleError, BundleWriter, read};
@@ -8,7 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-/// A bundle of `sealed` out of four starts, whose writer is gone.
+/// A bundle with `sealed` of four starts, whose writer was dropped.
 fn interrupted(sealed: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 4);
@@ -17,7 +17,7 @@ fn interrupted(sealed: u32) -> tempfile::TempDir {
     folder
 }
 
-/// Goes on to the end, and asserts that nothing is lost or amiss, but for the problems of `known`.
+/// Resumes the run to its end, and asserts that nothing is lost and that there are no problems but those of `known`.
 fn finish(folder: &Path, done: &[u32], known: &[&str]) {
     let mut bundle = given::resume(folder, 4);
     assert_eq!(bundle.recorded().starts.keys().copied().collect::<Vec<_>>(), done);

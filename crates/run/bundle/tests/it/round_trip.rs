@@ -1,4 +1,4 @@
-//! What is written is what is read.
+//! What was written reads back the same.
 
 use crate::given::{self, SECOND};
 use plimsoll_bundle::{BundleError, BundleWriter, read};

@@ -1,4 +1,4 @@
-//! Load by threads of this process.
+//! Generates load with threads of this process.
 
 use super::{Generator, JobMessage, JobUnderWay, PreparedWorkload};
 use plimsoll_generator::Prepared;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Generates load by threads of this process.
+/// The generator that runs load on threads of this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalThreads;
 
@@ -30,7 +30,7 @@ impl PreparedWorkload for LocalWorkload {
         let interrupted = Arc::new(AtomicBool::new(false));
         let (prepared, stop) = (Arc::clone(&self.0), Arc::clone(&interrupted));
         let thread = std::thread::spawn(move || {
-            // Who has stopped listening does not want the rest.
+            // If the receiver is gone, the reports are not needed.
             let reports = &mut |report| drop(sender.send(JobMessage::Report(report)));
             let ended = prepared.run(&job, &stop, reports);
             let _ = sender.send(JobMessage::Ended(ended));
@@ -50,7 +50,7 @@ impl JobUnderWay for LocalJob {
         match self.messages.recv_timeout(wait) {
             Ok(message) => Some(message),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(JobMessage::Ended(Err(self.lost()))),
+            Err(RecvTimeoutError::Disconnected) => Some(JobMessage::Ended(Err(self.ended_without_record()))),
         }
     }
 
@@ -60,8 +60,8 @@ impl JobUnderWay for LocalJob {
 }
 
 impl LocalJob {
-    /// Why the thread ended without a record: it panicked.
-    fn lost(&mut self) -> JobError {
+    /// The thread ended without a record because it panicked: passes the panic on.
+    fn ended_without_record(&mut self) -> JobError {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             _ => JobError::Loop("the job is over".to_owned()),

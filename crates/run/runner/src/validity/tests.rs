@@ -42,7 +42,7 @@ fn record<'a>(
 
 fn judged(seconds: &[Interval]) -> Validity {
     let mut watch = Watch::new(&load(2), false);
-    seconds.iter().for_each(|interval| watch.see(interval));
+    seconds.iter().for_each(|interval| watch.observe(interval));
     watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new())).validity
 }
 
@@ -95,7 +95,7 @@ fn a_late_schedule_voids_the_trial() {
 #[test]
 fn a_system_that_only_fails_has_failed_for_a_reason() {
     let mut watch = Watch::new(&load(2), false);
-    watch.see(&second(0, 0.1, 0, 10));
+    watch.observe(&second(0, 0.1, 0, 10));
     let refused = BTreeMap::from([(ErrorKind::Connect, "connection refused".to_owned())]);
     let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
     let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples));
@@ -122,7 +122,7 @@ fn a_script_names_its_requests_itself_and_need_not_make_any() {
             let subject = Subject::Request((*name).to_owned());
             interval.tallies.insert((RecordedPhase::Measure, subject), tally(made, *failed));
         }
-        watch.see(&interval);
+        watch.observe(&interval);
         let thrown = BTreeMap::from([(ErrorKind::Script, "Error: x".to_owned())]);
         let examples = BTreeMap::from([("iteration".to_owned(), thrown)]);
         watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples)).validity
@@ -148,7 +148,7 @@ fn a_request_that_never_goes_right_fails_the_trial_though_others_do() {
     broken.service.record_n(1000, 7).expect("in range");
     broken.errors.insert(ErrorKind::Io, 7);
     interval.tallies.insert((RecordedPhase::Measure, Subject::Request("read".to_owned())), broken);
-    watch.see(&interval);
+    watch.observe(&interval);
     let examples = [("read", "pages stayed"), ("call", "something else"), ("read more", "another request's")]
         .map(|(name, text)| (format!("request:{name}"), BTreeMap::from([(ErrorKind::Io, text.to_owned())])));
     let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples.into()));
@@ -167,7 +167,7 @@ fn a_redirect_that_goes_round_is_told_though_its_first_exchanges_went_right() {
     rarer.service.record_n(1000, 5).expect("in range");
     rarer.errors.insert(ErrorKind::Status, 1);
     interval.tallies.insert((RecordedPhase::Measure, Subject::Request("call 2".to_owned())), rarer);
-    watch.see(&interval);
+    watch.observe(&interval);
     let examples = [("call", ErrorKind::Redirect, "another one to /loop"), ("call 2", ErrorKind::Status, "found 500")]
         .map(|(name, kind, text)| (format!("request:{name}"), BTreeMap::from([(kind, text.to_owned())])));
     let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples.into()));
@@ -177,7 +177,7 @@ fn a_redirect_that_goes_round_is_told_though_its_first_exchanges_went_right() {
 
 fn judged_with(facts: &DatabaseFacts) -> Validity {
     let mut watch = Watch::new(&load(2), false);
-    watch.see(&second(0, 0.1, 0, 0));
+    watch.observe(&second(0, 0.1, 0, 0));
     let (sequences, examples) = (BTreeMap::new(), BTreeMap::new());
     let record = Record { databases: std::slice::from_ref(facts), ..record(&sequences, &examples) };
     watch.judge(WINDOW, &generator(), &record).validity
@@ -229,7 +229,7 @@ fn nothing_measured_is_void_and_failed_where_users_had_nothing_to_take() {
 #[test]
 fn users_that_broke_a_limit_of_their_script_fail_the_trial() {
     let mut watch = Watch::new(&load(2), false).of_script(true);
-    watch.see(&second(0, 0.1, 0, 0));
+    watch.observe(&second(0, 0.1, 0, 0));
     let (sequences, examples) = (BTreeMap::new(), BTreeMap::new());
     let of = |broken: &[&str]| {
         let broken: Vec<String> = broken.iter().map(|text| (*text).to_owned()).collect();
@@ -247,7 +247,7 @@ fn what_stopped_a_user_for_good_is_told_once() {
     let mut interval = second(0, 0.1, 0, 0);
     let iterations = interval.tallies.get_mut(&(RecordedPhase::Measure, Subject::Iteration)).expect("iterations");
     iterations.errors.insert(ErrorKind::Limit, iterations.count());
-    watch.see(&interval);
+    watch.observe(&interval);
     let examples = [("iteration".to_owned(), [(ErrorKind::Limit, "user 1 ran on".to_owned())].into())].into();
     let (sequences, broken) = (BTreeMap::new(), ["user 1 ran on".to_owned(), "user 2 ran on".to_owned()]);
     let of = |broken| watch.judge(WINDOW, &generator(), &Record { broken, ..record(&sequences, &examples) }).validity;
@@ -259,7 +259,7 @@ fn what_stopped_a_user_for_good_is_told_once() {
 #[test]
 fn wrong_replies_fail_a_trial_even_with_a_busy_generator() {
     let mut watch = Watch::new(&load(2), false);
-    watch.see(&second(0, 2.0, 0, 0));
+    watch.observe(&second(0, 2.0, 0, 0));
     let check = SequenceCheck { replies: 10, largest: 9, repeated: 1, ..SequenceCheck::default() };
     let sequences = BTreeMap::from([("increment".to_owned(), check)]);
     let judged = watch.judge(WINDOW, &generator(), &record(&sequences, &BTreeMap::new()));
@@ -267,7 +267,7 @@ fn wrong_replies_fail_a_trial_even_with_a_busy_generator() {
     assert!(reasons[0].contains("1 repeated"), "{reasons:?}");
 }
 
-/// Twenty seconds in which iterations take longer and longer, with a generator this busy.
+/// Judges twenty seconds in which iterations take longer and longer, with a generator this busy.
 fn never_steady(cpu: f64, errors: u64, extended: bool) -> Judgement {
     let mut watch = Watch::new(&load(20), extended);
     for number in 0..20 {
@@ -276,7 +276,7 @@ fn never_steady(cpu: f64, errors: u64, extended: bool) -> Judgement {
             let took = 10_000_000 + (number as u64 * 10 + tick as u64) * 100_000;
             *ticked = Tick { iterations: 1_000_000_000 / took, total: 1_000_000_000 };
         }
-        watch.see(&interval);
+        watch.observe(&interval);
     }
     watch.judge(Nanos(20_000_000_000), &generator(), &record(&BTreeMap::new(), &BTreeMap::new()))
 }
@@ -311,7 +311,7 @@ fn a_longer_warm_up_does_not_help_a_generator_at_its_limit_or_a_system_that_fail
 #[test]
 fn how_near_the_generator_came_to_its_limits_is_kept() {
     let mut watch = Watch::new(&load(2), false);
-    [second(0, 0.2, 1000, 0), second(1, 0.4, 2000, 0)].iter().for_each(|interval| watch.see(interval));
+    [second(0, 0.2, 1000, 0), second(1, 0.4, 2000, 0)].iter().for_each(|interval| watch.observe(interval));
     let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new()));
     assert!((judged.headroom.busiest - 0.3).abs() < 1e-9);
     assert_eq!(judged.headroom.lateness, Nanos(2000));

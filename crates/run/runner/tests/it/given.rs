@@ -38,7 +38,7 @@ max_cpu      = "100%"
 max_lateness = "10s"
 "#;
 
-/// The same study, in which no trial counts: no generator keeps to this limit.
+/// The same study, in which no trial counts, because no generator can keep within its limit.
 pub(crate) fn in_vain() -> String {
     STUDY.replace("\"100%\"", "\"0.0001%\"")
 }
@@ -52,7 +52,7 @@ pub(crate) struct Given {
     _server: Server,
 }
 
-/// What came of a run.
+/// The result of a run, with its events.
 pub(crate) struct Ran {
     pub(crate) ending: Ending,
     pub(crate) events: Vec<Event>,
@@ -84,8 +84,8 @@ impl Given {
         plimsoll_bundle::read(&self.bundle()).expect("a bundle")
     }
 
-    /// Runs the study, or what is left of it. It is interrupted at the first event for which `stop`
-    /// says so.
+    /// Runs the study, or the starts that remain. The run is interrupted at the first event for which `stop` returns
+    /// true.
     pub(crate) fn run(&self, decided: &mut dyn FnMut(u32) -> bool, stop: &mut dyn FnMut(&Event) -> bool) -> Ran {
         let (path, facts) = (self.bundle(), self.study.facts());
         let mut bundle = if path.exists() {
@@ -106,7 +106,7 @@ impl Given {
         };
         let mut events = Vec::new();
         let mut tell = |event: &Event| {
-            bundle.hear(event)?;
+            bundle.on_event(event)?;
             events.push(event.clone());
             if stop(event) {
                 interrupted.set();

@@ -1,4 +1,4 @@
-//! A run that may end early: it looks at the verdicts when the plan says so, and only then.
+//! A run that may end early takes a look at the verdicts when the plan says so, and only then.
 
 use crate::given::{Given, STUDY, in_vain};
 use plimsoll_bundle::{BundleError, BundleWriter};

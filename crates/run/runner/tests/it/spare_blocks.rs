@@ -13,7 +13,7 @@ fn repeated(events: &[Event]) -> Vec<(u32, u32, u32)> {
     events.iter().filter_map(of).collect()
 }
 
-/// What was said of blocks that are not run again.
+/// The warnings about blocks that do not run again.
 fn warnings(events: &[Event]) -> Vec<&str> {
     let said = events.iter().filter_map(|event| match event {
         Event::Warning { message } => Some(message.as_str()),
@@ -103,7 +103,7 @@ fn a_run_that_is_interrupted_anywhere_comes_to_the_same_end() {
     }
 }
 
-/// An event at which the run can be interrupted between trials, or in the middle of one.
+/// True for an event at which the test interrupts the run: between trials, or in the middle of one.
 fn is_moment(event: &Event) -> bool {
     matches!(event, Event::StartBegun { .. } | Event::StartFinished { .. } | Event::BlockRepeated { .. })
 }

@@ -10,11 +10,10 @@ use std::time::Duration;
 /// The first kernel that has `epoll_pwait2`.
 const KERNEL: (u32, u32) = (5, 11);
 
-/// Others may use this share of the processors before it is worth a word, and before it is too
-/// much.
+/// Shares of the processors that other processes may use: above the first a caution, above the second a problem.
 const OTHERS: [f64; 2] = [0.03, 0.25];
 
-/// The same for what the hypervisor takes away.
+/// The same for CPU that the hypervisor takes away.
 const STEAL: [f64; 2] = [0.005, 0.05];
 
 /// Lateness at the 99th percentile: above the first, short requests show it; above the second, trials
@@ -27,7 +26,7 @@ const MEMORY: [f64; 2] = [0.25, 0.10];
 /// Open files: below the first, load with many users is refused; below the second, nearly all is.
 const OPEN_FILES: [u64; 2] = [4096, 256];
 
-/// What Plimsoll itself has open beside connections.
+/// Files that Plimsoll itself has open beside connections.
 const SPARE_FILES: u64 = 64;
 
 /// Fewer ports than this are soon used up where each iteration connects anew.
@@ -36,11 +35,11 @@ const PORTS: u64 = 16_000;
 /// Share of a minute in which tasks waited for a resource.
 const PRESSURE: f64 = 0.10;
 
-/// One thing that was looked at.
+/// One check of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) grade: Grade,
-    /// What was looked at.
+    /// What was checked.
     pub(super) what: &'static str,
     /// What was found.
     pub(super) found: String,
@@ -68,7 +67,7 @@ impl Grade {
         }
     }
 
-    /// By two limits that `value` should stay below.
+    /// Grades by two limits that `value` should stay below.
     fn below(value: f64, [caution, problem]: [f64; 2]) -> Grade {
         match value {
             value if value > problem => Grade::Problem,
@@ -77,7 +76,7 @@ impl Grade {
         }
     }
 
-    /// By two limits that `value` should stay above.
+    /// Grades by two limits that `value` should stay above.
     fn above(value: f64, limits: [f64; 2]) -> Grade {
         Grade::below(-value, limits.map(|limit| -limit))
     }
@@ -362,7 +361,7 @@ mod tests {
 
     const GB: u64 = 1_000_000_000;
 
-    /// A machine with nothing to complain of.
+    /// A machine that passes every check.
     fn good() -> (Host, MachineState) {
         let host = Host {
             processors: 8,

@@ -1,4 +1,4 @@
-//! `plimsoll doctor --aa`: a system against itself, and how small a change could be seen over that.
+//! `plimsoll doctor --aa`: measures a system against itself, and how small a change could be detected above that noise.
 
 use super::wrapped;
 use crate::arguments;
@@ -15,7 +15,7 @@ use plimsoll_analysis::{Analysis, Input, analyse, compare, effect, words};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The repeats for which it is told how small a change a study could see.
+/// The numbers of repeats for which the smallest detectable change is reported.
 const REPEATS: [usize; 3] = [3, 5, 10];
 
 pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Result<Exit, Failure> {
@@ -31,10 +31,10 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
         extent,
         out: &out,
         resume: false,
-        go_on: None,
+        resume_command: None,
         judge: report::Judge::Nothing,
-        // The study's own question is not the one that is asked here.
-        tell: false,
+        // The answer to the study's own question is not asked for here.
+        prints_answer: false,
     })?;
     if ended == Exit::SystemFailed {
         say::note(&format!("a trial failed, so no noise floor is told: {}/report/report.md says why", out.display()));
@@ -46,11 +46,11 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
     let input = report::input_of(contents);
     let analysis = analyse(&input);
     let noise = noise(&input, &analysis, &REPEATS);
-    say::result(told(&input, &analysis, &noise).trim_end())?;
+    say::result(noise_report(&input, &analysis, &noise).trim_end())?;
     Ok(exit(&noise))
 }
 
-/// In doubt is no use to measure on; without an interval nothing is known.
+/// The exit code: a noise floor in doubt is a problem; without an interval nothing is known.
 fn exit(noise: &[Noise<'_>]) -> Exit {
     if noise.iter().any(|one| one.doubt.is_some()) {
         Exit::Worse
@@ -61,7 +61,7 @@ fn exit(noise: &[Noise<'_>]) -> Exit {
     }
 }
 
-fn told(input: &Input, analysis: &Analysis, noise: &[Noise<'_>]) -> String {
+fn noise_report(input: &Input, analysis: &Analysis, noise: &[Noise<'_>]) -> String {
     let mut text = format!(
         "Noise floor: {} against itself, {}, {} of {}\n",
         input.plan.label(0),

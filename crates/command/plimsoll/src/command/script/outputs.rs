@@ -1,4 +1,4 @@
-//! The files that `--out` asks for, each written by a thread of its own.
+//! The files of `--out`, each written by a thread of its own.
 
 use anyhow::{Context, anyhow, bail};
 use plimsoll_k6_run::metrics::{MetricId, Registry};
@@ -10,12 +10,12 @@ use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
-/// How many handfuls of lines wait at most.
+/// The most batches of lines that wait to be written.
 const WAITING: usize = 64;
 
-/// A file that is asked for.
+/// A file of `--out`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct OutputFile {
     format: Format,
     /// None for standard output.
     file: Option<String>,
@@ -24,9 +24,9 @@ pub(super) struct Wanted {
 /// Files being written.
 pub(super) struct Writers(Vec<(Output, JoinHandle<anyhow::Result<()>>)>);
 
-impl Wanted {
+impl OutputFile {
     /// Reads `json=FILE`, `csv=FILE`.
-    pub(super) fn parse(text: &str) -> Result<Wanted, String> {
+    pub(super) fn parse(text: &str) -> Result<OutputFile, String> {
         let (format, file) = text.split_once('=').map_or((text, None), |(format, file)| (format, Some(file)));
         let format = match format {
             "json" => Format::Json,
@@ -36,7 +36,7 @@ impl Wanted {
         if file.is_some_and(|file| file.ends_with(".gz")) {
             return Err(format!("`--out {text}` is not compressed here: take a name without `.gz`"));
         }
-        Ok(Wanted { format, file: file.filter(|file| !["", "-"].contains(file)).map(str::to_owned) })
+        Ok(OutputFile { format, file: file.filter(|file| !["", "-"].contains(file)).map(str::to_owned) })
     }
 
     fn open(&self) -> anyhow::Result<Box<dyn Write + Send>> {
@@ -49,8 +49,8 @@ impl Wanted {
 
 impl Writers {
     /// Opens the files.
-    pub(super) fn start(wanted: &[Wanted], registry: &Registry, limits: &[Limits]) -> anyhow::Result<Writers> {
-        let start = |wanted: &Wanted| {
+    pub(super) fn start(wanted: &[OutputFile], registry: &Registry, limits: &[Limits]) -> anyhow::Result<Writers> {
+        let start = |wanted: &OutputFile| {
             let mut file = Samples { out: BufWriter::new(wanted.open()?), begun: begin(wanted, registry, limits) };
             let (to, lines) = sync_channel(WAITING);
             let shown = wanted.file.clone().unwrap_or_else(|| "standard output".to_owned());
@@ -61,12 +61,12 @@ impl Writers {
         Ok(Writers(wanted.iter().map(start).collect::<anyhow::Result<_>>()?))
     }
 
-    /// Where samples go.
+    /// The outputs that samples are sent to.
     pub(super) fn outputs(&self) -> Vec<Output> {
         self.0.iter().map(|(output, _)| output.clone()).collect()
     }
 
-    /// Writes what is left.
+    /// Writes the remaining samples, and waits for the writers.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         for (output, thread) in self.0 {
             let _ = output.to.send(Lines::default());
@@ -79,15 +79,15 @@ impl Writers {
     }
 }
 
-/// What stands before samples.
+/// The lines before samples.
 enum Begin {
-    /// A line for the whole file, that was not written yet.
+    /// A header line for the file; none once it is written.
     File(Option<String>),
     /// A line for each metric, before its first sample.
     Metrics { lines: Vec<(MetricId, String)>, written: BTreeSet<MetricId> },
 }
 
-fn begin(wanted: &Wanted, registry: &Registry, limits: &[Limits]) -> Begin {
+fn begin(wanted: &OutputFile, registry: &Registry, limits: &[Limits]) -> Begin {
     if wanted.format == Format::Csv {
         return Begin::File(Some(csv_header()));
     }
@@ -107,7 +107,7 @@ struct Samples<W: Write> {
 }
 
 impl<W: Write> Samples<W> {
-    /// Writes what comes, until that is nothing.
+    /// Writes what it receives, until the sender is gone.
     fn write(&mut self, from: &Receiver<Lines>) -> anyhow::Result<()> {
         while let Ok(lines) = from.recv()
             && !lines.text.is_empty()
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn outputs_are_read_as_k6_reads_them() {
-        let parsed = |text: &str| Wanted::parse(text).map(|wanted| (wanted.format, wanted.file));
+        let parsed = |text: &str| OutputFile::parse(text).map(|wanted| (wanted.format, wanted.file));
         assert_eq!(parsed("json=a=b.json"), Ok((Format::Json, Some("a=b.json".to_owned()))));
         assert_eq!(parsed("csv"), Ok((Format::Csv, None)));
         for (text, expected) in [("influxdb=http://x", "`influxdb`"), ("json=a.gz", "not compressed")] {
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_metric_is_told_before_its_first_sample() {
         let registry = Registry::default();
-        let wanted = Wanted { format: Format::Json, file: None };
+        let wanted = OutputFile { format: Format::Json, file: None };
         let mut file = Samples { out: Vec::new(), begun: begin(&wanted, &registry, &[]) };
         let (to, from) = sync_channel(4);
         let metrics = BTreeSet::from([registry.id("vus").expect("built in")]);

@@ -1,7 +1,8 @@
-//! What a run is to be: options from the command line, the environment, the script and a file, in this order.
+//! Settles the configuration of a run: options from the command line, the environment, the script and a file, in this
+//! order of precedence.
 
 use super::exit::{Exit, Failure};
-use super::outputs::Wanted;
+use super::outputs::OutputFile;
 use crate::arguments::Flags;
 use plimsoll_k6_run::metrics::Registry;
 use plimsoll_k6_run::options::{Derived, OptionFault, Options, Read};
@@ -10,21 +11,21 @@ use plimsoll_k6_run::threshold::{Limits, Threshold, ThresholdFault};
 use serde_json::Value;
 use std::path::Path;
 
-/// What was settled.
+/// The settled configuration of a run.
 pub(super) struct Settled {
-    /// With all defaults.
+    /// The options, with all defaults.
     pub(super) options: Options,
     pub(super) scenarios: Vec<Scenario>,
-    /// What must hold.
+    /// The thresholds.
     pub(super) limits: Vec<Limits>,
-    /// With a part for each threshold that names one.
+    /// The metrics, with a submetric for each threshold that names one.
     pub(super) registry: Registry,
-    /// Files that samples go to.
-    pub(super) outputs: Vec<Wanted>,
+    /// The files that samples are written to.
+    pub(super) outputs: Vec<OutputFile>,
 }
 
-/// Settles what a script with these exports, options and metrics is to do. What has no effect goes to `warn`, also where
-/// something else is wrong.
+/// Settles the run of a script with these exports, options and metrics. Passes options without effect to `warn`, even
+/// if something else is wrong.
 pub(super) fn settle(
     flags: &Flags,
     exports: &[String],
@@ -36,7 +37,7 @@ pub(super) fn settle(
     let Read { mut options, mut faults, ignored } = read(flags, script.as_ref())?;
     ignored.iter().for_each(|ignored| warn(&ignored.to_string()));
     let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
-    // Of what could not be read, scenarios would say that it is missing.
+    // An option that could not be read would be reported as missing by the scenarios too.
     let derived = if faults.is_empty() { options.scenarios(&exports) } else { Err(Vec::new()) };
     let mut registry = registry.clone();
     let thresholds = options.thresholds.clone().filter(|_| !flags.no_thresholds).unwrap_or_default();
@@ -64,17 +65,17 @@ fn limits(
     found.collect()
 }
 
-/// What the command line asks for that needs no script to be refused.
-fn outputs(flags: &Flags) -> Result<Vec<Wanted>, Failure> {
+/// The outputs of the command line, or why they are refused.
+fn outputs(flags: &Flags) -> Result<Vec<OutputFile>, Failure> {
     let mut refusals = flags.unsupported.refusals();
-    let wanted = flags.out.iter().filter_map(|text| Wanted::parse(text).map_err(|why| refusals.push(why)).ok());
-    let wanted: Vec<Wanted> = wanted.collect();
+    let wanted = flags.out.iter().filter_map(|text| OutputFile::parse(text).map_err(|why| refusals.push(why)).ok());
+    let wanted: Vec<OutputFile> = wanted.collect();
     if refusals.is_empty() { Ok(wanted) } else { Err(Failure::new(Exit::Options, refusals.join("\n"))) }
 }
 
-/// The options of all places, one over the other.
+/// The options of all sources, merged by precedence.
 fn read(flags: &Flags, script: Option<&Value>) -> Result<Read, Failure> {
-    let said = flags.options.said();
+    let said = flags.options.given();
     let file = flags.config.as_deref().map(config).transpose()?;
     let places = [
         Options::from_texts(said.iter().map(|(name, flag, text)| (*name, *flag, text.as_str()))),
@@ -121,7 +122,7 @@ mod tests {
         warned(words, script).0
     }
 
-    /// The same, with what was warned of.
+    /// The same, with the warnings.
     fn warned(words: &[&str], script: &Value) -> (Result<Settled, Failure>, Vec<String>) {
         let words = ["run", "a.js"].iter().chain(words);
         let flags = Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).flags;

@@ -1,4 +1,4 @@
-//! What is shown of a run that is over: by the script's `handleSummary`, or as k6 does.
+//! Shows the summary of a run: by the script's `handleSummary`, or in k6's form.
 
 use super::settle::Settled;
 use crate::arguments::{Flags, Shown};
@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 const HANDLER: &str = "handleSummary";
 
-/// Shows it, writes what was asked for, and gives the names of metrics of which a threshold does not hold. What cannot
-/// be written is said; the rest is written all the same, and how the run ended stays as it is, as in k6.
+/// Shows the summary, writes the requested files, and returns the names of metrics with a failed threshold. A file that
+/// cannot be written is reported; the others are still written, and the result of the run does not change, as in k6.
 pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: &'a RunOutcome) -> Vec<&'a str> {
     let stats: &[Aggregation] = settled.options.summary_trend_stats.as_deref().unwrap_or(&TREND_STATS);
     let summary = Summary {
@@ -50,7 +50,7 @@ pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: 
     summary.crossed()
 }
 
-/// How much is shown, if anything.
+/// How much is shown; none for nothing.
 fn mode(flags: &Flags) -> Option<Mode> {
     match flags.summary_mode.unwrap_or(Shown::Compact) {
         Shown::Disabled => None,
@@ -61,8 +61,8 @@ fn mode(flags: &Flags) -> Option<Mode> {
     }
 }
 
-/// What `handleSummary` of the script gives: texts by where they go. None where there is none, or where it failed,
-/// which is said.
+/// Calls `handleSummary` of the script, and returns its texts with their destinations. None if the script has no such
+/// function, or if it failed, which is reported.
 fn handled(
     run: &Run<'_>,
     summary: &Summary<'_>,
@@ -115,7 +115,7 @@ fn coloured(text: &str) -> String {
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// Prints a text as it is. A reader that went away has read enough.
+/// Prints a text as it is. A closed pipe is no error.
 fn print(text: &str) -> std::io::Result<()> {
     let mut stdout = std::io::stdout();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -1,4 +1,4 @@
-//! What a person sees while a script runs: its console, and how far it is.
+//! The terminal while a script runs: the script's console, and the progress.
 
 use crate::say;
 use anyhow::Context;
@@ -10,21 +10,21 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Where there is no bar, how far it is is told this often, as by k6; ticks do not come to the instant.
+/// How often progress is printed if there is no bar: every second as in k6, with a margin because ticks are not exact.
 const TELL_EVERY: Duration = Duration::from_millis(950);
 
-/// Standard error, shared by a bar and by lines that stay.
+/// Standard error, shared by a progress bar and permanent lines.
 pub(super) struct Terminal {
     begun: Instant,
     bar: ProgressBar,
-    /// Where the console of the script goes, if not there.
+    /// The file for the script's console, if it does not go to standard error.
     console: Option<Mutex<File>>,
-    /// When progress was told last; none where nobody wants to know.
-    told: Option<Mutex<Instant>>,
+    /// When progress was last printed; none if it is not to be printed.
+    last_progress: Option<Mutex<Instant>>,
 }
 
 impl Terminal {
-    /// Opens what is needed.
+    /// Opens the terminal, and the file for the console if one is given.
     pub(super) fn open(quiet: bool, console: Option<&Path>) -> anyhow::Result<Terminal> {
         let create = |path: &Path| File::create(path).with_context(|| format!("failed to create {}", path.display()));
         let seen = !quiet && std::io::stderr().is_terminal();
@@ -36,11 +36,11 @@ impl Terminal {
             begun: Instant::now(),
             bar,
             console: console.map(create).transpose()?.map(Mutex::new),
-            told: (!quiet).then(|| Mutex::new(Instant::now())),
+            last_progress: (!quiet).then(|| Mutex::new(Instant::now())),
         })
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     pub(super) fn note(&self, line: &str) {
         self.bar.suspend(|| say::note(line));
     }
@@ -61,18 +61,18 @@ impl Terminal {
         }
     }
 
-    /// How far the run is: in a line, and from 0 to 1.
+    /// Shows the progress of the run, as a line and as a share from 0 to 1.
     pub(super) fn progress(&self, line: &str, part: f64) {
-        let Some(Ok(mut told)) = self.told.as_ref().map(Mutex::lock) else { return };
+        let Some(Ok(mut last_progress)) = self.last_progress.as_ref().map(Mutex::lock) else { return };
         self.bar.set_position((part * 1000.0) as u64);
         self.bar.set_message(line.to_owned());
-        if self.bar.is_hidden() && told.elapsed() >= TELL_EVERY {
-            *told = Instant::now();
+        if self.bar.is_hidden() && last_progress.elapsed() >= TELL_EVERY {
+            *last_progress = Instant::now();
             say::note(line);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }

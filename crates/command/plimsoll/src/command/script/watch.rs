@@ -1,4 +1,4 @@
-//! Follows a run: counts users, holds thresholds that may end it, and says how far it is.
+//! Observes a run: counts users, evaluates thresholds that may end it, and shows its progress.
 
 use super::terminal::Terminal;
 use plimsoll_generator::script::{Go, Observer, Progress};
@@ -67,14 +67,14 @@ impl<'a> Watch<'a> {
         self.terminal.progress(&line, part.min(1.0));
     }
 
-    /// The users that were counted.
+    /// The samples of counted users.
     pub(super) fn sinks(&self) -> Sinks {
         self.recording.take().0
     }
 }
 
 impl Observer for Watch<'_> {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         if let Event::SecondPassed(second) = event {
             self.show(second);
         }

@@ -1,5 +1,5 @@
-//! How records are written as text: a histogram in the compressed encoding that the HdrHistogram
-//! libraries share (V2), in base64; tallies as a list, since a key of two parts is none in JSON.
+//! How records are written as text. A histogram uses the compressed encoding that the HdrHistogram libraries share
+//! (V2), in base64. Tallies are a list, because JSON has no keys of two parts.
 
 /// A histogram that grows with its largest value.
 pub(super) mod histogram {

@@ -1,4 +1,4 @@
-//! What crosses the wire, and what scripts are told of it.
+//! Requests on the wire, and their results for scripts.
 
 use super::{Trial, quick, server};
 use plimsoll_generator::script::End;
@@ -18,8 +18,8 @@ fn iterations_are_exact_on_any_number_of_threads_and_each_user_keeps_its_connect
                 check(res, { 'is whole': (r) => r.status === 200 && r.body === 'hello' && r.remote_port > 0 });
             }";
         let outcome = Trial::of(text, &target).on(threads).run();
-        assert_eq!(outcome.said(), [""; 0]);
-        assert_eq!(outcome.ran.end, End::Finished);
+        assert_eq!(outcome.console_lines(), [""; 0]);
+        assert_eq!(outcome.result.end, End::Finished);
         assert_eq!(outcome.checks(), [("is whole", 101, 0)]);
         assert_eq!((outcome.count("iterations"), outcome.count("http_reqs")), (101.0, 101.0));
         assert_eq!((server.record().requests(), server.record().connections()), (101, 7), "with {threads} threads");
@@ -36,7 +36,7 @@ fn connections_are_kept_as_long_as_options_say() {
             export const options = { vus: 2, iterations: 6, OPTION: true };
             export default function () { http.get(__ENV.TARGET); http.get(__ENV.TARGET); }";
         let outcome = Trial::of(&text.replace("OPTION", option), &target).run();
-        assert_eq!(outcome.said(), [""; 0]);
+        assert_eq!(outcome.console_lines(), [""; 0]);
         assert_eq!((server.record().requests(), server.record().connections()), (12, connections), "{option}");
         let closing = server.record().first_requests().iter().all(|one| one.header("connection") == Some("close"));
         assert_eq!(closing, option == "noConnectionReuse");
@@ -50,7 +50,7 @@ fn a_kept_connection_that_the_server_has_closed_is_made_anew() {
         export const options = { vus: 1, iterations: 20 };
         export default function () { check(http.get(__ENV.TARGET), { fine: (r) => r.body === 'bye' }); }";
     let outcome = Trial::of(text, &target).run();
-    assert_eq!((outcome.checks(), outcome.said()), (vec![("fine", 20, 0)], vec![]));
+    assert_eq!((outcome.checks(), outcome.console_lines()), (vec![("fine", 20, 0)], vec![]));
     assert_eq!(server.record().connections(), 20);
 }
 
@@ -98,11 +98,11 @@ fn requests_go_on_while_the_script_does_something_else() {
             check(await ticked, { ticked: (text) => text === 'tick' && first.body + second.body === 'hellohello' });
         }";
     let outcome = Trial::of(text, &target).run();
-    assert_eq!((outcome.checks(), outcome.said()), (vec![("ticked", 1, 0)], vec![]));
+    assert_eq!((outcome.checks(), outcome.console_lines()), (vec![("ticked", 1, 0)], vec![]));
 }
 
-/// What a script is told of requests that come to nothing: error code and message, a line each.
-fn told_of(target: &str, params: &str) -> Vec<(Level, String)> {
+/// The results of failed requests for a script: error code and message, a line each.
+fn errors_of(target: &str, params: &str) -> Vec<(Level, String)> {
     let text = "import http from 'k6/http';
         export const options = { iterations: 2 };
         export default function () {
@@ -129,11 +129,14 @@ fn requests_that_fail_say_why_and_the_user_goes_on() {
         ("http://a..b".to_owned(), "{ timeout: '20s' }", "0 110", "lookup"),
     ];
     for (target, params, begin, part) in cases {
-        let lines = told_of(&target, params);
-        let told: Vec<&String> =
+        let lines = errors_of(&target, params);
+        let lines_for_script: Vec<&String> =
             lines.iter().filter(|(level, _)| *level == Level::Info).map(|(_, line)| line).collect();
-        assert_eq!(told.len(), 2, "{target}: {lines:?}");
-        assert!(told.iter().all(|line| line.starts_with(begin) && line.contains(part)), "{target}: {told:?}");
+        assert_eq!(lines_for_script.len(), 2, "{target}: {lines:?}");
+        assert!(
+            lines_for_script.iter().all(|line| line.starts_with(begin) && line.contains(part)),
+            "{target}: {lines_for_script:?}"
+        );
     }
 }
 
@@ -149,7 +152,7 @@ fn tls_is_spoken_and_timed() {
             });
         }";
     let outcome = Trial::of(text, &format!("https://localhost:{}", server.address().port())).run();
-    assert_eq!(outcome.checks(), [("whole", 9, 0), ("shakes hands once", 9, 0)], "{:?}", outcome.said());
+    assert_eq!(outcome.checks(), [("whole", 9, 0), ("shakes hands once", 9, 0)], "{:?}", outcome.console_lines());
     assert_eq!(server.record().connections(), 3);
 }
 
@@ -166,7 +169,7 @@ fn names_stand_for_addresses() {
         }}"
     );
     let outcome = Trial::of(&text, "").run();
-    assert_eq!((outcome.checks(), outcome.said()), (vec![("fine", 10, 0)], vec![]));
+    assert_eq!((outcome.checks(), outcome.console_lines()), (vec![("fine", 10, 0)], vec![]));
     let hosts: Vec<String> = server.record().first_requests()[..2]
         .iter()
         .map(|request| request.header("host").expect("it has one").to_owned())
@@ -182,5 +185,5 @@ fn no_more_requests_begin_in_a_second_than_they_may() {
         export default function () { http.get(__ENV.TARGET); }";
     let outcome = Trial::of(text, &target).on(2).run();
     assert_eq!((server.record().requests(), outcome.count("iterations")), (21, 21.0));
-    assert!(outcome.ran.elapsed >= Duration::from_millis(400), "20 gaps of 20 ms are {:?}", outcome.ran.elapsed);
+    assert!(outcome.result.elapsed >= Duration::from_millis(400), "20 gaps of 20 ms are {:?}", outcome.result.elapsed);
 }

@@ -33,7 +33,7 @@ fn workload(folder: &Path, text: &str, target: &str) -> Workload {
     Workload { target: None, connect: Connect::PerUser, timeout, steps: Steps::Script(Box::new(script)) }
 }
 
-/// What came of a study's load of this script.
+/// The result of a study's load of this script.
 fn study(text: &str, target: &str, load: &LoadProfile, threads: usize) -> support::Outcome {
     let folder = tempfile::tempdir().expect("a folder");
     let prepared = Prepared::new(&workload(folder.path(), text, target), None).expect("the script is in order");
@@ -140,8 +140,8 @@ fn what_is_wrong_with_a_script_is_found_before_any_load() {
         ("for (;;) {} export default function () {}", "without waiting"),
     ];
     for (text, part) in cases {
-        let told = faults(text);
-        assert!(told.contains(part), "{text}: {told}");
+        let faults = faults(text);
+        assert!(faults.contains(part), "{text}: {faults}");
     }
 }
 
@@ -153,10 +153,10 @@ fn what_of_a_script_counts_and_what_it_reads_is_known_before_any_load() {
         export const options = { vus: 3, stages: [], thresholds: { checks: ['rate>0.9'] }, unheardOf: 1 };
         export default function () {}";
     let workload = workload(folder.path(), text, "");
-    let told = notes(&workload);
-    assert!(told.iter().any(|line| line.contains("`vus`, `stages`") && line.contains("[load]")), "{told:?}");
-    assert!(told.iter().any(|line| line.contains("`thresholds`")), "{told:?}");
-    assert!(told.iter().any(|line| line.contains("unheardOf")), "{told:?}");
+    let notes = notes(&workload);
+    assert!(notes.iter().any(|line| line.contains("`vus`, `stages`") && line.contains("[load]")), "{notes:?}");
+    assert!(notes.iter().any(|line| line.contains("`thresholds`")), "{notes:?}");
+    assert!(notes.iter().any(|line| line.contains("unheardOf")), "{notes:?}");
     let read: Vec<String> = sources(&workload)
         .iter()
         .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! How iterations and runs end, and what becomes of users.
+//! How iterations, runs and users end.
 
 use super::{Trial, quick};
 use plimsoll_generator::script::{CallError, End, Go, Limits};
@@ -18,8 +18,8 @@ fn setup_hands_its_data_to_users_and_teardown() {
         export default function (data) { console.log(`user ${data.status} ${data.vu}`); data.status = 0; data.status = 200; }
         export function teardown(data) { console.log(`teardown ${data.status} ${http.get(__ENV.TARGET).body}`); }";
     let outcome = Trial::of(text, &target).on(2).run();
-    assert_eq!(outcome.said(), ["user 200 0", "user 200 0", "user 200 0", "user 200 0", "teardown 200 hello"]);
-    assert_eq!(outcome.ran.setup_data.as_deref(), Some(r#"{"status":200,"vu":0}"#));
+    assert_eq!(outcome.console_lines(), ["user 200 0", "user 200 0", "user 200 0", "user 200 0", "teardown 200 hello"]);
+    assert_eq!(outcome.result.setup_data.as_deref(), Some(r#"{"status":200,"vu":0}"#));
     assert_eq!((outcome.count("http_reqs"), server.record().requests()), (2.0, 2));
     assert_eq!(outcome.count("iterations"), 4.0);
 }
@@ -35,14 +35,17 @@ fn a_setup_that_fails_lets_nothing_follow() {
             export function teardown() {{ console.log('teardown'); }}"
         );
         let outcome = Trial::of(&text, "").run();
-        assert!(!outcome.said().contains(&"iteration") && !outcome.said().contains(&"teardown"), "{setup}");
-        outcome.ran.end
+        assert!(
+            !outcome.console_lines().contains(&"iteration") && !outcome.console_lines().contains(&"teardown"),
+            "{setup}"
+        );
+        outcome.result.end
     };
     let End::Setup(CallError::Threw(exception)) = ended("throw new Error('no data')") else { panic!("it throws") };
     assert!(exception.message.contains("no data"), "{exception}");
     assert_eq!(ended("sleep(10)"), End::Setup(CallError::TimedOut));
     assert_eq!(ended("exec.test.abort('enough')"), End::Aborted("enough".to_owned()));
-    assert!(matches!(ended("for (;;) {}"), End::Setup(CallError::Broke(_))));
+    assert!(matches!(ended("for (;;) {}"), End::Setup(CallError::LimitExceeded(_))));
 }
 
 #[test]
@@ -50,10 +53,10 @@ fn a_user_that_throws_goes_on() {
     let text = "export const options = { iterations: 3 };
         export default function () { if (__ITER < 2) { throw new Error(`no ${__ITER}`); } console.log('fine'); }";
     let outcome = Trial::of(text, "").run();
-    let said = outcome.said();
+    let said = outcome.console_lines();
     assert!(said[0].contains("Error: no 0 (load.js:2:") && said[1].contains("no 1") && said[2] == "fine", "{said:?}");
     assert_eq!(outcome.count("iterations"), 3.0);
-    assert_eq!(outcome.ran.end, End::Finished);
+    assert_eq!(outcome.result.end, End::Finished);
 }
 
 #[test]
@@ -74,8 +77,8 @@ fn a_user_that_breaks_a_limit_is_stopped_for_good_and_the_others_go_on() {
         let iteration = Some(Duration::from_millis(200)).filter(|_| code.starts_with("sleep"));
         let limits = Limits { vm, iteration, ..Limits::default() };
         let outcome = Trial::of(&text, "").limited(limits).run();
-        assert_eq!(outcome.ran.end, End::Finished, "{code}");
-        let [broken] = outcome.ran.broken.as_slice() else { panic!("{code}: {:?}", outcome.ran.broken) };
+        assert_eq!(outcome.result.end, End::Finished, "{code}");
+        let [broken] = outcome.result.broken.as_slice() else { panic!("{code}: {:?}", outcome.result.broken) };
         assert!(broken.starts_with("user 2 ") && broken.contains(part), "{broken}");
         assert_eq!(outcome.count("iterations"), 16.0, "one of user 2, five of each other");
     }
@@ -88,9 +91,9 @@ fn iterations_that_take_longer_than_they_may_are_interrupted() {
             executor: 'constant-vus', vus: 3, duration: '1s', gracefulStop: '100ms' } } };
         export default function () { try { if (__VU > 1) sleep(60); sleep(0.3); } finally { console.log('over'); } }";
     let outcome = Trial::of(text, "").run();
-    assert_eq!(outcome.ran.end, End::Finished);
+    assert_eq!(outcome.result.end, End::Finished);
     assert_eq!(outcome.plan.counts.interrupted.load(Relaxed), 2 + u64::from(outcome.count("iterations") == 3.0));
-    assert!(outcome.ran.elapsed < Duration::from_secs(30));
+    assert!(outcome.result.elapsed < Duration::from_secs(30));
 }
 
 #[test]
@@ -110,8 +113,8 @@ fn a_script_ends_the_run() {
         export default function () { if (__VU === 3) { exec.test.abort('that will do'); } sleep(60); }
         export function teardown() { console.log('teardown'); }";
     let outcome = Trial::of(text, "").on(2).run();
-    assert_eq!(outcome.ran.end, End::Aborted("that will do".to_owned()));
-    assert_eq!(outcome.said(), ["teardown"]);
+    assert_eq!(outcome.result.end, End::Aborted("that will do".to_owned()));
+    assert_eq!(outcome.console_lines(), ["teardown"]);
     assert_eq!(outcome.count("iterations"), 1.0, "k6 counts the one that ended it");
 }
 
@@ -125,9 +128,9 @@ fn a_run_is_broken_off_from_outside() {
         interrupted.store(true, Relaxed);
         Go::On
     });
-    assert_eq!((&interrupted.ran.end, interrupted.said()), (&End::Interrupted, vec!["teardown"]));
+    assert_eq!((&interrupted.result.end, interrupted.console_lines()), (&End::Interrupted, vec!["teardown"]));
     let aborted = Trial::of(text, "").watched(|_| Go::Abort);
-    assert_eq!((&aborted.ran.end, aborted.said()), (&End::Stopped, vec!["teardown"]));
+    assert_eq!((&aborted.result.end, aborted.console_lines()), (&End::Stopped, vec!["teardown"]));
 }
 
 #[test]
@@ -170,6 +173,6 @@ fn iterations_last_as_long_as_they_must() {
     let text = "export const options = { iterations: 3, minIterationDuration: '100ms' };
         export default function () {}";
     let outcome = Trial::of(text, "").run();
-    assert!(outcome.ran.elapsed >= Duration::from_millis(200), "{:?}", outcome.ran.elapsed);
+    assert!(outcome.result.elapsed >= Duration::from_millis(200), "{:?}", outcome.result.elapsed);
     assert!(outcome.metric("iteration_duration", Aggregation::Max) < 100.0, "the pause is none of it");
 }

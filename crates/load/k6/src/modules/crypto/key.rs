@@ -2,7 +2,7 @@
 
 use super::hash;
 use crate::modules::encoding;
-use crate::value::{self, given, thrown};
+use crate::value::{self, non_null, thrown};
 use rquickjs::class::Trace;
 use rquickjs::{Array, Ctx, Exception, JsLifetime, Object, Result, Value};
 
@@ -161,7 +161,7 @@ impl CryptoKey {
         check_hmac(ctx, algorithm)?;
         let hash = HashName::read(ctx, &hash_in(ctx, algorithm)?)?;
         let bits = algorithm.get::<Object<'js>>()?.get::<_, Value<'js>>("length")?;
-        let bytes = match given(Some(bits)).map(|bits| bits.as_number()) {
+        let bytes = match non_null(Some(bits)).map(|bits| bits.as_number()) {
             None => hash.block,
             Some(Some(bits)) if (8.0..65_536.0).contains(&bits) && bits % 8.0 == 0.0 => bits as usize / 8,
             Some(_) => return Err(thrown(ctx, "expected a length of 8 to 65528 bits, in bytes")),

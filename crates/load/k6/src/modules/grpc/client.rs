@@ -5,9 +5,9 @@ use super::calls::{CallSamples, LONGEST_CALL, Reply, unary};
 use super::params::{CallParams, ConnectParams};
 use super::reflection;
 use crate::operations::{Event, GrpcEnd, GrpcEvent, K6, Op};
-use crate::schema::{Methods, Sources, encode, home, path_of};
+use crate::schema::{Methods, Sources, encode, path_of, script_folder};
 use crate::user::User;
-use crate::value::{given, settle, text, thrown};
+use crate::value::{non_null, settle, text, thrown};
 use plimsoll_grpc::status;
 use plimsoll_javascript::{EventLoop, OpId, Program, Then, Wakeup};
 use plimsoll_model::units::Instant;
@@ -66,15 +66,15 @@ impl Client {
         files: Rest<Coerced<String>>,
     ) -> Result<Vec<Object<'js>>> {
         let program = loading(&ctx, "load")?;
-        let home = home(&program);
+        let folder_of_script = script_folder(&program);
         let mut named: Vec<PathBuf> = Vec::new();
-        if let Some(list) = given(folders.0).and_then(Value::into_array) {
+        if let Some(list) = non_null(folders.0).and_then(Value::into_array) {
             for folder in list.iter::<Value<'js>>() {
                 let folder = text(&ctx, folder?)?;
-                named.push(home.join(folder.strip_prefix("file://").unwrap_or(&folder)));
+                named.push(folder_of_script.join(folder.strip_prefix("file://").unwrap_or(&folder)));
             }
         }
-        let folders = if named.is_empty() { vec![home] } else { named };
+        let folders = if named.is_empty() { vec![folder_of_script] } else { named };
         let files = files.0.into_iter().map(|file| file.0).collect();
         self.add(&ctx, &program, Sources::Files { folders, files })
     }
@@ -82,7 +82,7 @@ impl Client {
     /// `loadProtoset(file)`: the methods that it defines.
     fn load_protoset<'js>(&self, ctx: Ctx<'js>, file: Coerced<String>) -> Result<Vec<Object<'js>>> {
         let program = loading(&ctx, "loadProtoset")?;
-        let path = home(&program).join(file.0);
+        let path = script_folder(&program).join(file.0);
         self.add(&ctx, &program, Sources::Set(path))
     }
 
@@ -186,9 +186,9 @@ impl Client {
     fn add<'js>(&self, ctx: &Ctx<'js>, program: &Arc<Program>, sources: Sources) -> Result<Vec<Object<'js>>> {
         let schemas = User::of(ctx)?.run().schemas.clone();
         let methods = schemas.load(program, sources).map_err(|why| thrown(ctx, why))?;
-        let told = methods.iter().map(|method| method_info(ctx, method)).collect();
+        let infos = methods.iter().map(|method| method_info(ctx, method)).collect();
         self.methods_loaded.borrow_mut().push(methods);
-        told
+        infos
     }
 
     /// Its connection, opened again if it has ended.
@@ -220,7 +220,7 @@ impl Client {
     ) -> Result<(PreparedCall, Vec<u8>)> {
         let user = User::running(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
-        let name = given(method).map(|name| text(ctx, name)).transpose()?.unwrap_or_default();
+        let name = non_null(method).map(|name| text(ctx, name)).transpose()?.unwrap_or_default();
         let method = self.method(ctx, &name)?;
         if method.is_client_streaming() || method.is_server_streaming() {
             return Err(thrown(
@@ -229,7 +229,7 @@ impl Client {
             ));
         }
         let prepared = PreparedCall::new(ctx, &user, connection, method, params)?;
-        let Some(message) = given(message) else { return Err(thrown(ctx, "request cannot be nil")) };
+        let Some(message) = non_null(message) else { return Err(thrown(ctx, "request cannot be nil")) };
         let message = prepared.encode(ctx, message)?;
         Ok((prepared, message))
     }
@@ -387,13 +387,13 @@ impl PreparedCall {
             settle: RefCell::new(Some(settle)),
             ids: Cell::default(),
         });
-        let told = Rc::clone(&later);
+        let pending = Rc::clone(&later);
         let call = events.subscribe(
             op,
             Box::new(move |ctx, event| {
                 let Wakeup::Operation(event) = event else { return Ok(Then::Open) };
-                let is_whole = told.reply.borrow_mut().take(event);
-                if is_whole { told.end(ctx) } else { Ok(Then::Open) }
+                let is_whole = pending.reply.borrow_mut().take(event);
+                if is_whole { pending.end(ctx) } else { Ok(Then::Open) }
             }),
         );
         let late = Rc::clone(&later);

@@ -2,7 +2,7 @@
 
 use crate::operations::{GrpcConnect, Metadata};
 use crate::user::{User, read_tags};
-use crate::value::{binary, given, is_nothing, text, thrown};
+use crate::value::{binary, is_nothing, non_null, text, thrown};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use plimsoll_k6_run::duration;
@@ -83,12 +83,12 @@ impl ConnectParams {
             let what = "invalid tls value: expected (optional) keys: cert, key, password, and cacerts";
             return Err(invalid_connect(ctx, what));
         };
-        let pem = |name: &str| given(tls.get(name)?).map(|value| pem(ctx, name, &value)).transpose();
+        let pem = |name: &str| non_null(tls.get(name)?).map(|value| pem(ctx, name, &value)).transpose();
         if pem("password")?.is_some_and(|password| !password.is_empty()) {
             return Err(invalid_connect(ctx, "a `tls.key` that is encrypted is not supported: leave out `password`"));
         }
         self.connect.identity = pem("cert")?.zip(pem("key")?);
-        self.connect.authorities = match given(tls.get("cacerts")?) {
+        self.connect.authorities = match non_null(tls.get("cacerts")?) {
             None => Vec::new(),
             Some(list) => match list.as_array() {
                 Some(list) => {
@@ -119,7 +119,7 @@ impl CallParams {
 }
 
 fn entries<'js>(params: Option<Value<'js>>) -> Result<Vec<(String, Value<'js>)>> {
-    let params = given(params).and_then(Value::into_object);
+    let params = non_null(params).and_then(Value::into_object);
     params.iter().flat_map(Object::props::<String, Value<'js>>).collect()
 }
 

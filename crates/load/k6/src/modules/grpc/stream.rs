@@ -7,7 +7,7 @@ use crate::modules::listeners::Listeners;
 use crate::operations::{Event, GrpcCall, GrpcEnd, GrpcEvent, K6, Op};
 use crate::user::User;
 use crate::user::warn;
-use crate::value::{given, is_nothing, text, thrown};
+use crate::value::{is_nothing, non_null, text, thrown};
 use plimsoll_grpc::status;
 use plimsoll_javascript::{EventLoop, OpId, Then, Wakeup};
 use plimsoll_k6_run::metrics::{MetricId, builtin};
@@ -51,10 +51,10 @@ impl<'js> Stream<'js> {
         params: Opt<Value<'js>>,
     ) -> Result<Class<'js, Self>> {
         let user = User::running(&ctx, "a gRPC stream")?;
-        let client = given(client.0).and_then(Value::into_object).as_ref().and_then(Class::<Client>::from_object);
+        let client = non_null(client.0).and_then(Value::into_object).as_ref().and_then(Class::<Client>::from_object);
         let Some(client) = client else { return Err(thrown(&ctx, "invalid GRPC Stream's client: not a gRPC client")) };
         let connection = client.borrow().connected(&ctx)?;
-        let name = given(method.0).map(|name| text(&ctx, name)).transpose()?.unwrap_or_default();
+        let name = non_null(method.0).map(|name| text(&ctx, name)).transpose()?.unwrap_or_default();
         let method = client.borrow().method(&ctx, &name)?;
         let prepared = PreparedCall::new(&ctx, &user, connection, method, params.0)?;
         let (id, timer) = (Cell::default(), Cell::default());
@@ -106,11 +106,11 @@ impl Call {
         };
         let target = Persistent::save(ctx, stream.clone().into_inner());
         let (call_of, target_of) = (Rc::clone(self), target.clone());
-        let told = move |ctx: &Ctx<'_>, event: Wakeup<Event>| match event {
+        let handler = move |ctx: &Ctx<'_>, event: Wakeup<Event>| match event {
             Wakeup::Operation(Event::Grpc(event)) => call_of.take(ctx, &target_of.clone().restore(ctx)?, *event),
             _ => Ok(Then::Open),
         };
-        self.id.set(events.subscribe(Op::GrpcCall(Box::new(call)), Box::new(told)));
+        self.id.set(events.subscribe(Op::GrpcCall(Box::new(call)), Box::new(handler)));
         if let Some(timeout) = params.timeout {
             let call = Rc::clone(self);
             let give_up = move |ctx: &Ctx<'_>, _: Wakeup<Event>| {

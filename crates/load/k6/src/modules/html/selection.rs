@@ -3,7 +3,7 @@
 use super::document::{Direction, Document, Selector, unique};
 use super::element::Element;
 use super::form::{FormValue, fields, value_of};
-use crate::value::{given, instance, text, thrown, wrong};
+use crate::value::{instance, non_null, text, thrown, wrong};
 use ego_tree::NodeId;
 use plimsoll_web::form;
 use rquickjs::class::Trace;
@@ -68,7 +68,7 @@ impl Selection {
 
     /// The nodes that match the filter, if there is one.
     fn filtered<'js>(&self, ctx: &Ctx<'js>, nodes: Vec<NodeId>, filter: Option<Value<'js>>) -> Result<Selection> {
-        let Some(filter) = given(filter) else { return Ok(self.with(nodes)) };
+        let Some(filter) = non_null(filter) else { return Ok(self.with(nodes)) };
         let selector = selector(ctx, &filter)?;
         Ok(self.with(nodes.into_iter().filter(|id| self.document.matches(*id, &selector))))
     }
@@ -93,7 +93,7 @@ impl Selection {
         end: Option<Value<'js>>,
         filter: Option<Value<'js>>,
     ) -> Result<Selection> {
-        let end = given(end).map(|end| Sought::read(ctx, &end)).transpose()?;
+        let end = non_null(end).map(|end| Sought::read(ctx, &end)).transpose()?;
         let is_end = |id: NodeId| match &end {
             None => Ok(false),
             Some(end) => end.is(ctx, self, 0, id),
@@ -111,7 +111,7 @@ impl Selection {
     }
 
     /// The nodes that match, or those that do not.
-    fn kept<'js>(&self, ctx: &Ctx<'js>, sought: &Value<'js>, wanted: bool) -> Result<Vec<NodeId>> {
+    fn nodes_that_match<'js>(&self, ctx: &Ctx<'js>, sought: &Value<'js>, wanted: bool) -> Result<Vec<NodeId>> {
         let sought = Sought::read(ctx, sought)?;
         let mut kept = Vec::new();
         for (index, id) in self.nodes.iter().enumerate() {
@@ -199,15 +199,15 @@ impl Selection {
     }
 
     fn filter<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        Ok(self.with(self.kept(&ctx, &sought, true)?))
+        Ok(self.with(self.nodes_that_match(&ctx, &sought, true)?))
     }
 
     fn not<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        Ok(self.with(self.kept(&ctx, &sought, false)?))
+        Ok(self.with(self.nodes_that_match(&ctx, &sought, false)?))
     }
 
     fn is<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<bool> {
-        Ok(!self.kept(&ctx, &sought, true)?.is_empty())
+        Ok(!self.nodes_that_match(&ctx, &sought, true)?.is_empty())
     }
 
     fn has<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
@@ -333,7 +333,7 @@ impl Selection {
             at.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1)
         };
         let first = self.nodes.first().copied();
-        Ok(match given(sought.0).map(|sought| Sought::read(&ctx, &sought)).transpose()? {
+        Ok(match non_null(sought.0).map(|sought| Sought::read(&ctx, &sought)).transpose()? {
             None => match first {
                 Some(first) => self.document.along(first, Direction::Before).len() as i64,
                 None => -1,
@@ -387,7 +387,7 @@ impl Selection {
 
     /// The value of an attribute `data-…`, or all of them.
     fn data<'js>(&self, ctx: Ctx<'js>, name: Opt<Value<'js>>) -> Result<Value<'js>> {
-        if let Some(name) = given(name.0) {
+        if let Some(name) = non_null(name.0) {
             let attribute = format!("data-{}", dashed(&text(&ctx, name)?));
             return self
                 .attribute(&attribute)

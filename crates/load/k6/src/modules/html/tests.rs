@@ -13,7 +13,7 @@ const PAGE: &str = r#"<!DOCTYPE html><html><head><title>This is the title</title
 <textarea name="area">a &amp; b</textarea><button name="b" value="v">x</button></form>
 <footer>This is the footer.</footer></body></html>"#;
 
-/// What an expression about `doc`, the page, and `ids` (the ids in a selection) comes to.
+/// The value of an expression about `doc`, the page, and `ids` (the ids in a selection).
 fn evaluated(expression: &str) -> String {
     let text = format!(
         "import {{ parseHTML }} from 'k6/html';

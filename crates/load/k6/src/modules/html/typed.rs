@@ -347,7 +347,7 @@ const KINDS: &[(&[&str], Functions)] = &[
             ("selected", Flag("selected")),
             ("disabled", Reads::Made(|page, id| Made::Truth(is_disabled(page, id)))),
             ("index", Reads::Made(|page, id| place(page, id, &["select", "datalist"], &["option"], 0.0))),
-            ("label", Reads::Made(|page, id| Made::Text(said(page, id, "label", Document::text)))),
+            ("label", Reads::Made(|page, id| Made::Text(attribute_or(page, id, "label", Document::text)))),
             ("text", CONTENT),
             ("value", VALUE),
         ],
@@ -429,7 +429,7 @@ const KINDS: &[(&[&str], Functions)] = &[
         &["style"],
         &[
             ("media", Text("media")),
-            ("type", Reads::Made(|page, id| Made::Text(said(page, id, "type", |_, _| "text/css".to_owned())))),
+            ("type", Reads::Made(|page, id| Made::Text(attribute_or(page, id, "type", |_, _| "text/css".to_owned())))),
         ],
     ),
     (
@@ -471,7 +471,7 @@ const KINDS: &[(&[&str], Functions)] = &[
     ),
     (
         &["col"],
-        &[("span", Reads::Made(|page, id| Made::Number(f64::from(whole(page.attribute(id, "span"), 1).max(1)))))],
+        &[("span", Reads::Made(|page, id| Made::Number(f64::from(integer_or(page.attribute(id, "span"), 1).max(1)))))],
     ),
     (
         &["textarea"],
@@ -538,7 +538,7 @@ impl Reads {
             Text(name) => attribute(name).unwrap_or_default().into_js(ctx),
             Address(name) => attribute(name).map(|found| page.address(found)).unwrap_or_default().into_js(ctx),
             Flag(name) => attribute(name).is_some().into_js(ctx),
-            Whole(name, otherwise) => whole(attribute(name), otherwise).into_js(ctx),
+            Whole(name, otherwise) => integer_or(attribute(name), otherwise).into_js(ctx),
             OneOf(name, texts) => one_of(attribute(name), texts).into_js(ctx),
             Perhaps(name, texts) => match attribute(name).filter(|text| texts.contains(text)) {
                 Some(text) => text.into_js(ctx),
@@ -576,7 +576,7 @@ fn count(nodes: &[NodeId]) -> Made {
     Made::Number(nodes.len() as f64)
 }
 
-fn whole(text: Option<&str>, otherwise: i32) -> i32 {
+fn integer_or(text: Option<&str>, otherwise: i32) -> i32 {
     text.and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
@@ -585,13 +585,13 @@ fn one_of(found: Option<&str>, texts: &[&str]) -> String {
 }
 
 /// An attribute, or a default of the element.
-fn said(page: &Document, id: NodeId, name: &str, otherwise: impl Fn(&Document, NodeId) -> String) -> String {
+fn attribute_or(page: &Document, id: NodeId, name: &str, otherwise: impl Fn(&Document, NodeId) -> String) -> String {
     page.attribute(id, name).map_or_else(|| otherwise(page, id), str::to_owned)
 }
 
 /// The value of a button or an option: its attribute, or its text.
 fn value(page: &Document, id: NodeId) -> String {
-    said(page, id, "value", Document::inner_html)
+    attribute_or(page, id, "value", Document::inner_html)
 }
 
 fn behind(sign: &str, part: Option<&str>) -> String {
@@ -665,8 +665,8 @@ fn of_form<'a>(page: &'a Document, id: NodeId, what: &str) -> Option<&'a str> {
 }
 
 fn form_method(page: &Document, id: NodeId) -> Made {
-    let said = of_form(page, id, "method").map(str::to_ascii_lowercase);
-    Made::Text(one_of(said.as_deref(), &METHODS))
+    let method = of_form(page, id, "method").map(str::to_ascii_lowercase);
+    Made::Text(one_of(method.as_deref(), &METHODS))
 }
 
 /// The labels of an element: the one around it, and those that refer to it.

@@ -9,7 +9,7 @@ use crate::fetch::fault::Fault;
 use crate::fetch::headers::is_token;
 use crate::fetch::request::{AuthScheme, RequestCookie, ResponseType, ScriptRequest};
 use crate::user::read_tags;
-use crate::value::{given, instance, is_nothing, text};
+use crate::value::{instance, is_nothing, non_null, text};
 use plimsoll_k6_run::duration;
 use plimsoll_model::units::Nanos;
 use plimsoll_web::{Coding, coding};
@@ -56,7 +56,7 @@ pub(crate) struct Arguments<'js> {
 impl<'js> Arguments<'js> {
     /// Reads the request.
     pub(crate) fn read(self, ctx: &Ctx<'js>, client: &Client) -> Read<Rc<ScriptRequest>> {
-        let content = given(self.body).map(|body| body::read(ctx, body)).transpose()?;
+        let content = non_null(self.body).map(|body| body::read(ctx, body)).transpose()?;
         ask(ctx, client, self.method, &self.url, content, self.params)
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn ask<'js>(
     content: Option<Content>,
     params: Option<Value<'js>>,
 ) -> Read<Rc<ScriptRequest>> {
-    let params = given(params).and_then(Value::into_object);
+    let params = non_null(params).and_then(Value::into_object);
     let is_plain = content.is_none() && params.is_none();
     match is_plain.then(|| again(client, &method, url)).flatten() {
         Some(request) => Ok(request),
@@ -171,14 +171,14 @@ impl ScriptRequest {
             self.read_param(ctx, &name, value)?;
         }
         // Last, because it reads the headers.
-        match given(Some(params.get("compression")?)) {
+        match non_null(Some(params.get("compression")?)) {
             Some(codings) => self.compress(&text(ctx, codings)?),
             None => Ok(()),
         }
     }
 
     fn read_param<'js>(&mut self, ctx: &Ctx<'js>, name: &str, value: Value<'js>) -> Read<()> {
-        let object = || given(Some(value.clone())).and_then(Value::into_object);
+        let object = || non_null(Some(value.clone())).and_then(Value::into_object);
         match name {
             "headers" => self.read_headers(ctx, object())?,
             "cookies" => self.read_cookies(ctx, object())?,
@@ -217,10 +217,10 @@ impl ScriptRequest {
     fn read_cookies<'js>(&mut self, ctx: &Ctx<'js>, cookies: Option<Object<'js>>) -> Read<()> {
         for cookie in cookies.iter().flat_map(Object::props::<String, Value<'js>>) {
             let (name, value) = cookie?;
-            let Some(value) = given(Some(value)) else { continue };
+            let Some(value) = non_null(Some(value)) else { continue };
             let (value, replaces) = match value.as_object() {
                 Some(parts) => (
-                    given(Some(parts.get("value")?)).map(|value| text(ctx, value)).transpose()?.unwrap_or_default(),
+                    non_null(Some(parts.get("value")?)).map(|value| text(ctx, value)).transpose()?.unwrap_or_default(),
                     parts.get::<_, Coerced<bool>>("replace")?.0,
                 ),
                 None => (text(ctx, value)?, false),

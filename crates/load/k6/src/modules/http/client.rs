@@ -50,14 +50,14 @@ impl Client {
         let expected = RefCell::new(Some(Rc::clone(&user.recording().requests().expected)));
         let prototype = Rc::downgrade(&kept);
         let client = Rc::new(Client { user, expected, events, wanted_tags, prototype, last });
-        let seat = CurrentClient { client: Rc::clone(&client), _model: kept };
-        ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
+        let current = CurrentClient { client: Rc::clone(&client), _model: kept };
+        ctx.store_userdata(current).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(client)
     }
 
     /// The client of the runtime.
     pub(crate) fn of(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
-        let found = ctx.userdata::<CurrentClient>().map(|seat| Rc::clone(&seat.client));
+        let found = ctx.userdata::<CurrentClient>().map(|current| Rc::clone(&current.client));
         found.ok_or_else(|| Exception::throw_internal(ctx, "the module `k6/http` was not loaded"))
     }
 

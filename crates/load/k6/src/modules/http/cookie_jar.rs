@@ -3,7 +3,7 @@
 use super::client::Client;
 use crate::fetch::request::unix_time;
 use crate::user::User;
-use crate::value::{given, instance, text, thrown};
+use crate::value::{instance, non_null, text, thrown};
 use plimsoll_web::{Jar, Place, SetCookie, Url};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
@@ -50,7 +50,7 @@ impl CookieJar {
     ) -> Result<bool> {
         let url = parsed(&ctx, &url)?;
         let mut cookie = SetCookie { name, value: text(&ctx, value)?, ..SetCookie::default() };
-        if let Some(options) = given(options.0).and_then(Value::into_object) {
+        if let Some(options) = non_null(options.0).and_then(Value::into_object) {
             read_options(&ctx, &mut cookie, &options)?;
         }
         // A script may set secure cookies for a plain URL too.

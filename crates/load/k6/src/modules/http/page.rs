@@ -6,7 +6,7 @@ use super::client::{Client, ResponseObject};
 use super::response::Response;
 use crate::modules::html::{FormValue, Selection, fields, value_of};
 use crate::user::User;
-use crate::value::{given, is_nothing, optional_text, text, thrown};
+use crate::value::{is_nothing, non_null, optional_text, text, thrown};
 use plimsoll_web::{Url, form};
 use rquickjs::{Ctx, IntoJs, Object, Result, Value};
 use std::borrow::Cow;
@@ -94,7 +94,7 @@ fn send<'js>(
 }
 
 fn member<'js>(arguments: Option<&Object<'js>>, name: &str) -> Result<Option<Value<'js>>> {
-    Ok(given(arguments.map(|arguments| arguments.get(name)).transpose()?))
+    Ok(non_null(arguments.map(|arguments| arguments.get(name)).transpose()?))
 }
 
 fn argument<'js>(ctx: &Ctx<'js>, arguments: Option<&Object<'js>>, name: &str) -> Result<Option<String>> {

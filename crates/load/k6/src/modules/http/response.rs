@@ -9,7 +9,7 @@ use crate::fetch::request::ResponseType;
 use crate::gjson::{self, GjsonFault};
 use crate::modules::html::Selection;
 use crate::operations::{HttpReply, HttpTimings};
-use crate::value::{buffer, given, optional_text, thrown};
+use crate::value::{buffer, non_null, optional_text, thrown};
 use plimsoll_model::units::Nanos;
 use plimsoll_web::SetCookie;
 use plimsoll_web::url::Parts;
@@ -299,7 +299,7 @@ impl<'js> Response<'js> {
         ctx: Ctx<'js>,
         arguments: Opt<Value<'js>>,
     ) -> Result<Class<'js, Response<'js>>> {
-        let form = page::Form::read(&ctx, &this.0.borrow(), given(arguments.0).and_then(Value::into_object))?;
+        let form = page::Form::read(&ctx, &this.0.borrow(), non_null(arguments.0).and_then(Value::into_object))?;
         form.submit(&ctx)
     }
 
@@ -308,7 +308,7 @@ impl<'js> Response<'js> {
         ctx: Ctx<'js>,
         arguments: Opt<Value<'js>>,
     ) -> Result<Class<'js, Response<'js>>> {
-        let link = page::Link::read(&ctx, &this.0.borrow(), given(arguments.0).and_then(Value::into_object))?;
+        let link = page::Link::read(&ctx, &this.0.borrow(), non_null(arguments.0).and_then(Value::into_object))?;
         link.click(&ctx)
     }
 

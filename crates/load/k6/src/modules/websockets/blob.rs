@@ -2,7 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use super::bytes_of;
-use crate::value::{buffer, construct, given, settled, text, thrown, wrong};
+use crate::value::{buffer, construct, non_null, settled, text, thrown, wrong};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, IntoJs, JsLifetime, Object, Promise, Result, Value};
@@ -42,14 +42,14 @@ impl Blob {
     #[qjs(constructor)]
     fn new<'js>(ctx: Ctx<'js>, parts: Opt<Value<'js>>, options: Opt<Object<'js>>) -> Result<Self> {
         let mut bytes = Vec::new();
-        if let Some(parts) = given(parts.0) {
+        if let Some(parts) = non_null(parts.0) {
             let Some(parts) = parts.as_array() else { return Err(wrong(&ctx, "an array of [blobParts]", &parts)) };
             for part in parts.iter::<Value<'js>>() {
                 bytes.extend(part_of(&ctx, &part?)?);
             }
         }
         let kind = match options.0 {
-            Some(options) => given(options.get("type")?).map(|kind| text(&ctx, kind)).transpose()?,
+            Some(options) => non_null(options.get("type")?).map(|kind| text(&ctx, kind)).transpose()?,
             None => None,
         };
         Ok(Blob { kind: kind.unwrap_or_default(), ..Blob::of(bytes) })

@@ -233,7 +233,7 @@ fn what_an_iteration_captures_ends_with_it() {
     let mut flow = with_steps(requests, vec![where_absent("b", 1), where_absent("c", 2), Instruction::Request(3)]);
     flow.on_start = Block(vec![Instruction::Request(0)]);
     flow.on_stop = Block(vec![Instruction::Request(4)]);
-    assert_eq!(flow.passing().into_iter().collect::<Vec<_>>(), [id("b")]);
+    assert_eq!(flow.iteration_values().into_iter().collect::<Vec<_>>(), [id("b")]);
     let compiled = compiled(&flow);
     let mut driven = Driven::new(&compiled);
     let mut count = 0;

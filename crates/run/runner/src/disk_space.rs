@@ -1,11 +1,11 @@
-//! Whether the disk of a directory has room for the objects that users keep in it.
+//! Checks that the disk of a directory has space for the objects that users keep in it.
 
 use plimsoll_model::storage::{Storage, Store};
 use plimsoll_model::workload::Steps;
 use plimsoll_study::TrialSpec;
 use plimsoll_system::free_space;
 
-/// What is wrong, if all objects of a trial are larger than what is free.
+/// A message, if all objects of a trial together are larger than the free space.
 pub(crate) fn check(spec: &TrialSpec) -> Option<String> {
     let Steps::Storage(storage) = &spec.workload.steps else { return None };
     let Storage { name, store: Store::Directory(path), size, objects, .. } = &**storage else { return None };
