@@ -16,7 +16,8 @@ const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Runs a part of a machine's share of the load on each of `threads` threads, and collects their reports.
 ///
-/// # Errors A thread cannot be bound to its processor, or a thread itself fails.
+/// # Errors
+/// A thread cannot be bound to its processor, or a thread itself fails.
 pub fn on_threads(
     machine: Share,
     threads: usize,

@@ -29,7 +29,8 @@ pub enum Trust<'a> {
 
 /// The configuration and the name to check for `target`, with `protocols` offered by ALPN.
 ///
-/// # Errors The authorities cannot be read, or the name is not valid in a certificate.
+/// # Errors
+/// The authorities cannot be read, or the name is not valid in a certificate.
 pub fn configure(target: &Target, tls: &Tls, protocols: &[&[u8]]) -> Result<Encryption, String> {
     let trust = match &tls.ca {
         _ if tls.insecure => Trust::Anyone,

@@ -47,7 +47,8 @@ impl PrepareError {
 /// Finds what is wrong with a workload before its system runs. With server reflection this finds nothing: only the
 /// system knows the message types.
 ///
-/// # Errors Every fault that [`Prepared::new`] would find.
+/// # Errors
+/// Every fault that [`Prepared::new`] would find.
 pub fn check(workload: &Workload) -> Result<(), Vec<WorkloadDiagnostic>> {
     if matches!(workload.steps, Steps::Grpc { schema: GrpcSchema::Reflection, .. }) {
         return Ok(());
@@ -68,7 +69,8 @@ impl Prepared {
     /// Compiles the workload for a system at `address`, where it has a target. With gRPC and server reflection this asks
     /// the server for its message types; otherwise nothing is sent.
     ///
-    /// # Errors Everything that is wrong with the workload: files, names, messages, certificates.
+    /// # Errors
+    /// Everything that is wrong with the workload: files, names, messages, certificates.
     pub fn new(workload: &Workload, address: Option<SocketAddr>) -> Result<Prepared, PrepareError> {
         let reached = workload.target.as_ref().zip(address);
         let to_server = || reached.ok_or_else(|| PrepareError(vec!["the workload has no target".to_owned()]));

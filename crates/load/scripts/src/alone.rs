@@ -32,7 +32,8 @@ pub struct Inspected {
 
 /// Loads a script once, for its options and metrics.
 ///
-/// # Errors It throws, or exceeds a limit.
+/// # Errors
+/// It throws, or exceeds a limit.
 pub fn inspect(
     program: &Arc<Program>,
     env: Vec<(String, String)>,

@@ -88,7 +88,8 @@ pub(super) struct ClientTls {
 
 /// The session that an operation opens, and the connection that the session needs.
 ///
-/// # Errors The operation opens no session; the error returns it.
+/// # Errors
+/// The operation opens no session; the error returns it.
 pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn ClientSession>, ConnectionRequest), Op> {
     match op {
         Op::Socket(request) => {

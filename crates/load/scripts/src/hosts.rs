@@ -9,7 +9,8 @@ pub(super) struct Hosts(Vec<(String, IpAddr, Option<u16>)>);
 impl Hosts {
     /// Those of the option: `("example.org", "127.0.0.1")`, `("*.example.org:443", "127.0.0.1:8443")`.
     ///
-    /// # Errors An entry is not an address.
+    /// # Errors
+    /// An entry is not an address.
     pub(super) fn read(option: &[(String, String)]) -> Result<Hosts, String> {
         let read = |(name, address): &(String, String)| {
             let with_port = address.parse::<SocketAddr>().map(|address| (address.ip(), Some(address.port())));

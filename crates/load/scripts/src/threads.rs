@@ -221,7 +221,8 @@ impl ScenarioUsers {
 
 /// Checks that the process can have this many users.
 ///
-/// # Errors The process can have fewer users.
+/// # Errors
+/// The process can have fewer users.
 pub(super) fn allow_users(users: u64) -> Result<(), JobError> {
     let Ok(most) = fibre::most() else { return Ok(()) };
     if users <= most as u64 {

@@ -79,7 +79,8 @@ impl ScriptUser {
 
     /// Gives the user a new fibre.
     ///
-    /// # Errors There is no memory for its stack.
+    /// # Errors
+    /// There is no memory for its stack.
     pub(super) fn make(&mut self, common: &RunContext<'_>, host: &Rc<ThreadHost>) -> io::Result<&mut Vm<K6>> {
         let setup = Setup {
             limits: common.limits.vm,

@@ -22,7 +22,8 @@ impl Note {
 
     /// Writes the note, atomically: a reader finds a complete note or none.
     ///
-    /// # Errors The disk does not accept it.
+    /// # Errors
+    /// The disk does not accept it.
     pub fn write(&self, place: &str) -> Result<(), BundleError> {
         let new = self.0.with_extension("new");
         files::write(&new, place.as_bytes())?;

@@ -46,7 +46,8 @@ struct TimedEvent {
 impl BundleWriter {
     /// Begins a bundle in a new or empty folder.
     ///
-    /// # Errors The folder is not empty, or the disk does not accept what is written.
+    /// # Errors
+    /// The folder is not empty, or the disk does not accept what is written.
     pub fn create(
         folder: &Path,
         study: &str,

@@ -14,7 +14,8 @@ use std::time::Duration;
 pub trait Generator {
     /// Compiles a workload for the system at `address`; there is none for a workload without target.
     ///
-    /// # Errors Says in words what is wrong with the workload.
+    /// # Errors
+    /// Says in words what is wrong with the workload.
     fn prepare(&self, workload: &Workload, address: Option<SocketAddr>) -> Result<Box<dyn PreparedWorkload>, String>;
 }
 

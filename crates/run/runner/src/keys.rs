@@ -31,7 +31,8 @@ impl Keys {
     /// Generates a key pair for each store of the study that asks for one, and collects the variables with the
     /// passwords of its databases and users.
     ///
-    /// # Errors The machine provides no random numbers.
+    /// # Errors
+    /// The machine provides no random numbers.
     pub(crate) fn generate(study: &Study, databases: &[Database], of_users: Vec<String>) -> io::Result<Keys> {
         let pair = |store: String| {
             let secret = Secret(random_text(SECRET_LENGTH)?);

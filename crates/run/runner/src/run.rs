@@ -102,7 +102,8 @@ pub enum RunError {
 /// If the plan has looks, `decided` is called at each look but the last, with the number of repeats so far. It returns
 /// true if every verdict is reached; the run then ends. `tell` receives every event.
 ///
-/// # Errors A system does not start at all, or the bundle cannot be written. In either case everything that was started
+/// # Errors
+/// A system does not start at all, or the bundle cannot be written. In either case everything that was started
 /// has been stopped.
 pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut EventSink<'_>) -> Result<Ending, RunError> {
     let facts = run.study.facts();

@@ -39,7 +39,8 @@ impl Sampler {
     /// Reads the counters, from which the first second counts, and starts a thread that goes on. `machine` is the name
     /// of this machine in the run.
     ///
-    /// # Errors The host's counters cannot be read, or no thread can be started.
+    /// # Errors
+    /// The host's counters cannot be read, or no thread can be started.
     pub fn start(machine: &str, targets: Vec<Target>) -> io::Result<Sampler> {
         let began = Instant::now();
         let first = Observation::take(&targets).map_err(|error| {

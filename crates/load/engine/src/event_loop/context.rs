@@ -72,7 +72,8 @@ impl<'a> LoopContext<'a> {
 
     /// Begins to connect, and registers the socket's events under this key.
     ///
-    /// # Errors No socket can be made, or connecting fails at once.
+    /// # Errors
+    /// No socket can be made, or connecting fails at once.
     pub fn dial(&self, dialer: &Dialer, key: u64) -> Result<Transport, TransportError> {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         let transport = dialer.dial()?;
