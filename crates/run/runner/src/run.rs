@@ -309,7 +309,8 @@ impl<'a> Walk<'a> {
         }
         self.tell(&Event::StartDecided { start: start.clone() })?;
         self.recorded.decided.push(start.clone());
-        if start.position == 1 { self.tell_block_repeated(start) } else { Ok(()) }
+        let is_first_of_block = start.position == 1 && start.attempt > 1;
+        if is_first_of_block { self.tell_block_repeated(start) } else { Ok(()) }
     }
 
     fn tell_block_repeated(&mut self, first: &Start) -> Result<(), BundleError> {
