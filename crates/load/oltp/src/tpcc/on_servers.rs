@@ -84,7 +84,8 @@ fn fill(endpoint: &Endpoint) {
     let mut progress = |what: &str, done: f64| told.push((what.to_owned(), done));
     load(1, SEED, endpoint, &AtomicBool::new(false), &mut progress).expect("the database is empty");
     assert!(told.is_sorted_by_key(|(_, done)| *done) && told.iter().all(|(_, done)| *done <= 1.0), "{told:?}");
-    assert!(told.iter().any(|(what, _)| what == "loading stock"), "{told:?}");
+    // Which tables a report names depends on when they are asked for.
+    assert!(told.iter().any(|(what, _)| what.starts_with("loading ")), "{told:?}");
 }
 
 /// A checksum of each table, independent of the order of rows.
