@@ -1,5 +1,7 @@
 //! A folder with a study, the command run in it, and a look at the processes that it left.
 
+use plimsoll_bundle::Contents;
+use plimsoll_model::result::StartResult;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -330,4 +332,10 @@ pub(crate) fn is_nowhere(secret: &str, folder: &Path) {
         .filter(|path| fs::read(path).unwrap().windows(secret.len()).any(|part| part == secret.as_bytes()))
         .collect();
     assert!(found.is_empty(), "the secret stands in {found:?}");
+}
+
+/// The trials that no later attempt replaces. On a busy machine a short trial may not count, so that its block runs
+/// again.
+pub(crate) fn standing(bundle: &Contents) -> Vec<&StartResult> {
+    bundle.starts.iter().filter(|trial| !bundle.plan.is_superseded(&trial.summary.start)).collect()
 }

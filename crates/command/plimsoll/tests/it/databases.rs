@@ -1,6 +1,6 @@
 //! Database studies from end to end on servers of this machine, and what goes wrong with them.
 
-use crate::common::{Ended, Place, Started, edited, files, is_nowhere, wait_until};
+use crate::common::{Ended, Place, Started, edited, files, is_nowhere, standing, wait_until};
 use plimsoll_bundle::Contents;
 use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_sql::{CallLimits, Connection};
@@ -163,11 +163,12 @@ fn a_study_of_a_setting_runs_from_study_to_report_on_each_server() {
 
 /// Looks at what a bundle has of a study with [`study`]'s four trials.
 fn assert_whole(server: &Server, bundle: &Contents) {
-    assert_eq!(bundle.starts.len(), 4);
+    let trials = standing(bundle);
+    assert_eq!(trials.len(), 4);
     let version = bundle.versions.iter().find(|version| version.program.ends_with(server.program));
     let version = version.unwrap_or_else(|| panic!("{:?}", bundle.versions));
     assert!(version.sha256.is_some() && version.version.as_ref().is_some_and(|text| text.starts_with(server.shown)));
-    for trial in &bundle.starts {
+    for trial in trials {
         let summary = &trial.summary;
         assert!(trial.validity().counts(), "{:?}", trial.validity());
         let databases = &summary.systems[0].databases;
@@ -192,7 +193,7 @@ fn tpc_c_is_held_to_its_conditions_and_its_input() {
         let tpcc = edited(&edited(&tpcc, "repeats  = 2", "repeats  = 1"), "\"1s\"", "\"3s\"");
         let Some(place) = place(&tpcc) else { continue };
         place.plimsoll(&RUN).with_any_verdict();
-        for trial in bundle(&place).starts {
+        for trial in standing(&bundle(&place)) {
             let facts = &trial.summary.systems[0].databases[0];
             assert!(trial.validity().counts(), "{:?}", trial.validity());
             assert!(facts.conditions.len() >= 11, "{:?}", facts.conditions);
@@ -370,7 +371,7 @@ fn kill_9_leaves_no_server_and_the_run_that_goes_on_removes_the_data() {
         assert!(data.is_dir(), "nobody was there to remove it");
         place.plimsoll(&RESUME).with_any_verdict().says(&["1 of them done before", "4/4"]);
         is_gone(&place, &data);
-        assert_eq!(bundle(&place).starts.len(), 4);
+        assert_eq!(standing(&bundle(&place)).len(), 4);
     }
 }
 

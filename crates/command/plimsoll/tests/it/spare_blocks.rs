@@ -1,6 +1,6 @@
 //! A block in which a trial does not count runs again as a whole, also after `kill -9`.
 
-use crate::common::{Place, START, Started, TINY, WAIT_FOR_USERS, edited};
+use crate::common::{Place, START, Started, TINY, WAIT_FOR_USERS, edited, standing};
 use plimsoll_bundle::Contents;
 use rustix::process::Signal;
 
@@ -42,9 +42,9 @@ fn ran_again(bundle: &Contents) {
         assert_eq!((&first.variants, first.position), (&second.variants, second.position), "in the same order");
         assert_eq!((second.repeat, second.attempt, second.block), (1, 2, 3));
     }
-    let standing = bundle.starts.iter().filter(|trial| !plan.is_superseded(&trial.summary.start));
-    assert!(standing.clone().all(|trial| trial.validity().counts()), "one attempt was enough");
-    assert_eq!(standing.count(), 6);
+    let standing = standing(bundle);
+    assert!(standing.iter().all(|trial| trial.validity().counts()), "one attempt was enough");
+    assert_eq!(standing.len(), 6);
 }
 
 #[test]

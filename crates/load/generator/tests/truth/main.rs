@@ -113,12 +113,14 @@ fn beside_a_sleeper<R>(measure: impl Fn() -> R) -> (R, Duration) {
     })
 }
 
-/// Whether the quantile `q` of what was measured is that of `truth` within 2 % and 100 µs; all in
-/// nanoseconds, `truth` sorted.
+/// Whether the quantile `q` of what was measured is that of `truth`, in nanoseconds and sorted, within 2 % and what two
+/// wake-ups take: the server's on the request, before which its account does not begin, and the generator's on the
+/// reply. Half of them are quicker than 100 µs together, and 1 % as late as a quiet machine may be.
 fn agrees(q: f64, measured: &Histogram<u64>, truth: &[f64]) -> Result<(), String> {
     let expected = truth[(truth.len() as f64 * q) as usize];
     let found = measured.value_at_quantile(q) as f64;
-    if (found - expected).abs() <= expected * 0.02 + 100_000.0 {
+    let wake_ups = if q > 0.9 { 2.0 * QUIET.as_nanos() as f64 } else { 100_000.0 };
+    if (found - expected).abs() <= expected * 0.02 + wake_ups {
         return Ok(());
     }
     Err(format!("p{}: expected {:.3} ms, found {:.3} ms", q * 100.0, expected / 1e6, found / 1e6))
