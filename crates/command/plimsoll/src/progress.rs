@@ -4,7 +4,7 @@
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_analysis::quantity;
-use plimsoll_model::event::Event;
+use plimsoll_model::event::{Event, Second};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::start::{Phase, Validity};
 use std::io::IsTerminal;
@@ -70,14 +70,14 @@ impl Progress {
                 self.phase = Some(*phase);
                 self.bar.set_message(format!("{} · {phase}", self.current));
             }
-            Event::SecondPassed(second) => self.second(second.iterations, second.errors, second.median),
+            Event::SecondPassed(second) => self.second(second),
             Event::StartFinished { validity, iterations, errors, .. } => {
                 self.say(&trial_line(&self.current, validity, *iterations, *errors));
                 self.output = outputs(validity);
             }
             Event::BlockRepeated { of, starts, time_under_load, extended, .. } => {
                 self.trials += starts;
-                self.bar.inc_length(time_under_load.as_secs());
+                self.bar.inc_length(milliseconds(*time_under_load));
                 let longer = if *extended { ", with a longer warm-up" } else { "" };
                 let (trials, time) = (counted((*starts).into(), "more trial"), time(*time_under_load));
                 self.say(&format!("block {of} does not count and runs again{longer}: {trials}, {time} under load"));
@@ -103,7 +103,7 @@ impl Progress {
 
     fn begin(&mut self, trials: u32, already_done: u32, time_under_load: Duration) {
         self.trials = trials;
-        self.bar.set_length(time_under_load.as_secs());
+        self.bar.set_length(milliseconds(time_under_load));
         let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
         self.say(&format!("{trials} trials{done}, {} under load", time(time_under_load)));
     }
@@ -121,9 +121,10 @@ impl Progress {
         }
     }
 
-    fn second(&self, iterations: u64, errors: u64, median: Option<f64>) {
+    fn second(&self, second: &Second) {
+        let Second { iterations, errors, median, .. } = *second;
         if matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
-            self.bar.inc(1);
+            self.bar.inc(milliseconds(second.recorded.length.into()));
         }
         let phase = self.phase.map_or(String::new(), |phase| phase.to_string());
         let median = median.map_or(String::new(), |median| format!(" · median {:.3} ms", median * 1e3));
@@ -139,6 +140,11 @@ impl Progress {
             self.bar.println(line);
         }
     }
+}
+
+/// The unit of the bar: slices are shorter than a second.
+fn milliseconds(span: Duration) -> u64 {
+    span.as_millis() as u64
 }
 
 fn target() -> ProgressDrawTarget {

@@ -113,6 +113,9 @@ pub const POWER: f64 = 0.8;
 /// The false discovery rate of the comparisons that stand out.
 pub const FALSE_DISCOVERIES: f64 = 0.1;
 
+/// The share of the turns of a start that is dropped from either end of their ratios.
+pub const TRIMMED: f64 = 0.25;
+
 /// The standard deviation that the resolution of a histogram gives to a log ratio: durations are
 /// kept to three digits, so each is off by up to 1/1000, evenly spread (sd 1/√12 of that), and two
 /// of them make a ratio.
@@ -256,7 +259,29 @@ impl UnderCondition<'_> {
         }
         let of = |reader: &TrialReader<'_>| reader.denominator(&self.values.measures()[measure].series);
         let requests = of(base).min(of(other)) as f64;
-        Ok((Pair { block, baseline, variant: value }, requests))
+        let whole = Pair { block, baseline, variant: value };
+        Ok((self.trimmed(variant, block, measure).unwrap_or(whole), requests))
+    }
+}
+
+impl UnderCondition<'_> {
+    /// The pair of a start on which variants took turns: the geometric means over the turns that are left when
+    /// [`TRIMMED`] of them is dropped from either end of their ratios. A machine that changes its speed spoils the
+    /// ratio of one turn, and no other. None where there are no turns, and for what is compared by differences.
+    fn trimmed(&self, variant: usize, block: u32, measure: usize) -> Option<Pair> {
+        if self.values.measures()[measure].effect() != Effect::Ratio {
+            return None;
+        }
+        let mut turns = self.values.in_turns(self.condition, (0, variant), block, measure)?;
+        if turns.iter().any(|(baseline, variant)| *baseline <= 0.0 || *variant <= 0.0) {
+            return None;
+        }
+        turns.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
+        let dropped = (turns.len() as f64 * TRIMMED) as usize;
+        let kept = &turns[dropped..turns.len() - dropped];
+        let mean =
+            |of: fn(&(f64, f64)) -> f64| (kept.iter().map(|turn| of(turn).ln()).sum::<f64>() / kept.len() as f64).exp();
+        Some(Pair { block, baseline: mean(|turn| turn.0), variant: mean(|turn| turn.1) })
     }
 }
 

@@ -38,7 +38,7 @@ fn load_validities(input: &Input, start: &Start) -> Vec<Option<Validity>> {
     match input.start(start.number) {
         Some(result) if result.loads.is_empty() => none_offered(result),
         Some(result) => result.trials().map(|trial| Some(trial.validity())).collect(),
-        None => vec![None; input.plan.loads(start).len()],
+        None => vec![None; start.variants.len()],
     }
 }
 

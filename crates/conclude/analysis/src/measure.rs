@@ -81,7 +81,10 @@ impl<'a> TrialReader<'a> {
             Series::FailedIterations => self.failed_iterations(statistic),
             Series::Checks(name) => self.checks(name.as_ref()),
             Series::Custom(metric, name) => self.custom(*metric, name, measure),
-            Series::Cpu(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores),
+            Series::Cpu(system) => {
+                let cores = self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores)?;
+                Ok(if statistic == Statistic::Max { cores } else { cores / self.share_of_time() })
+            }
             Series::Memory(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.resident as f64),
         }
     }
@@ -286,6 +289,18 @@ impl<'a> TrialReader<'a> {
             (Metric::Gauge | Metric::Trend, _) => {
                 Ok(duration_in(tally, Clock::Service, statistic)? * 1e9 / METRIC_SCALE)
             }
+        }
+    }
+
+    /// The share of the time from its first to its last slice in which the variant was under load; 1 for a trial. The
+    /// processors are idle for it in the rest, which would make it look cheap.
+    fn share_of_time(&self) -> f64 {
+        let (load, settle) = (self.load(), self.trial.load.settle().seconds());
+        let between = load.slices.len().saturating_sub(1) as f64;
+        let under_load = load.summary.timing.window.seconds() + between * settle;
+        match load.span().seconds() {
+            span if !load.slices.is_empty() && span > 0.0 => under_load / span,
+            _ => 1.0,
         }
     }
 

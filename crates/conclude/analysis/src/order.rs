@@ -7,6 +7,9 @@ use crate::input::Input;
 /// baseline, with at least two of each. It uses the times at which they ran, not the plan.
 #[must_use]
 pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> bool {
+    if !input.plan.design.is_trials() {
+        return false;
+    }
     let started = |variant: usize| -> Vec<i64> {
         let of_cell = input.trials().filter(|trial| (trial.condition(), trial.variant()) == (condition, variant));
         let counted = of_cell.filter(|trial| input.counts(*trial));

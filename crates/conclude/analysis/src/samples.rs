@@ -58,7 +58,7 @@ fn sums<'a>(
     samples: impl Iterator<Item = (f64, &'a ProcessSample)>,
     of: impl Fn(&ProcessSample) -> f64,
 ) -> BTreeMap<i64, f64> {
-    let window = trial.load.summary.timing.window.seconds();
+    let window = trial.load.span().seconds();
     let mut nearest: BTreeMap<(i64, usize, &str), (f64, &ProcessSample)> = BTreeMap::new();
     for (at, sample) in samples.filter(|(at, _)| (0.0..window).contains(&(at - 0.5))) {
         let second = (at - 0.5).floor() as i64;

@@ -8,7 +8,7 @@ use plimsoll_model::result::{
     LoadResult, LoadSecond, LoadSummary, LoadTiming, StartResult, StartSummary, StartTiming, Steadiness, TrialResult,
     VariantSystems,
 };
-use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Protocol;
@@ -34,6 +34,7 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> StartResult) -> Input {
             conditions: vec![Assignment::default()],
             starts,
             lengths: vec![LENGTHS],
+            design: Design::Trials,
             with_duplicate: false,
             spare_blocks: 0,
             looks: Vec::new(),
@@ -52,7 +53,7 @@ pub(crate) fn start(scale: f64) -> StartResult {
     let start = numbered(1);
     StartResult {
         folder: "starts/0001".to_owned(),
-        loads: vec![load(Load { number: 1, variant: 0, lengths: LENGTHS }, scale)],
+        loads: vec![load(Load { number: 1, variant: 0, turn: 1, lengths: LENGTHS }, scale)],
         summary: StartSummary {
             start,
             validity: Validity::Valid,
@@ -72,7 +73,7 @@ pub(crate) fn two_variants_on_one_start(seconds: i64) -> StartResult {
     let mut result = start(1.0);
     result.summary.start.variants = vec![0, 1];
     result.summary.systems.push(systems(1));
-    let mut second = load(Load { number: 2, variant: 1, lengths: LENGTHS }, 1.0);
+    let mut second = load(Load { number: 2, variant: 1, turn: 1, lengths: LENGTHS }, 1.0);
     second.summary.timing.zero = Instant(seconds * 1_000_000_000);
     result.loads.push(second);
     result
@@ -95,6 +96,7 @@ fn load(load: Load, scale: f64) -> LoadResult {
         tallies: [(Subject::Iteration, tally.clone()), (Subject::Request("call".to_owned()), tally)].into(),
         seconds: Vec::new(),
         generator: Vec::new(),
+        slices: Vec::new(),
     };
     with_second(&mut result, 0, 50);
     with_second(&mut result, 1, 50);

@@ -4,7 +4,9 @@ use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::reason::OrReason;
 use crate::words;
-use plimsoll_model::measure::{Measure, Statistic};
+use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::result::{Slice, TrialResult};
+use plimsoll_model::start::Turns;
 use std::collections::BTreeMap;
 
 /// The values of all trials, and the index from places in the plan to trials.
@@ -14,8 +16,10 @@ pub(crate) struct Values<'a> {
     measures: &'a [Measure],
     /// By trial, then by measure; in the order of readers and measures.
     rows: Vec<Vec<OrReason<f64>>>,
-    /// Index of the trial of each condition, variant and block.
+    /// Index of the trial of each condition, variant and block. In turns, a trial is what a variant did on a start.
     places: BTreeMap<(usize, usize, u32), usize>,
+    /// By trial: the values of all measures in each of its slices, by turn. None for a trial without turns.
+    turns: Vec<BTreeMap<u32, Vec<OrReason<f64>>>>,
 }
 
 impl<'a> Values<'a> {
@@ -33,7 +37,25 @@ impl<'a> Values<'a> {
             measures,
             rows: readers.iter().map(row).collect(),
             places: readers.iter().enumerate().map(place).collect(),
+            turns: readers.iter().map(|reader| values_by_turn(reader, measures)).collect(),
         }
+    }
+
+    /// The values of two variants in the turns of a block in which both have one. None without turns, and where a
+    /// slice lacks the values that a percentile takes: those of the whole start stand then.
+    pub(crate) fn in_turns(
+        &self,
+        condition: usize,
+        (baseline, variant): (usize, usize),
+        block: u32,
+        measure: usize,
+    ) -> Option<Vec<(f64, f64)>> {
+        let of = |variant| self.places.get(&(condition, variant, block)).map(|index| &self.turns[*index]);
+        let (baseline, variant) = (of(baseline)?, of(variant)?);
+        let common = baseline.iter().filter_map(|(turn, values)| Some((values, variant.get(turn)?)));
+        let pairs: Option<Vec<(f64, f64)>> =
+            common.map(|(base, other)| Some((*base[measure].as_ref().ok()?, *other[measure].as_ref().ok()?))).collect();
+        pairs.filter(|pairs| pairs.len() >= Turns::LEAST as usize)
     }
 
     pub(crate) fn measures(&self) -> &'a [Measure] {
@@ -94,6 +116,23 @@ impl<'a> Values<'a> {
             Ok(value) => Ok((reader, *value)),
             Err(reason) => Err(format!("{} has no value: {reason}", name())),
         }
+    }
+}
+
+fn values_by_turn(reader: &TrialReader<'_>, measures: &[Measure]) -> BTreeMap<u32, Vec<OrReason<f64>>> {
+    let values = |slice: &Slice| {
+        let load = reader.load().slice(slice);
+        let of_slice = TrialReader::new(TrialResult { load: &load, ..reader.trial() });
+        measures.iter().map(|measure| value_of_slice(&of_slice, measure)).collect()
+    };
+    reader.load().slices.iter().map(|slice| (slice.turn, values(slice))).collect()
+}
+
+/// The value of a measure in a slice. Systems are sampled once a second, which is too coarse for slices.
+fn value_of_slice(slice: &TrialReader<'_>, measure: &Measure) -> OrReason<f64> {
+    match measure.series {
+        Series::Cpu(_) | Series::Memory(_) => Err("systems are sampled once a second".to_owned()),
+        _ => slice.value(measure),
     }
 }
 

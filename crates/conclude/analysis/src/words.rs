@@ -224,6 +224,7 @@ mod tests {
             Assignment(vec![("users".to_owned(), Level::Integer(users)), connect])
         };
         let conditions_of = |conditions| Plan {
+            design: plimsoll_model::start::Design::Trials,
             seed: 1,
             repeats: 1,
             variants: Vec::new(),

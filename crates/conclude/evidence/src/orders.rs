@@ -1,7 +1,7 @@
 //! The orders in which the product runs trials.
 
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{PhaseLengths, Plan};
+use plimsoll_model::start::{Design, PhaseLengths, Plan};
 use plimsoll_plan::Options;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub fn with_looks(looks: &[u32]) -> Plan {
 
 fn of(factors: &[Factor], repeats: usize, seed: u64, looks: Vec<u32>) -> Plan {
     let repeats = u32::try_from(repeats).expect("fewer repeats than 2^32");
-    let options = Options { repeats, seed, duplicate: true, spare_blocks: None, looks };
+    let options = Options { repeats, seed, duplicate: true, spare_blocks: None, looks, design: Design::Trials };
     let lengths = PhaseLengths { warmup: Duration::ZERO, measure: Duration::from_secs(2), drain: Duration::ZERO };
     plimsoll_plan::plan(factors, &options, |_| lengths)
 }

@@ -367,6 +367,27 @@ pub struct SequenceCheck {
 }
 
 impl SequenceCheck {
+    /// This check and that of a later load on the same systems, as of one load.
+    #[must_use]
+    pub fn and(self, later: &SequenceCheck) -> SequenceCheck {
+        SequenceCheck {
+            replies: self.replies + later.replies,
+            largest: self.largest.max(later.largest),
+            repeated: self.repeated + later.repeated,
+            missing: self.missing + later.missing,
+            unanswered: self.unanswered + later.unanswered,
+            unreadable: self.unreadable + later.unreadable,
+        }
+    }
+
+    /// The check of a load that came after others on the same systems, whose largest number was `before`: it should
+    /// have the numbers above that, each once. A number up to `before` has occurred twice.
+    #[must_use]
+    pub fn after(self, before: u64) -> SequenceCheck {
+        let repeated = self.repeated + before.saturating_sub(self.missing);
+        SequenceCheck { missing: self.missing.saturating_sub(before), repeated, ..self }
+    }
+
     /// True if the replies are 1..N, each once, except for gaps that unanswered calls explain.
     #[must_use]
     pub fn holds(&self) -> bool {
@@ -377,6 +398,15 @@ impl SequenceCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_later_load_goes_on_with_the_numbers() {
+        // 11 to 15 after 1 to 10: from 1 on, ten are missing.
+        let check = SequenceCheck { replies: 5, largest: 15, missing: 10, ..SequenceCheck::default() };
+        assert!(check.clone().after(10).holds());
+        assert_eq!(check.clone().after(8).missing, 2);
+        assert_eq!(check.after(12).repeated, 2);
+    }
 
     #[test]
     fn a_subject_reads_back_from_its_tag() {

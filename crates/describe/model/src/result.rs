@@ -4,11 +4,12 @@ use crate::database::DatabaseFacts;
 use crate::record::{ErrorKind, Interval, SequenceCheck, Subject, Tally};
 use crate::sample::{DatabaseSample, HostSample, ProcessSample};
 use crate::script::ScriptFacts;
-use crate::start::{Load, Start, Validity};
+use crate::start::{Load, PhaseLengths, Start, Turns, Validity};
 use crate::storage::StorageFacts;
 use crate::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a bundle has recorded of a run so far. From it, a resumed run comes to the same next step.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -172,7 +173,7 @@ pub struct FinishedStart {
 impl StartSummary {
     /// The validity of the start with these loads.
     fn validity_with<'a>(&self, loads: impl Iterator<Item = &'a LoadSummary>) -> Validity {
-        loads.fold(self.validity.clone(), |known, load| known.and(&load.validity))
+        self.validity.and(&validity_of_loads(&loads.collect::<Vec<_>>()))
     }
 }
 
@@ -182,6 +183,40 @@ impl FinishedStart {
     pub fn validity(&self) -> Validity {
         self.summary.validity_with(self.loads.iter())
     }
+}
+
+/// The validity of the loads of a start together. A void slice takes no more than its turn along, while enough turns
+/// are left; a failed one fails them all.
+#[must_use]
+pub fn validity_of_loads(loads: &[&LoadSummary]) -> Validity {
+    let all = || loads.iter().fold(Validity::Valid, |known, load| known.and(&load.validity));
+    let turns = loads.iter().map(|load| load.load.turn).max().unwrap_or(1);
+    if turns == 1 {
+        return all();
+    }
+    let failed = loads.iter().filter(|load| matches!(load.validity, Validity::Failed(_)));
+    if let Some(first) = failed.min_by_key(|load| load.load.number) {
+        return first.validity.clone();
+    }
+    let whole = whole_turns(loads.iter().copied()).len();
+    if whole >= Turns::needed_of(turns) as usize {
+        return Validity::Valid;
+    }
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in all().reasons() {
+        if !reasons.contains(reason) {
+            reasons.push(reason.clone());
+        }
+    }
+    Validity::Void(vec![format!("only {whole} of {turns} turns count: {}", reasons.join("; "))])
+}
+
+/// The turns in which the load of every variant counts.
+#[must_use]
+pub fn whole_turns<'a>(loads: impl Iterator<Item = &'a LoadSummary> + Clone) -> BTreeSet<u32> {
+    let broken: BTreeSet<u32> =
+        loads.clone().filter(|load| !load.validity.counts()).map(|load| load.load.turn).collect();
+    loads.map(|load| load.load.turn).filter(|turn| !broken.contains(turn)).collect()
 }
 
 /// How near the generator came to its limits over a measure phase. Its validity is judged by this.
@@ -238,9 +273,148 @@ pub struct LoadResult {
     pub seconds: Vec<LoadSecond>,
     /// How the generator did, second by second.
     pub generator: Vec<GeneratorRow>,
+    /// The slices that the rest of this is put together from, where variants took turns; empty otherwise. Each has a
+    /// row in `seconds` and one in `generator`.
+    pub slices: Vec<Slice>,
+}
+
+/// A short load of a variant in one of the turns of a start.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    /// The turn.
+    pub turn: u32,
+    /// The length of what was measured.
+    pub length: Nanos,
+    /// The begin of the measured part, on the clock of the start.
+    pub zero: Instant,
+    /// The load before that.
+    pub settle: Nanos,
+    tallies: PackedTallies,
+}
+
+/// Tallies by subject as text: a histogram in memory takes fifty times as much.
+#[derive(Clone, Debug)]
+struct PackedTallies(String);
+
+impl PackedTallies {
+    fn pack(tallies: &BTreeMap<Subject, Tally>) -> PackedTallies {
+        let rows: Vec<(&Subject, &Tally)> = tallies.iter().collect();
+        PackedTallies(serde_json::to_string(&rows).expect("tallies are plain data"))
+    }
+
+    fn unpack(&self) -> BTreeMap<Subject, Tally> {
+        let rows: Vec<(Subject, Tally)> = serde_json::from_str(&self.0).expect("its own text");
+        rows.into_iter().collect()
+    }
+}
+
+/// Puts the slices of a start together: one load for each variant.
+#[derive(Debug, Default)]
+pub struct PooledLoads(BTreeMap<usize, LoadResult>);
+
+impl PooledLoads {
+    /// Adds a slice that counts. Slices come in the order in which they ran.
+    pub fn add(&mut self, slice: &LoadResult) {
+        let variant = slice.summary.load.variant;
+        match self.0.entry(variant) {
+            Entry::Vacant(entry) => {
+                let mut first = LoadResult { seconds: Vec::new(), generator: Vec::new(), ..slice.clone() };
+                first.summary.load = Load {
+                    number: variant as u32 + 1,
+                    turn: 1,
+                    lengths: PhaseLengths::default(),
+                    ..first.summary.load
+                };
+                first.summary.timing.window = Nanos(0);
+                first.tallies.clear();
+                entry.insert(first).add_slice(slice);
+            }
+            Entry::Occupied(entry) => entry.into_mut().add_slice(slice),
+        }
+    }
+
+    /// The loads, by variant.
+    #[must_use]
+    pub fn finish(self) -> Vec<LoadResult> {
+        self.0.into_values().collect()
+    }
 }
 
 impl LoadResult {
+    fn add_slice(&mut self, slice: &LoadResult) {
+        let second = self.slices.len() as i64;
+        let LoadSummary { load, warnings, timing, headroom, replies, .. } = &slice.summary;
+        self.slices.push(Slice {
+            turn: load.turn,
+            length: timing.window,
+            zero: timing.zero,
+            settle: load.lengths.warmup.into(),
+            tallies: PackedTallies::pack(&slice.tallies),
+        });
+        for (subject, tally) in &slice.tallies {
+            self.seconds.push(LoadSecond::of(self.summary.load.number, second, subject, tally));
+            self.tallies.entry(subject.clone()).or_default().merge(tally);
+        }
+        let measured = slice.generator.iter().find(|row| row.second >= 0);
+        self.generator.extend(measured.map(|row| GeneratorRow {
+            load: self.summary.load.number,
+            second,
+            ..row.clone()
+        }));
+        let summary = &mut self.summary;
+        summary.timing.window.0 += timing.window.0;
+        summary.load.lengths.warmup += load.lengths.warmup;
+        summary.load.lengths.measure += load.lengths.measure;
+        summary.load.lengths.drain = load.lengths.drain;
+        summary.headroom.busiest = summary.headroom.busiest.max(headroom.busiest);
+        summary.headroom.lateness = summary.headroom.lateness.max(headroom.lateness);
+        for warning in warnings {
+            if !summary.warnings.contains(warning) {
+                summary.warnings.push(warning.clone());
+            }
+        }
+        for (name, check) in &replies.sequences {
+            let known = summary.replies.sequences.entry(name.clone()).or_default();
+            *known = if second == 0 { check.clone() } else { known.clone().and(check) };
+        }
+        for (name, examples) in &replies.error_examples {
+            let known = summary.replies.error_examples.entry(name.clone()).or_default();
+            examples.iter().for_each(|(kind, text)| {
+                known.entry(*kind).or_insert_with(|| text.clone());
+            });
+        }
+    }
+
+    /// A slice as a load of its own, to read measures from.
+    #[must_use]
+    pub fn slice(&self, slice: &Slice) -> LoadResult {
+        let tallies = slice.tallies.unpack();
+        let row = |(subject, tally)| LoadSecond::of(self.summary.load.number, 0, subject, tally);
+        let mut summary = self.summary.clone();
+        summary.timing = LoadTiming { zero: slice.zero, window: slice.length };
+        LoadResult {
+            summary,
+            cut: 0,
+            seconds: tallies.iter().map(row).collect(),
+            tallies,
+            generator: Vec::new(),
+            slices: Vec::new(),
+        }
+    }
+
+    /// The load before each slice that is not measured; none for a trial.
+    #[must_use]
+    pub fn settle(&self) -> Nanos {
+        self.slices.last().map_or(Nanos(0), |last| last.settle)
+    }
+
+    /// From the begin of the measure phase to its end; in turns, to the end of the last slice.
+    #[must_use]
+    pub fn span(&self) -> Nanos {
+        let LoadTiming { zero, window } = self.summary.timing;
+        self.slices.last().map_or(window, |last| Nanos(last.zero.since(zero).0 + last.length.0))
+    }
+
     /// The length of the part of the measure phase that counts, from the cut on, in seconds.
     #[must_use]
     pub fn counted_seconds(&self) -> f64 {
@@ -250,7 +424,8 @@ impl LoadResult {
     /// True if a second lies in the part of the measure phase that counts.
     #[must_use]
     pub fn counts_second(&self, second: i64) -> bool {
-        second >= self.cut && (second as f64) < self.summary.timing.window.seconds()
+        // The rows of slices hold only what was measured.
+        !self.slices.is_empty() || second >= self.cut && (second as f64) < self.summary.timing.window.seconds()
     }
 }
 
@@ -482,7 +657,7 @@ mod tests {
             condition,
             variants: vec![0],
         };
-        let load = Load { number: 1, variant: 0, lengths: PhaseLengths::default() };
+        let load = Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() };
         let from = steady_from.map(|milliseconds| Nanos(milliseconds * 1_000_000));
         let steadiness = Steadiness { from, ..Steadiness::default() };
         FinishedStart {
@@ -518,5 +693,56 @@ mod tests {
         let load = LoadSummary { validity: void.clone(), ..start.loads[0].clone() };
         start.loads.push(load);
         assert_eq!(start.validity(), void);
+    }
+
+    /// Slices of two variants in `turns` turns.
+    fn slices(turns: u32) -> Vec<LoadSummary> {
+        let of = |(number, turn, variant)| {
+            let load = Load { number, variant, turn, lengths: PhaseLengths::default() };
+            let mut summary = LoadSummary::not_offered(load);
+            let zero = Instant(i64::from(number - 1) * 1_000_000_000);
+            summary.timing = LoadTiming { zero, window: Nanos(500_000_000) };
+            summary
+        };
+        let places = (1..=turns).flat_map(|turn| [(2 * turn - 1, turn, 0), (2 * turn, turn, 1)]);
+        places.map(of).collect()
+    }
+
+    #[test]
+    fn a_void_slice_takes_its_turn_along_while_enough_are_left() {
+        let mut start = FinishedStart { loads: slices(8), ..finished(0, None, Validity::Valid) };
+        let void = Validity::Void(vec!["a stall".to_owned()]);
+        for spoilt in [0, 3, 5, 6] {
+            assert!(start.validity().counts());
+            start.loads[2 * spoilt].validity = void.clone();
+        }
+        assert!(start.validity().counts(), "half of the turns are enough");
+        assert_eq!(whole_turns(start.loads.iter()), BTreeSet::from([2, 3, 5, 8]));
+        start.loads[3].validity = void;
+        assert_eq!(start.validity(), Validity::Void(vec!["only 3 of 8 turns count: a stall".to_owned()]));
+        let failed = Validity::Failed(vec!["wrong replies".to_owned()]);
+        start.loads[15].validity = failed.clone();
+        assert_eq!(start.validity(), failed, "a wrong reply is no matter of a turn");
+    }
+
+    #[test]
+    fn slices_are_pooled_by_variant_and_come_back() {
+        let mut pooled = PooledLoads::default();
+        for (number, summary) in (1_u64..).zip(slices(4)) {
+            let mut tally = Tally::default();
+            tally.service.record_n(number * 1000, number).expect("in range");
+            let tallies = BTreeMap::from([(Subject::Iteration, tally)]);
+            let (seconds, generator, slices) = (Vec::new(), Vec::new(), Vec::new());
+            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds, generator, slices });
+        }
+        let loads = pooled.finish();
+        let counts: Vec<u64> = loads.iter().map(|load| load.tallies[&Subject::Iteration].count()).collect();
+        assert_eq!(counts, [1 + 3 + 5 + 7, 2 + 4 + 6 + 8]);
+        let second = &loads[1];
+        assert_eq!((second.counted_seconds(), second.span().seconds()), (2.0, 6.5));
+        assert_eq!(second.seconds.iter().map(|row| row.count).collect::<Vec<u64>>(), [2, 4, 6, 8]);
+        let third = second.slice(&second.slices[2]);
+        assert_eq!((second.slices[2].turn, third.tallies[&Subject::Iteration].count()), (3, 6));
+        assert_eq!(third.counted_seconds(), 0.5);
     }
 }

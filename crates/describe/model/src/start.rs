@@ -55,8 +55,76 @@ pub struct Load {
     pub number: u32,
     /// The variant whose systems take the load: one of the start's.
     pub variant: usize,
+    /// The turn of the start that it belongs to, from 1. A trial has one turn.
+    #[serde(default = "first_turn", skip_serializing_if = "is_first_turn")]
+    pub turn: u32,
     /// How long its phases take.
     pub lengths: PhaseLengths,
+}
+
+fn first_turn() -> u32 {
+    1
+}
+
+fn is_first_turn(turn: &u32) -> bool {
+    *turn == first_turn()
+}
+
+/// How the variants of a block share time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Design {
+    /// One start for each variant, with one load.
+    #[default]
+    Trials,
+    /// One start for all variants, with short loads in turns.
+    Turns(Turns),
+}
+
+impl Design {
+    /// True if each start has one variant and one load.
+    #[must_use]
+    pub fn is_trials(&self) -> bool {
+        *self == Design::Trials
+    }
+
+    /// The turns, if variants take turns.
+    #[must_use]
+    pub fn turns(&self) -> Option<Turns> {
+        match self {
+            Design::Trials => None,
+            Design::Turns(turns) => Some(*turns),
+        }
+    }
+}
+
+/// The turns of a start: in each, every variant takes one short load, a *slice*, in random order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turns {
+    /// The number of turns on a start.
+    pub count: u32,
+    /// Load before each slice that is not measured: users connect, caches fill again.
+    pub settle: Duration,
+    /// The measured part of a slice.
+    pub slice: Duration,
+}
+
+impl Turns {
+    /// The fewest turns that must count for their start to count: a quarter is trimmed from either end, and two must
+    /// be left.
+    pub const LEAST: u32 = 4;
+
+    /// The fewest turns that must count for a start of so many to count: half of them, and at least [`Turns::LEAST`].
+    #[must_use]
+    pub fn needed_of(count: u32) -> u32 {
+        count.div_ceil(2).max(Turns::LEAST)
+    }
+
+    /// The lengths of the slices of a turn under a load with these lengths. The first slice of a variant warms it up.
+    fn lengths(self, turn: u32, of_load: PhaseLengths) -> PhaseLengths {
+        let warmup = if turn == 1 { self.settle.max(of_load.warmup) } else { self.settle };
+        PhaseLengths { warmup, measure: self.slice, drain: of_load.drain }
+    }
 }
 
 /// The plan of a study: its variants, its conditions, and the starts in the order in which they run if every load
@@ -74,8 +142,12 @@ pub struct Plan {
     pub conditions: Vec<Assignment>,
     /// The starts. A run may decide on further ones; in the plan that was carried out they follow at the end.
     pub starts: Vec<Start>,
-    /// What warm-up, measure and (at most) drain take for each condition, by its index.
+    /// What warm-up, measure and (at most) drain take for each condition, by its index. In turns, each start has the
+    /// warm-up once for each variant, and slices in place of the measure phase.
     pub lengths: Vec<PhaseLengths>,
+    /// How the variants of a block share time.
+    #[serde(default, skip_serializing_if = "Design::is_trials")]
+    pub design: Design,
     /// True if every block holds the baseline a second time: the *duplicate*, whose ratio to the
     /// baseline is the noise floor of the study.
     pub with_duplicate: bool,
@@ -98,6 +170,12 @@ impl Plan {
     #[must_use]
     pub fn block_size(&self) -> usize {
         self.variants.len() + usize::from(self.with_duplicate)
+    }
+
+    /// The number of starts in a block: one for each variant, or one for all.
+    #[must_use]
+    pub fn starts_in_block(&self) -> usize {
+        if self.design.is_trials() { self.block_size() } else { 1 }
     }
 
     /// The levels of the compared factors of a variant, or of the duplicate.
@@ -125,24 +203,26 @@ impl Plan {
         self.variant(variant).and(&self.conditions[condition])
     }
 
-    /// The loads of `start` as planned: one for each of its variants.
+    /// How long the phases of a load on `start` take in this turn.
     #[must_use]
-    pub fn loads(&self, start: &Start) -> Vec<Load> {
-        let lengths = self.lengths(start);
-        (1..).zip(&start.variants).map(|(number, variant)| Load { number, variant: *variant, lengths }).collect()
+    pub fn lengths(&self, start: &Start, turn: u32) -> PhaseLengths {
+        let lengths = self.lengths[start.condition];
+        let lengths = if start.extended { lengths.extended() } else { lengths };
+        self.design.turns().map_or(lengths, |turns| turns.lengths(turn, lengths))
     }
 
-    /// How long the phases of a load on `start` take.
+    /// The number of turns on a start; 1 for trials.
     #[must_use]
-    pub fn lengths(&self, start: &Start) -> PhaseLengths {
-        let lengths = self.lengths[start.condition];
-        if start.extended { lengths.extended() } else { lengths }
+    pub fn turns(&self) -> u32 {
+        self.design.turns().map_or(1, |turns| turns.count)
     }
 
     /// The time under load of `starts`, without build, start and stop.
     #[must_use]
     pub fn time_under_load<'s>(&self, starts: impl IntoIterator<Item = &'s Start>) -> Duration {
-        starts.into_iter().flat_map(|start| self.loads(start)).map(|load| load.lengths.under_load()).sum()
+        let of_turns =
+            |start: &Start| -> Duration { (1..=self.turns()).map(|turn| self.lengths(start, turn).under_load()).sum() };
+        starts.into_iter().map(|start| of_turns(start) * start.variants.len() as u32).sum()
     }
 
     /// The plan of a run that ended after so many repeats, without the later ones.
@@ -276,6 +356,7 @@ mod tests {
             conditions: vec![Assignment::default()],
             starts: vec![start(1, 1, 1, 0), start(2, 2, 1, 2), start(3, 1, 2, 0)],
             lengths: vec![PhaseLengths { warmup: second, measure: 4 * second, drain: second }],
+            design: Design::Trials,
             with_duplicate: true,
             spare_blocks: 1,
             looks: vec![1, 2],
@@ -301,17 +382,21 @@ mod tests {
     #[test]
     fn an_extended_start_warms_up_for_longer() {
         let plan = plan();
-        let warmups = [0, 2].map(|index| plan.lengths(&plan.starts[index]).warmup.as_secs());
+        let warmups = [0, 2].map(|index| plan.lengths(&plan.starts[index], 1).warmup.as_secs());
         assert_eq!((warmups, plan.time_under_load(&plan.starts).as_secs()), ([1, 5], 5 + 5 + 9));
     }
 
     #[test]
-    fn each_variant_of_a_start_takes_a_load() {
-        let plan = plan();
+    fn in_turns_only_the_first_slice_of_a_variant_has_the_whole_warm_up() {
+        let (tenth, second) = (Duration::from_millis(100), Duration::from_secs(1));
+        let turns = Turns { count: 10, settle: tenth, slice: 3 * tenth };
+        let plan = Plan { design: Design::Turns(turns), ..plan() };
         let both = Start { variants: vec![1, 0], ..plan.starts[0].clone() };
-        let loads: Vec<(u32, usize)> = plan.loads(&both).iter().map(|load| (load.number, load.variant)).collect();
-        assert_eq!(loads, [(1, 1), (2, 0)]);
+        assert_eq!(plan.lengths(&both, 1), PhaseLengths { warmup: second, measure: 3 * tenth, drain: second });
+        assert_eq!(plan.lengths(&both, 2), PhaseLengths { warmup: tenth, measure: 3 * tenth, drain: second });
+        assert_eq!(plan.time_under_load([&both]), 2 * (second + 10 * 3 * tenth + 9 * tenth));
         assert_eq!((both.only_variant(), plan.starts[0].only_variant()), (None, Some(0)));
+        assert_eq!([4, 7, 8, 9, 20].map(Turns::needed_of), [4, 4, 4, 5, 10]);
     }
 
     #[test]

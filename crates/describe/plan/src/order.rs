@@ -2,7 +2,7 @@
 
 use crate::blocks::{BlockOrders, shuffled};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
-use plimsoll_model::start::{PhaseLengths, Plan, Start};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -21,6 +21,8 @@ pub struct Options {
     /// The repeats after which the run may end, in ascending order, the last one being `repeats`;
     /// empty for a run of all repeats.
     pub looks: Vec<u32>,
+    /// How the variants of a block share time.
+    pub design: Design,
 }
 
 /// Plans every start of a study with these factors: one for each trial.
@@ -46,8 +48,9 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
         lengths,
         spare_blocks: options.spare_blocks.unwrap_or_else(|| blocks.div_ceil(BLOCKS_PER_SPARE)),
         looks: options.looks.clone(),
+        design: options.design,
     };
-    plan.starts = starts(plan.block_size(), plan.conditions.len(), plan.repeats, plan.seed);
+    plan.starts = starts(&plan);
     plan
 }
 
@@ -57,17 +60,23 @@ const BLOCKS_PER_SPARE: u32 = 4;
 
 /// The starts of all blocks: repeat by repeat, the conditions of each repeat in random order. The
 /// duplicate is one more variant here, drawn like the others.
-fn starts(block_size: usize, conditions: usize, repeats: u32, seed: u64) -> Vec<Start> {
-    let mut random = Pcg64::seed_from_u64(seed);
-    let mut orders: Vec<BlockOrders> = (0..conditions).map(|_| BlockOrders::new(block_size, repeats)).collect();
+fn starts(plan: &Plan) -> Vec<Start> {
+    let (block_size, conditions) = (plan.block_size(), plan.conditions.len());
+    let mut random = Pcg64::seed_from_u64(plan.seed);
+    let mut orders: Vec<BlockOrders> = (0..conditions).map(|_| BlockOrders::new(block_size, plan.repeats)).collect();
     let mut starts = Vec::new();
     let mut block = 0;
-    for repeat in 1..=repeats {
+    for repeat in 1..=plan.repeats {
         for condition in shuffled(conditions, &mut random) {
             block += 1;
-            for (position, variant) in (1..).zip(orders[condition].next(&mut random)) {
+            let order = orders[condition].next(&mut random);
+            let of_starts = match plan.design {
+                Design::Trials => order.into_iter().map(|variant| vec![variant]).collect(),
+                Design::Turns(_) => vec![order],
+            };
+            for (position, variants) in (1..).zip(of_starts) {
                 let number = u32::try_from(starts.len() + 1).expect("fewer than 2^32 starts");
-                let (attempt, extended, variants) = (1, false, vec![variant]);
+                let (attempt, extended) = (1, false);
                 starts.push(Start { number, block, repeat, attempt, extended, position, condition, variants });
             }
         }
@@ -75,10 +84,33 @@ fn starts(block_size: usize, conditions: usize, repeats: u32, seed: u64) -> Vec<
     starts
 }
 
+/// The loads on a start, in order: one for each of its variants, in each of its turns. Within a turn the variants come
+/// in random order, balanced over positions; it depends on nothing but the seed and the start.
+pub(crate) fn loads(plan: &Plan, start: &Start) -> Vec<Load> {
+    let load = |number: usize, turn: u32, variant: usize| Load {
+        number: u32::try_from(number).expect("fewer than 2^32 loads"),
+        variant,
+        turn,
+        lengths: plan.lengths(start, turn),
+    };
+    let mut random = Pcg64::seed_from_u64(plan.seed ^ (u64::from(start.number) << 32));
+    let mut orders = BlockOrders::new(start.variants.len(), plan.turns());
+    let mut loads = Vec::new();
+    for turn in 1..=plan.turns() {
+        // The first turn follows the order in which the systems started.
+        let places = if turn == 1 { (0..start.variants.len()).collect() } else { orders.next(&mut random) };
+        for place in places {
+            loads.push(load(loads.len() + 1, turn, start.variants[place]));
+        }
+    }
+    loads
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_model::factor::{Level, Role};
+    use plimsoll_model::start::Turns;
     use std::time::Duration;
 
     fn factor(name: &str, levels: &[&str], role: Role) -> Factor {
@@ -88,7 +120,7 @@ mod tests {
 
     /// So many repeats, and the baseline once in each block.
     fn options(repeats: u32) -> Options {
-        Options { repeats, seed: 1, duplicate: false, spare_blocks: None, looks: Vec::new() }
+        Options { repeats, seed: 1, duplicate: false, spare_blocks: None, looks: Vec::new(), design: Design::Trials }
     }
 
     #[test]
@@ -141,6 +173,26 @@ mod tests {
         assert_eq!(plan.start_label(second), "b (duplicate)");
         assert_eq!(plan.assignment(2, second.condition).get("mode"), Some(&Level::Text("b".to_owned())));
         assert_eq!(plan.variants.len(), 2, "the duplicate is no variant");
+    }
+
+    #[test]
+    fn in_turns_a_block_is_one_start_of_all_variants() {
+        let factors =
+            [factor("mode", &["a", "b"], Role::Compared { baseline: 0 }), factor("n", &["1", "2"], Role::Condition)];
+        let (settle, slice) = (Duration::from_millis(100), Duration::from_millis(300));
+        let design = Design::Turns(Turns { count: 6, settle, slice });
+        let length = PhaseLengths { warmup: settle, measure: Duration::from_secs(9), drain: settle };
+        let plan = plan(&factors, &Options { duplicate: true, design, ..options(3) }, |_| length);
+        let blocks: Vec<(u32, u32)> = plan.starts.iter().map(|start| (start.block, start.position)).collect();
+        assert_eq!(blocks, (1..=6).map(|block| (block, 1)).collect::<Vec<_>>());
+        let loads = loads(&plan, &plan.starts[0]);
+        assert_eq!(loads.iter().map(|load| load.number).collect::<Vec<_>>(), (1..=18).collect::<Vec<_>>());
+        for (turn, slices) in (1..).zip(loads.chunks(3)) {
+            let mut variants: Vec<usize> = slices.iter().map(|load| load.variant).collect();
+            variants.sort_unstable();
+            assert_eq!((variants, slices[2].turn), (vec![0, 1, 2], turn), "every variant once in a turn");
+        }
+        assert_ne!(loads, self::loads(&plan, &plan.starts[1]), "each start has an order of its own");
     }
 
     #[test]

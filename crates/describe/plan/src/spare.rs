@@ -141,15 +141,21 @@ mod tests {
     use crate::{Options, plan};
     use Outcome::{Counts, DoesNotCount, Unsteady};
     use plimsoll_model::factor::{Factor, Level, Role};
-    use plimsoll_model::start::PhaseLengths;
+    use plimsoll_model::start::{Design, PhaseLengths};
     use std::time::Duration;
 
     /// Two variants and the duplicate, one condition: 3 starts in each block.
     fn given(repeats: u32, spare_blocks: u32) -> Plan {
         let levels = vec![Level::Integer(1), Level::Integer(2)];
         let factors = [Factor { name: "mode".to_owned(), levels, role: Role::Compared { baseline: 0 } }];
-        let options =
-            Options { repeats, seed: 3, duplicate: true, spare_blocks: Some(spare_blocks), looks: Vec::new() };
+        let options = Options {
+            repeats,
+            seed: 3,
+            duplicate: true,
+            spare_blocks: Some(spare_blocks),
+            looks: Vec::new(),
+            design: Design::Trials,
+        };
         let second = Duration::from_secs(1);
         plan(&factors, &options, |_| PhaseLengths { warmup: second, measure: second, drain: second })
     }
@@ -251,7 +257,7 @@ mod tests {
         let mut known = outcomes(&plan, &[(1, DoesNotCount), (2, Unsteady)]);
         let starts = again(&plan, &mut known, 1, &[Counts, Counts, DoesNotCount]);
         assert!(starts.iter().all(|start| start.extended));
-        assert_eq!(plan.lengths(&starts[0]).warmup, Duration::from_secs(2));
+        assert_eq!(plan.lengths(&starts[0], 1).warmup, Duration::from_secs(2));
         let third = next(&plan, &known, 1).expect("another attempt");
         assert_eq!((third.attempt, third.extended), (3, true), "it is still needed");
         let mut known = outcomes(&plan, &[(2, Unsteady)]);

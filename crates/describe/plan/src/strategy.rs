@@ -3,6 +3,7 @@
 //! as it would have without the interruption.
 
 use crate::looks;
+use crate::order::loads;
 use crate::outcomes::{Outcome, Outcomes};
 use crate::step::Step;
 use plimsoll_model::start::{Load, Plan, Start};
@@ -19,7 +20,7 @@ pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
 /// The next step on a start: each of its variants takes one load, in the order in which they were
 /// started.
 fn on_start(plan: &Plan, start: &Start, ended: &[Load]) -> Step {
-    plan.loads(start).into_iter().find(|load| !ended.contains(load)).map_or(Step::Stop, Step::Load)
+    loads(plan, start).into_iter().find(|load| !ended.contains(load)).map_or(Step::Stop, Step::Load)
 }
 
 /// The remaining starts, if all of them count and no look ends the run.

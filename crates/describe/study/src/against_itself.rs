@@ -1,8 +1,8 @@
 //! A study cut down to its baseline against itself, which shows the noise of the machine.
 
 use crate::study::Study;
+use crate::table::root::FLOOR_RULE;
 use plimsoll_model::factor::Role;
-use plimsoll_model::study::FloorRule;
 
 /// The baseline of a study against its duplicate, under the first condition, in trials as short as
 /// those of a first look. `repeats` is how often.
@@ -17,7 +17,7 @@ pub fn against_itself(mut study: Study, repeats: u32) -> Study {
     }
     study.repeats = repeats;
     study.looks = Vec::new();
-    study.noise_floor = Some(FloorRule::default());
+    study.noise_floor = Some(FLOOR_RULE);
     study.quick = true;
     study
 }

@@ -4,6 +4,7 @@
 use crate::document::{Fault, Faults, Span};
 use crate::study::{PortChoice, Study, TrialSpec, TrialTables, host_of, hosts, length_of, may_load};
 use crate::table::database::{DatabaseTables, kept_data};
+use crate::table::design::refuse_fixed_port;
 use crate::table::factors::{Factors, NamedFactor};
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
@@ -130,6 +131,20 @@ fn warn_of_idle_databases(databases: &DatabaseTables, idle: &BTreeSet<String>, f
             let fault = Fault::warning(place, format!("database `{name}` runs in trials that do not use it"));
             faults.add(fault.help("give it `only = { FACTOR = \"LEVEL\" }` with the trials that do"));
         }
+    }
+}
+
+/// Variants that take turns listen at the same time.
+pub(crate) fn check_ports_in_turns(study: &Study, faults: &mut Faults) {
+    let mut fixed: BTreeMap<String, u16> = BTreeMap::new();
+    for assignment in combinations(&study.factors) {
+        fixed.extend(study.system_ports(&assignment).into_iter().filter_map(|(name, choice)| match choice {
+            PortChoice::Fixed(port) => Some((name, port)),
+            PortChoice::Free => None,
+        }));
+    }
+    for (system, port) in fixed {
+        refuse_fixed_port(&study.design, &system, port, faults);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
 use crate::quick_load::shortened;
 use crate::table::database::{DatabaseTable, check_connections};
+use crate::table::design::DesignSpec;
 use crate::table::load::LoadTable;
 use crate::table::sql;
 use crate::table::store::StoreTable;
@@ -13,7 +14,7 @@ use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
-use plimsoll_model::start::PhaseLengths;
+use plimsoll_model::start::{Design, PhaseLengths};
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
@@ -29,6 +30,8 @@ pub struct Study {
     pub title: String,
     /// The question that it answers.
     pub question: String,
+    /// How the variants share time.
+    pub(crate) design: DesignSpec,
     /// Blocks per condition.
     pub repeats: u32,
     /// Seed of everything random.
@@ -146,6 +149,14 @@ impl Study {
         let load =
             self.tables.load(&baseline.and(condition), &mut ignored).expect("a study that has been read resolves");
         length_of(&if self.quick { shortened(load) } else { load })
+    }
+
+    /// How the variants share time. The number of turns is the same under all conditions.
+    #[must_use]
+    pub fn design(&self) -> Design {
+        let conditions = combinations(self.factors.iter().filter(|factor| !factor.is_compared()));
+        let measure = conditions.iter().map(|condition| self.phase_lengths(condition).measure).max();
+        self.design.of(measure.unwrap_or_default())
     }
 
     /// Whether the study may load `host`, which resolves to `addresses`: always if they are this

@@ -9,7 +9,7 @@ use plimsoll_model::result::{
     Work,
 };
 use plimsoll_model::script::ScriptFacts;
-use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,8 @@ impl From<EarlierPlan> for Plan {
         let EarlierPlan { seed, repeats, variants, conditions, trials, lengths, with_duplicate, spare_blocks, looks } =
             plan;
         let starts = trials.into_iter().map(Start::from).collect();
-        Plan { seed, repeats, variants, conditions, starts, lengths, with_duplicate, spare_blocks, looks }
+        let design = Design::Trials;
+        Plan { seed, repeats, variants, conditions, starts, lengths, design, with_duplicate, spare_blocks, looks }
     }
 }
 
@@ -145,9 +146,9 @@ impl TrialSummary {
     pub(crate) fn finished_start(self, plan: &Plan) -> FinishedStart {
         let start = Start::from(self.trial);
         let variant = self.trial.variant;
-        let lengths = plan.lengths.get(start.condition).map_or_else(PhaseLengths::default, |_| plan.lengths(&start));
+        let lengths = plan.lengths.get(start.condition).map_or_else(PhaseLengths::default, |_| plan.lengths(&start, 1));
         let load = LoadSummary {
-            load: Load { number: 1, variant, lengths },
+            load: Load { number: 1, variant, turn: 1, lengths },
             validity: self.validity,
             warnings: self.warnings,
             timing: LoadTiming { zero: Instant(0), window: self.window },

@@ -11,6 +11,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use plimsoll_model::record::{Subject, Tally};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -116,6 +117,19 @@ pub(crate) fn read(log: &[u8], selection: Selection) -> Result<Vec<(Subject, Tal
         into.add(&histogram).map_err(|error| format!("a histogram does not fit: {error}"))?;
     }
     Ok(tallies)
+}
+
+/// The lines of a log for each of its loads, so that a log of many loads is not searched for each of them.
+pub(crate) fn by_load(log: &[u8]) -> BTreeMap<u32, Vec<u8>> {
+    let mut parts: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+    for line in log.split_inclusive(|byte| *byte == b'\n') {
+        let tag = line.strip_prefix(b"Tag=").and_then(|rest| rest.split(|byte| *byte == b'.').next());
+        let load = tag.and_then(|tag| std::str::from_utf8(tag).ok()?.parse().ok());
+        if let Some(load) = load {
+            parts.entry(load).or_default().extend_from_slice(line);
+        }
+    }
+    parts
 }
 
 /// Splits a tag into the number of the load and the rest.

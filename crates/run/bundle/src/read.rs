@@ -9,7 +9,8 @@ use crate::tables::{ErrorRow, TotalRow, read_csv};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::record::{LONGEST, RecordedPhase, Subject, Tally};
 use plimsoll_model::result::{
-    FinishedStart, GeneratorRow, LoadResult, LoadSecond, LoadSummary, StartResult, common_cuts,
+    FinishedStart, GeneratorRow, LoadResult, LoadSecond, LoadSummary, PooledLoads, StartResult, common_cuts,
+    validity_of_loads, whole_turns,
 };
 use plimsoll_model::start::Plan;
 use plimsoll_model::study::{Origin, StudyFacts};
@@ -223,7 +224,11 @@ impl StartReader<'_> {
             totals: table(self.folder, files::TOTALS)?,
             errors: table(self.folder, files::ERRORS)?,
         };
-        let loads = loads.into_iter().map(|load| self.read_load(load, &tables)).collect::<Result<_, String>>()?;
+        let loads = if loads.iter().any(|load| load.load.turn > 1) {
+            self.read_slices(loads, &tables)?
+        } else {
+            loads.into_iter().map(|load| self.read_load(load, &tables)).collect::<Result<_, String>>()?
+        };
         let mut start = StartResult {
             folder: format!("{}/{:04}", self.starts_folder, summary.start.number),
             summary,
@@ -253,12 +258,44 @@ impl StartReader<'_> {
                 self.read_tallies_from(number, from, &seconds, tables)?
             }
         };
-        Ok(LoadResult { summary, cut: self.cut, tallies, seconds, generator })
+        Ok(LoadResult { summary, cut: self.cut, tallies, seconds, generator, slices: Vec::new() })
+    }
+
+    /// Puts the slices of the turns that count together, variant by variant. Where too few count to judge by, all do.
+    fn read_slices(&self, loads: Vec<LoadSummary>, tables: &Tables) -> Result<Vec<LoadResult>, String> {
+        let validity = validity_of_loads(&loads.iter().collect::<Vec<_>>());
+        let whole = whole_turns(loads.iter());
+        let counts = |load: &LoadSummary| whole.is_empty() || whole.contains(&load.load.turn);
+        let logs = interval_log::by_load(&self.measure_log()?);
+        let mut pooled = PooledLoads::default();
+        for summary in loads.into_iter().filter(counts) {
+            let number = summary.load.number;
+            let log = logs.get(&number).map_or(&[][..], Vec::as_slice);
+            let histograms = self.read_log(log, number, Duration::ZERO)?;
+            let tallies = self.with_totals(histograms, number, tables)?;
+            let generator = tables.generator.iter().filter(|row| row.load == number).cloned().collect();
+            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds: Vec::new(), generator, slices: Vec::new() });
+        }
+        let with_validity = |mut load: LoadResult| {
+            load.summary.validity = validity.clone();
+            load
+        };
+        Ok(pooled.finish().into_iter().map(with_validity).collect())
     }
 
     /// The tallies of what the measure phase scheduled: histograms from the interval log, the rest from the tables.
     fn read_tallies(&self, load: u32, tables: &Tables) -> Result<BTreeMap<Subject, Tally>, String> {
-        let mut tallies = self.read_log(load, Duration::ZERO)?;
+        let histograms = self.read_log(&self.measure_log()?, load, Duration::ZERO)?;
+        self.with_totals(histograms, load, tables)
+    }
+
+    /// The tallies of a load with their bytes and errors.
+    fn with_totals(
+        &self,
+        mut tallies: BTreeMap<Subject, Tally>,
+        load: u32,
+        tables: &Tables,
+    ) -> Result<BTreeMap<Subject, Tally>, String> {
         for row in tables.measured_totals(load) {
             let tally = tallies.entry(subject(&row.subject)?).or_default();
             tally.bytes_out = row.bytes_out;
@@ -279,7 +316,7 @@ impl StartReader<'_> {
         seconds: &[LoadSecond],
         tables: &Tables,
     ) -> Result<BTreeMap<Subject, Tally>, String> {
-        let mut tallies = self.read_log(load, from)?;
+        let mut tallies = self.read_log(&self.measure_log()?, load, from)?;
         for row in seconds.iter().filter(|row| row.second >= self.cut) {
             if let Some(tally) = tallies.get_mut(&row.subject) {
                 tally.bytes_out += row.bytes_out;
@@ -296,11 +333,13 @@ impl StartReader<'_> {
         Ok(tallies)
     }
 
-    fn read_log(&self, load: u32, from: Duration) -> Result<BTreeMap<Subject, Tally>, String> {
-        let path = self.folder.join(files::MEASURE_LOG);
-        let log = fs::read(path).map_err(|error| format!("{}: {error}", files::MEASURE_LOG))?;
+    fn measure_log(&self) -> Result<Vec<u8>, String> {
+        fs::read(self.folder.join(files::MEASURE_LOG)).map_err(|error| format!("{}: {error}", files::MEASURE_LOG))
+    }
+
+    fn read_log(&self, log: &[u8], load: u32, from: Duration) -> Result<BTreeMap<Subject, Tally>, String> {
         let selection = Selection { load: self.numbered_loads.then_some(load), from };
-        Ok(interval_log::read(&log, selection).map_err(in_file(files::MEASURE_LOG))?.into_iter().collect())
+        Ok(interval_log::read(log, selection).map_err(in_file(files::MEASURE_LOG))?.into_iter().collect())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::BundleError;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::job::{Job, JobRecord, Report, WorkFacts};
-use plimsoll_model::load::{LoadModel, WHOLE};
+use plimsoll_model::load::{LoadModel, LoadProfile, Stop, WHOLE};
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::{LoadSummary, LoadTiming, Replies, Steadiness};
 use plimsoll_model::sample::Samples;
@@ -62,12 +62,21 @@ pub(crate) fn offer(
     running: &mut RunningVariant,
     tell: &mut EventSink<'_>,
 ) -> Result<FinishedLoad, Fault> {
-    running.spec.load.warmup = next.load.lengths.warmup;
-    let prepared = prepare(context, running)?;
+    set_lengths(&mut running.spec.load, context, next.load);
+    let prepared = match running.prepared.take() {
+        Some(prepared) => prepared,
+        None => prepare(context, running)?,
+    };
     databases::check_users(&running.databases, &running.spec.workload.steps, running.spec.load.most_users())?;
     running.facts = databases::facts(&running.databases, &running.spec.workload.steps)?;
     let samplers = databases::sample(&running.databases)?;
     let FinishedJob { mut record, watch, zero } = run(context, next, running, &*prepared, tell)?;
+    running.prepared = Some(prepared);
+    for (name, check) in &mut record.sequences {
+        let largest = running.largest.entry(name.clone()).or_default();
+        *check = std::mem::take(check).after(*largest);
+        *largest = check.largest.max(*largest);
+    }
     let (mut counters, lost) = databases::stop_sampling(samplers, &running.databases, zero, record.window);
     if let WorkFacts::Sql(facts) = &mut record.facts {
         databases::add_work(&mut running.facts, &running.spec.workload.steps, std::mem::take(&mut **facts));
@@ -84,6 +93,14 @@ pub(crate) fn offer(
     let summary = sum_up(running, next.load, zero_of_start, record, &watch, judgement);
     let outcome = LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
     Ok(FinishedLoad { summary, outcome, zero, lost })
+}
+
+/// Sets how long the load takes. A slice ends after its time, whatever ends a load of this study otherwise.
+fn set_lengths(profile: &mut LoadProfile, context: &Context<'_>, load: &Load) {
+    profile.warmup = load.lengths.warmup;
+    if !context.plan.design.is_trials() {
+        profile.stop = Stop::After(load.lengths.measure);
+    }
 }
 
 /// Compiles the workload for the running systems.
@@ -113,13 +130,20 @@ fn run(
 ) -> Result<FinishedJob, Fault> {
     let spec = &running.spec;
     let is_script = matches!(spec.workload.steps, Steps::Script(_));
-    let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script);
-    let mut progress =
-        LoadProgress { next, date: Date::now(), phases: PhaseEvents::new(next.start, next.load.lengths), watch };
+    let in_turns = !context.plan.design.is_trials();
+    let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).in_turns(in_turns);
+    // The phases of slices are too short to follow: one event for all of them will do.
+    let phases = match next.load.number {
+        1 => PhaseEvents::new(next.start, next.load.lengths),
+        _ if in_turns => PhaseEvents { start: next.start, ahead: Vec::new() },
+        _ => PhaseEvents::new(next.start, next.load.lengths),
+    };
+    let mut progress = LoadProgress { next, date: Date::now(), phases, watch };
     let mut job = prepared.begin(Job {
         load: spec.load.clone(),
         generator: context.facts.generator.clone(),
-        seed: context.plan.seed ^ u64::from(next.start.block),
+        // All variants of a block, and of a turn, are offered the same load.
+        seed: context.plan.seed ^ u64::from(next.start.block) ^ (u64::from(next.load.turn - 1) << 32),
         share: WHOLE,
         begin: None,
     });

@@ -16,7 +16,7 @@ use plimsoll_model::study::StudyFacts;
 use plimsoll_plan::{Look, Outcome, Outcomes, Step, left_out, next, remaining};
 use plimsoll_study::Study;
 use plimsoll_system::{Interrupt, Launcher, SystemError};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The parameters of a run.
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
     fn new(context: &'a Context<'a>, recorded: RecordedRun, tell: &'a mut EventSink<'a>) -> Walk<'a> {
         let outcomes = outcomes(context.plan, &recorded);
         // A resumed run has been checked before.
-        let first_block = if recorded.starts.is_empty() { context.plan.block_size() } else { 0 };
+        let first_block = if recorded.starts.is_empty() { context.plan.starts_in_block() } else { 0 };
         let missing_names = MissingNames::new(context.facts, first_block);
         let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
         let begun = None;
@@ -382,13 +382,16 @@ impl<'a> Walk<'a> {
         for message in self.missing_names.observe(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
             self.tell(&Event::Warning { message })?;
         }
-        let worked = finished.loads.iter().zip(&outcomes).map(|(load, outcome)| (load.load.variant, outcome.worked));
-        self.break_off_what_never_works(&start, worked.collect())
+        let mut worked: BTreeMap<usize, bool> = BTreeMap::new();
+        for (load, outcome) in finished.loads.iter().zip(&outcomes) {
+            *worked.entry(load.load.variant).or_default() |= outcome.worked;
+        }
+        self.break_off_what_never_works(&start, worked)
     }
 
     /// Ends the run if a variant never started, or never gave a right answer: it would not do so the next time either.
     /// A variant that has worked before is tried again, and its failed start is in the report.
-    fn break_off_what_never_works(&mut self, start: &Start, worked: Vec<(usize, bool)>) -> Result<(), Stop> {
+    fn break_off_what_never_works(&mut self, start: &Start, worked: BTreeMap<usize, bool>) -> Result<(), Stop> {
         for (variant, worked) in worked {
             let program = self.program_of(variant);
             if worked {
@@ -406,7 +409,7 @@ impl<'a> Walk<'a> {
     fn all_starts_failed(&self) -> Option<usize> {
         let done = self.finished().count();
         let all_failed = self.finished().all(has_failed);
-        (all_failed && done >= self.context.plan.block_size().max(2)).then_some(done)
+        (all_failed && done >= self.context.plan.starts_in_block().max(2)).then_some(done)
     }
 
     /// The starts that the bundle has, both planned ones and those that the run decided on. A recorded start that

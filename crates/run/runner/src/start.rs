@@ -1,6 +1,7 @@
 //! One start: sets up the systems of its variants, offers the loads, stops the systems, and summarises the results.
 
 use crate::databases::{self, RunningDatabase};
+use crate::generator::PreparedWorkload;
 use crate::load::{LoadOutcome, NextLoad, offer};
 use crate::run::{Context, EventSink};
 use crate::validity;
@@ -102,6 +103,10 @@ pub(crate) struct RunningVariant {
     pub(crate) ready_after: Duration,
     /// Facts about the databases.
     pub(crate) facts: Vec<DatabaseFacts>,
+    /// The workload, compiled for the systems; none before the first load.
+    pub(crate) prepared: Option<Box<dyn PreparedWorkload>>,
+    /// The largest number in the replies to each request that is checked for a sequence.
+    pub(crate) largest: BTreeMap<String, u64>,
 }
 
 impl RunningStart {
@@ -275,6 +280,8 @@ impl RunningVariant {
             databases: Vec::new(),
             ready_after: Duration::ZERO,
             facts: Vec::new(),
+            prepared: None,
+            largest: BTreeMap::new(),
         };
         for database in &running.spec.databases {
             let output = outputs.path(&database.name);

@@ -82,6 +82,8 @@ pub(crate) struct Watch {
     longest_stall: Nanos,
     /// True if users run a script, which names its requests itself and need not make any.
     script: bool,
+    /// True for a slice, in which a rare request may occur once, and fail by chance.
+    in_turns: bool,
     /// The subjects that a script has recorded. Their names are not known before.
     pub(crate) subjects: BTreeSet<Subject>,
     pub(crate) iterations: u64,
@@ -107,6 +109,7 @@ impl Watch {
             lateness: plimsoll_model::record::histogram(),
             longest_stall: Nanos(0),
             script: false,
+            in_turns: false,
             subjects: BTreeSet::new(),
             iterations: 0,
             failed_iterations: 0,
@@ -120,6 +123,12 @@ impl Watch {
     /// The same, with `script` true if users run a script.
     pub(crate) fn of_script(self, script: bool) -> Watch {
         Watch { script, ..self }
+    }
+
+    /// The same for a slice, if `in_turns` is true: it is too short to be judged steady or not.
+    pub(crate) fn in_turns(self, in_turns: bool) -> Watch {
+        let ticks = if in_turns { None } else { self.ticks };
+        Watch { in_turns, ticks, ..self }
     }
 
     /// Adds a second.
@@ -188,7 +197,7 @@ impl Watch {
 
     /// The requests of which every exchange failed, with the number of exchanges.
     fn requests_that_only_failed(&self) -> impl Iterator<Item = (&String, u64)> {
-        let least = if self.script { LEAST_EXCHANGES } else { 1 };
+        let least = if self.script || self.in_turns { LEAST_EXCHANGES } else { 1 };
         let wrong = self.requests.iter().filter(move |(_, (made, failed))| made == failed && *made >= least);
         wrong.map(|(name, (made, _))| (name, *made))
     }

@@ -6,7 +6,7 @@ use crate::arguments::StudyFile;
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
-use plimsoll_model::start::Plan;
+use plimsoll_model::start::{Plan, Start, Turns};
 use plimsoll_model::words::and_list;
 use std::fmt::Write as _;
 
@@ -24,6 +24,11 @@ pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String
     let _ = writeln!(text, "variants    {} (the first is the baseline)", variants.join(" | "));
     if let Some(duplicate) = plan.duplicate() {
         let _ = writeln!(text, "noise floor {} in every block, beside the baseline", plan.label(duplicate));
+    }
+    if let Some(Turns { count, slice, .. }) = plan.design.turns() {
+        let slice = time(slice);
+        let _ =
+            writeln!(text, "design      turns: all variants alive on each start, {count} slices of {slice} for each");
     }
     let _ = writeln!(text, "conditions  {}", plan.conditions.len());
     let _ = writeln!(text, "repeats     {}", plan.repeats);
@@ -44,16 +49,14 @@ pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String
         "trial", "block", "repeat", "variant", "condition"
     );
     for start in &plan.starts {
-        let length = plan.lengths(start);
         let line = format!(
-            "{:>5}  {:>5}  {:>6}  {:variant_width$}  {:condition_width$}  {} + {}",
+            "{:>5}  {:>5}  {:>6}  {:variant_width$}  {:condition_width$}  {}",
             start.number,
             start.block,
             start.repeat,
             plan.start_label(start),
             conditions[start.condition],
-            time(length.warmup),
-            time(length.measure)
+            load(plan, start)
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }
@@ -64,8 +67,24 @@ pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String
     text
 }
 
+/// Warm-up and measure phase of a start's load, or its turns: `1 s + 20 × (100 ms + 400 ms) each`.
+fn load(plan: &Plan, start: &Start) -> String {
+    let first = plan.lengths(start, 1);
+    match plan.design.turns() {
+        None => format!("{} + {}", time(first.warmup), time(first.measure)),
+        Some(Turns { count, settle, slice }) => {
+            let warmup = time(first.warmup.saturating_sub(settle));
+            format!("{warmup} + {count} × ({} + {}) each", time(settle), time(slice))
+        }
+    }
+}
+
 /// The number of trials and their time: `30 trials, 10 of them of mutex (duplicate), 2 min under load`.
 pub(super) fn in_short(plan: &Plan) -> String {
+    if !plan.design.is_trials() {
+        let (starts, time) = (plan.starts.len(), time(plan.time_under_load(&plan.starts)));
+        return format!("{starts} starts of {} variants, {time} under load", plan.block_size());
+    }
     let of_duplicate = plan
         .starts
         .iter()

@@ -117,6 +117,7 @@ pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
         duplicate: study.noise_floor.is_some(),
         spare_blocks: study.spare_blocks,
         looks,
+        design: study.design(),
     };
     let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
     (study, plan)

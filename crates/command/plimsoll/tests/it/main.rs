@@ -20,5 +20,6 @@ mod scripts;
 mod spare_blocks;
 mod steady;
 mod storage;
+mod turns;
 mod until_decided;
 mod whole_study;

@@ -1,12 +1,14 @@
 use super::*;
 use crate::analyse;
+use crate::analysis::Analysis;
 use crate::testing::{input, start, with_duplicate};
 use crate::verdict::Outcome;
 use plimsoll_model::record::{ErrorKind, Subject};
-use plimsoll_model::result::StartResult;
-use plimsoll_model::start::Validity;
+use plimsoll_model::result::{PooledLoads, StartResult};
+use plimsoll_model::start::{Design, Start, Turns, Validity};
 use plimsoll_model::study::FloorRule;
 use proptest::prelude::*;
+use std::time::Duration;
 
 fn headline(input: &Input) -> Measure {
     crate::catalogue::headline(&input.facts).measure
@@ -211,4 +213,71 @@ proptest! {
             prop_assert!((one + other).abs() < 1e-12);
         }
     }
+}
+
+/// Starts of both variants, each with the slices of eight turns. `ratio` says how much longer the variant takes in a
+/// turn of a start; `speed` how slow the machine is in that turn.
+fn in_turns(starts: u32, ratio: impl Fn(u32, u32) -> f64, speed: impl Fn(u32) -> f64) -> Input {
+    let mut input = input(starts, |_| start(1.0));
+    let turns = Turns { count: 8, settle: Duration::ZERO, slice: Duration::from_secs(2) };
+    input.plan.design = Design::Turns(turns);
+    input.plan.starts.retain(|start| start.position == 1);
+    for (number, place) in (1..).zip(&mut input.plan.starts) {
+        (place.number, place.variants) = (number, vec![0, 1]);
+    }
+    let of_start = |place: &Start| {
+        let mut pooled = PooledLoads::default();
+        for turn in 1..=turns.count {
+            for (variant, ratio) in [(0, 1.0), (1, ratio(place.number, turn))] {
+                let mut slice = start(ratio * speed(turn)).loads.remove(0);
+                (slice.summary.load.variant, slice.summary.load.turn) = (variant, turn);
+                pooled.add(&slice);
+            }
+        }
+        let mut result = start(1.0);
+        (result.summary.start, result.loads) = (place.clone(), pooled.finish());
+        result
+    };
+    input.starts = input.plan.starts.iter().map(of_start).collect();
+    input
+}
+
+fn p95(analysis: &Analysis) -> &Comparison {
+    analysis.comparison(0, 1, &"request_duration.p95".parse().expect("a measure")).expect("a comparison")
+}
+
+#[test]
+fn what_spoils_a_turn_of_both_or_one_turn_of_one_changes_nothing() {
+    // The machine is half as fast in every other turn, and one turn of each start is spoilt for the variant alone.
+    let ratio = |start: u32, turn: u32| if turn == start { 3.0 } else { 1.1 };
+    let analysis = analyse(&in_turns(4, ratio, |turn| if turn % 2 == 0 { 2.0 } else { 1.0 }));
+    let comparison = p95(&analysis);
+    assert_eq!(comparison.pairs.len(), 4, "a pair is a start");
+    for pair in &comparison.pairs {
+        assert!((pair.variant / pair.baseline - 1.1).abs() < 0.002, "{pair:?}");
+    }
+}
+
+#[test]
+fn starts_are_what_is_counted_not_slices() {
+    // Each start has its own ratio, the same in all of its turns.
+    let ratio = |start: u32, _| 1.0 + f64::from(start) / 10.0;
+    let analysis = analyse(&in_turns(4, ratio, |_| 1.0));
+    let contrast = p95(&analysis).contrast.clone().expect("a contrast");
+    assert_eq!(contrast.n, 4);
+    let interval = contrast.interval.expect("an interval");
+    assert!(interval.low < 1.1 && interval.high > 1.4, "{interval:?}: not narrower for 32 slices");
+}
+
+#[test]
+fn a_percentile_that_slices_are_too_short_for_is_read_from_the_start() {
+    // A slice has 1,000 requests: p99.9 takes ten times as many, and a start has eight times as many.
+    let analysis = analyse(&in_turns(4, |_, _| 1.1, |_| 1.0));
+    let p99: &Comparison = analysis.comparison(0, 1, &"request_duration.p99".parse().expect("a measure")).expect("one");
+    assert_eq!(p99.pairs.len(), 4);
+    let mut short = in_turns(4, |_, _| 1.1, |_| 1.0);
+    short.facts.report.measures.push("request_duration.p99.5".parse().expect("a measure"));
+    let analysis = analyse(&short);
+    let pooled = analysis.comparison(0, 1, &"request_duration.p99.5".parse().expect("a measure")).expect("one");
+    assert_eq!(pooled.pairs.len(), 4, "{:?}", pooled.contrast);
 }

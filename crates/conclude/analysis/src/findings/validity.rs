@@ -57,7 +57,7 @@ fn excluded(context: &Context<'_>) -> Option<Finding> {
 
 /// The number of the plan's loads that no later attempt replaces.
 fn trials_that_stand(plan: &Plan) -> String {
-    let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| plan.loads(start).len()).sum::<usize>();
+    let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.variants.len()).sum::<usize>();
     let stand = loads(&mut plan.starts.iter().filter(|start| !plan.is_superseded(start)));
     let counted = words::counted(stand, "trial");
     if stand == loads(&mut plan.starts.iter()) { counted } else { format!("{counted} that no later attempt replaces") }

@@ -9,7 +9,7 @@ use plimsoll_model::result::{
     VariantSystems,
 };
 use plimsoll_model::sample::ProcessSample;
-use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Nanos, Processors};
 use plimsoll_model::workload::Protocol;
@@ -186,6 +186,7 @@ pub(crate) fn plan(facts: &StudyFacts) -> Plan {
         variants,
         conditions,
         starts,
+        design: Design::Trials,
         with_duplicate: true,
         spare_blocks: 0,
         looks: Vec::new(),
@@ -247,12 +248,13 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         summary: LoadSummary {
             timing: LoadTiming { window: Nanos(SECONDS as u64 * 1_000_000_000), ..LoadTiming::default() },
             steadiness: Steadiness { from: Some(Nanos(0)), ..Steadiness::default() },
-            ..LoadSummary::not_offered(Load { number: 1, variant: 0, lengths: PhaseLengths::default() })
+            ..LoadSummary::not_offered(Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() })
         },
         cut: 0,
         tallies: BTreeMap::new(),
         seconds: Vec::new(),
         generator: Vec::new(),
+        slices: Vec::new(),
     };
     let systems = VariantSystems { variant: 0, ready_after: Nanos(80_000_000), databases: Vec::new() };
     let summary = StartSummary {

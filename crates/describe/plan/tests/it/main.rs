@@ -1,7 +1,7 @@
 //! Properties of every plan, whatever the factors, the repeats and the seed.
 
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{PhaseLengths, Plan, Start};
+use plimsoll_model::start::{Design, PhaseLengths, Plan, Start};
 use plimsoll_plan::{Look, MOST_ATTEMPTS, Options, Outcome, Outcomes, Step, next, remaining};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ fn plan_with(variants: usize, conditions: usize, options: &Options) -> Plan {
 }
 
 fn options(repeats: u32, seed: u64, duplicate: bool) -> Options {
-    Options { repeats, seed, duplicate, spare_blocks: None, looks: Vec::new() }
+    Options { repeats, seed, duplicate, spare_blocks: None, looks: Vec::new(), design: Design::Trials }
 }
 
 fn plan_of(variants: usize, conditions: usize, repeats: u32, seed: u64) -> Plan {

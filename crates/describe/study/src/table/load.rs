@@ -65,6 +65,17 @@ impl LoadTable {
         self.rate.is_some()
     }
 
+    /// Why variants cannot take turns under this load, if they cannot.
+    pub(crate) fn why_not_in_slices(&self) -> Option<&'static str> {
+        if self.stages.as_ref().is_some_and(|stages| !stages.is_empty()) {
+            Some("the load changes in stages")
+        } else if self.iterations.is_some() || self.iterations_per_user.is_some() {
+            Some("the load ends after a number of iterations")
+        } else {
+            None
+        }
+    }
+
     /// Where the length of the measure phase is said.
     pub(crate) fn length_span(&self) -> Span {
         self.duration.as_ref().map_or_else(|| self.place.clone(), |duration| duration.span.clone())

@@ -7,6 +7,7 @@ pub(crate) mod capture;
 pub(crate) mod condition;
 pub(crate) mod database;
 pub(crate) mod decide;
+pub(crate) mod design;
 pub(crate) mod factors;
 pub(crate) mod feed;
 pub(crate) mod flow;

@@ -4,6 +4,7 @@ use crate::document::profile::Profiles;
 use crate::document::{Fault, Faults, Section, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
+use crate::table::design::{DesignName, DesignSpec, TurnsTable, check as check_design, design};
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
@@ -27,11 +28,15 @@ table! {
         title: Section<Literal<Text>>,
         /// The question that it answers.
         question: Section<Literal<Text>>,
-        /// How often every comparison is repeated under each condition. Default: 5.
+        /// How variants share time: "trials" (one start of one variant, one load), or "turns" (all variants alive on each start, short loads in turns: narrower intervals in the same time). Default: "trials".
+        design: Option<Section<Literal<DesignName>>>,
+        /// The turns of a start.
+        turns: Option<Section<TurnsTable>>,
+        /// How often every comparison is repeated under each condition: blocks of trials, or starts with turns. Default: 5.
         repeats: Option<Section<Literal<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
         seed: Option<Section<Literal<Seed>>>,
-        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, no verdict stands; with "beyond", differences that lie wholly beyond that still do. Default: true.
+        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, only differences that lie wholly beyond that stand; with "strict", no verdict does. Default: true.
         noise_floor: Option<Section<Literal<NoiseFloor>>>,
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
         spare_blocks: Option<Section<Literal<SpareBlocks>>>,
@@ -64,6 +69,9 @@ table! {
 }
 
 const REPEATS: u32 = 5;
+
+/// The rule of a noise floor that the study only asks for: whoever measures ×36 over a floor of ×1.2 has measured it.
+pub(crate) const FLOOR_RULE: FloorRule = FloorRule::Beyond;
 const SEED: u64 = 1;
 
 /// How many looks a study can have: each costs width of the intervals.
@@ -96,9 +104,18 @@ impl StudyTable {
         Some(looks.valid()?.iter().map(|look| look.value.u32()).collect())
     }
 
+    /// How the variants share time.
+    pub(crate) fn design(&self, faults: &mut Faults) -> Option<DesignSpec> {
+        let design = design(self.design.as_ref(), self.turns.as_ref(), faults)?;
+        if let (Some(load), Some(workload)) = (self.load.valid(), self.workload.valid()) {
+            check_design(&design, load, workload, faults);
+        }
+        Some(design)
+    }
+
     /// The rule of the noise floor; none within for a study without one.
     pub(crate) fn noise_floor(&self) -> Option<Option<FloorRule>> {
-        let default = Some(Some(FloorRule::default()));
+        let default = Some(Some(FLOOR_RULE));
         self.noise_floor.as_ref().map_or(default, |floor| floor.valid().map(|floor| floor.value.0))
     }
 
@@ -298,18 +315,20 @@ impl StudyTable {
 pub(crate) struct NoiseFloor(pub(crate) Option<FloorRule>);
 
 impl Scalar for NoiseFloor {
-    const EXPECTED: &'static str = "true, false or \"beyond\"";
+    const EXPECTED: &'static str = "true, false, \"beyond\" or \"strict\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        if matches!(level, Level::Text(text) if text == "beyond") {
-            return Ok(NoiseFloor(Some(FloorRule::Beyond)));
+        match level {
+            Level::Text(text) if text == "beyond" => return Ok(NoiseFloor(Some(FloorRule::Beyond))),
+            Level::Text(text) if text == "strict" => return Ok(NoiseFloor(Some(FloorRule::Strict))),
+            _ => {}
         }
-        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), ["beyond"]));
+        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), ["beyond", "strict"]));
         let measured = bool::from_level(level).map_err(|_| wrong())?;
-        Ok(NoiseFloor(measured.then(FloorRule::default)))
+        Ok(NoiseFloor(measured.then_some(FLOOR_RULE)))
     }
 
     fn schema() -> Value {
-        json!({ "enum": [true, false, "beyond"] })
+        json!({ "enum": [true, false, "beyond", "strict"] })
     }
 }

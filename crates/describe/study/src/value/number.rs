@@ -11,6 +11,8 @@ pub(crate) struct WholeNumber<const FROM: i64, const TO: i64>(pub(crate) i64);
 
 /// Blocks per condition.
 pub(crate) type Repeats = WholeNumber<1, 1000>;
+/// Turns of a start: with fewer than four, trimming leaves nothing.
+pub(crate) type TurnCount = WholeNumber<4, 1000>;
 /// Repeats after which a run may end: fewer give no verdict.
 pub(crate) type InterimLook = WholeNumber<3, 1000>;
 /// Blocks that may be run again.

@@ -112,8 +112,8 @@ fn the_length_of_a_trial_follows_its_condition() {
 #[test]
 fn noise_floor_spare_blocks_and_looks_have_defaults() {
     let plain = study(GRPC);
-    let strict = Some(FloorRule::Strict);
-    assert_eq!((plain.noise_floor, plain.spare_blocks, &plain.looks[..]), (strict, None, &[][..]));
+    let milder = Some(FloorRule::Beyond);
+    assert_eq!((plain.noise_floor, plain.spare_blocks, &plain.looks[..]), (milder, None, &[][..]));
     let other =
         study(&GRPC.replace("[factors]", "noise_floor = false\nspare_blocks = 0\nlooks = [5, 7, 10]\n[factors]"));
     assert_eq!((other.noise_floor, other.spare_blocks, &other.looks[..]), (None, Some(0), &[5, 7, 10][..]));
@@ -124,14 +124,19 @@ fn noise_floor_spare_blocks_and_looks_have_defaults() {
 #[test]
 fn a_noise_floor_may_let_stand_what_lies_beyond_it() {
     let with = |floor: &str| GRPC.replace("[factors]", &format!("noise_floor = {floor}\n[factors]"));
-    for (floor, rule) in [("true", Some(FloorRule::Strict)), ("\"beyond\"", Some(FloorRule::Beyond)), ("false", None)] {
+    for (floor, rule) in [
+        ("true", Some(FloorRule::Beyond)),
+        ("\"strict\"", Some(FloorRule::Strict)),
+        ("\"beyond\"", Some(FloorRule::Beyond)),
+        ("false", None),
+    ] {
         let study = study(&with(floor));
         assert_eq!(study.noise_floor, rule, "{floor}");
         assert_eq!(study.facts().floor_rule, rule.unwrap_or_default(), "{floor}");
     }
     let (_, faults) = read_text(&with("\"beyont\""));
     let fault = &faults[0];
-    assert!(fault.message.contains("must be true, false or \"beyond\""), "{fault}");
+    assert!(fault.message.contains("must be true, false, \"beyond\" or \"strict\""), "{fault}");
     assert_eq!(fault.help.as_deref(), Some("did you mean `beyond`?"));
 }
 

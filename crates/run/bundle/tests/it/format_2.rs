@@ -109,7 +109,7 @@ fn what_a_trial_did_not_say_follows_from_what_it_was() {
         assert_eq!((&summary.validity, summary.warnings.len()), (&Validity::Valid, 0));
         assert_eq!((load.load.number, load.timing.zero), (1, Instant(0)));
         assert_eq!(Some(load.load.variant), summary.start.only_variant());
-        assert_eq!(load.load.lengths, plan().lengths(&summary.start), "longer by the measure phase where extended");
+        assert_eq!(load.load.lengths, plan().lengths(&summary.start, 1), "longer by the measure phase where extended");
         let VariantSystems { variant, .. } = summary.systems[0];
         assert_eq!(variant, load.load.variant);
     }

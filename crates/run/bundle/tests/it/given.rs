@@ -54,6 +54,7 @@ pub(crate) fn facts() -> StudyFacts {
 pub(crate) fn plan(starts: u32) -> Plan {
     let level = |level: Level| Assignment(vec![("mode".to_owned(), level)]);
     Plan {
+        design: plimsoll_model::start::Design::Trials,
         seed: u64::MAX,
         repeats: starts.div_ceil(2),
         variants: vec![level(Level::Text("mutex".to_owned())), level(Level::Number(0.1))],
@@ -100,7 +101,7 @@ pub(crate) fn versions() -> Vec<Version> {
 pub(crate) fn finished(number: u32) -> FinishedStart {
     let start = start(number);
     let variant = start.variants[0];
-    let load = load_summary(Load { number: 1, variant, lengths: lengths() });
+    let load = load_summary(Load { number: 1, variant, turn: 1, lengths: lengths() });
     FinishedStart { summary: start_summary(start), loads: vec![load] }
 }
 

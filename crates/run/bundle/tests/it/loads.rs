@@ -40,7 +40,7 @@ fn summary(number: u32, zero: i64) -> LoadSummary {
     LoadSummary {
         warnings: vec![format!("of load {number}")],
         timing: LoadTiming { zero: Instant(zero), window: Nanos(2 * SECOND.0 + u64::from(number)) },
-        ..given::load_summary(Load { number, variant, lengths: given::lengths() })
+        ..given::load_summary(Load { number, variant, turn: 1, lengths: given::lengths() })
     }
 }
 

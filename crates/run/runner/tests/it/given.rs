@@ -70,6 +70,7 @@ impl Given {
             duplicate: study.noise_floor.is_some(),
             spare_blocks: study.spare_blocks,
             looks: looks.to_vec(),
+            design: study.design(),
         };
         let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
         let folder = tempfile::tempdir().expect("a folder");

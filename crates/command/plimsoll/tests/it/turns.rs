@@ -1,0 +1,98 @@
+//! Studies whose variants take turns on each start.
+
+use crate::common::{Place, START, TINY, edited, standing};
+use plimsoll_bundle::Contents;
+use rustix::process::Signal;
+
+const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
+
+const TURNS: &str =
+    "design   = \"turns\"\nturns    = { count = 4, slice = \"200ms\", settle = \"50ms\" }\nrepeats  = 2";
+
+fn study() -> String {
+    edited(TINY, "repeats  = 2", TURNS)
+}
+
+fn bundle(place: &Place) -> Contents {
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    assert_eq!(bundle.problems, Vec::<String>::new());
+    assert!(bundle.complete);
+    bundle
+}
+
+/// Two starts count, each with a load of each variant and of the duplicate, made of slices.
+fn assert_whole(place: &Place) {
+    let bundle = bundle(place);
+    let starts = standing(&bundle);
+    assert_eq!(starts.len(), 2);
+    for start in starts {
+        assert!(start.validity().counts(), "{:?}", start.validity());
+        let variants: Vec<usize> = start.loads.iter().map(|load| load.summary.load.variant).collect();
+        assert_eq!(variants, [0, 1, 2]);
+        for load in &start.loads {
+            assert!(load.slices.len() >= 4, "{} slices", load.slices.len());
+            let check = load.summary.replies.sequences.values().next().expect("the study checks the numbers");
+            assert!(check.holds() && check.replies > 0, "{check:?}");
+        }
+    }
+    let report = place.read("bundle/report/report.md");
+    assert!(report.contains("Does a channel cost more than a mutex?"), "{report}");
+}
+
+#[test]
+fn a_study_in_turns_runs_from_study_to_report() {
+    let place = Place::with_study(&study());
+    place.plimsoll(&["plan", "study.toml"]).with(0).prints(&[
+        "design      turns: all variants alive on each start, 4 slices of 200 ms for each",
+        "2 starts of 3 variants",
+    ]);
+    place.plimsoll(&RUN).with_any_verdict().says(&["2/2"]).prints(&["bundle/report/report.html"]);
+    place.nothing_runs();
+    assert_whole(&place);
+    place.plimsoll(&["report", "bundle"]).with_any_verdict();
+}
+
+#[test]
+fn a_start_that_was_interrupted_amid_its_turns_runs_again() {
+    let place = Place::with_study(&edited(&study(), "count = 4", "count = 20"));
+    let mut run = place.start(&RUN);
+    run.wait_until("a slice of the second start", |_| {
+        place.has("bundle/events.jsonl")
+            && place.read("bundle/events.jsonl").contains("\"event\":\"second_passed\",\"start\":2,\"load\":9,")
+    });
+    run.signal(Signal::INT);
+    run.end().with(130);
+    place.nothing_runs();
+    place.plimsoll(&[&RUN[..], &["--resume"]].concat()).with_any_verdict().says(&["1 of them done before"]);
+    assert_whole(&place);
+}
+
+#[test]
+fn a_system_that_dies_in_a_turn_fails_its_start() {
+    let place = Place::with_study(&edited(
+        &edited(&study(), START, "start = \"sh mortal.sh '{plimsoll}' {mode} {address}\""),
+        "count = 4",
+        "count = 20",
+    ));
+    place.write(
+        "mortal.sh",
+        "\"$1\" demo-server --mode \"$2\" --listen \"$3\" &\nserver=$!\nsleep 3\nkill -9 $server\nexit 7\n",
+    );
+    place.plimsoll(&RUN).with(3).says(&["failed: ", "ended by itself"]);
+    place.nothing_runs();
+}
+
+#[test]
+fn what_cannot_take_turns_is_refused_with_the_remedy() {
+    let with = |from: &str, to: &str| Place::with_study(&edited(&study(), from, to));
+    for (place, says) in [
+        (with("\"300ms\"", "\"300ms\"\niterations = 10"), "the load ends after a number of iterations"),
+        (with("[system.counter]", "[system.counter]\nport = 7654"), "listens on port 7654"),
+        (with("design   = \"turns\"\n", ""), "`[turns]` is for a study whose variants take turns"),
+        (with("count = 4", "count = 3"), "count"),
+        (with("\"turns\"", "\"turn\""), "must be \"trials\" or \"turns\""),
+        (with("slice = \"200ms\"", "slice = \"0s\""), "slice"),
+    ] {
+        place.plimsoll(&["check", "study.toml"]).with(2).says(&[says]);
+    }
+}
