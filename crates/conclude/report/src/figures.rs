@@ -15,7 +15,7 @@ use plimsoll_analysis::samples;
 use plimsoll_analysis::{Analysis, Input, decisions, estimate, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Subject;
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::{LoadSecond, TrialResult};
 use std::collections::BTreeMap;
 
 /// The charts of storage and of databases, over the conditions and over time.
@@ -362,14 +362,16 @@ fn by_second<'a>(trials: &[TrialResult<'a>], of: impl Fn(TrialResult<'a>) -> BTr
 }
 
 /// Mean durations in seconds, by the second of the measure phase in which iterations ended.
-fn durations(trial: TrialResult<'_>, of: impl Fn(&plimsoll_model::result::LoadSecond) -> u64) -> BTreeMap<i64, f64> {
-    let window = trial.load.summary.timing.window.seconds();
-    trial
-        .load
-        .seconds
-        .iter()
-        .filter(|row| row.subject == Subject::Iteration && row.count > 0)
-        .filter(|row| row.second >= 0 && (row.second as f64) < window)
-        .map(|row| (row.second, of(row) as f64 / 1e9))
-        .collect()
+fn durations(trial: TrialResult<'_>, of: impl Fn(&LoadSecond) -> u64) -> BTreeMap<i64, f64> {
+    let load = trial.load;
+    let window = load.summary.timing.window.seconds();
+    let iterations = load.seconds.iter().filter(|row| row.subject == Subject::Iteration && row.count > 0);
+    if load.slices.is_empty() {
+        let measured = iterations.filter(|row| row.second >= 0 && (row.second as f64) < window);
+        return measured.map(|row| (row.second, of(row) as f64 / 1e9)).collect();
+    }
+    // A row is a slice; it is drawn in the second of its start in which it began.
+    let zero = load.summary.timing.zero;
+    let began = |row: &LoadSecond| load.slices[row.second as usize].zero.since(zero).seconds() as i64;
+    iterations.map(|row| (began(row), of(row) as f64 / 1e9)).collect()
 }

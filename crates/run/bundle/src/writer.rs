@@ -94,7 +94,9 @@ impl BundleWriter {
         if read_plan(folder, &manifest).ok().as_ref() != Some(plan) {
             return Err(other("plan"));
         }
-        if read_json::<StudyFacts>(&folder.join(FACTS)).as_ref() != Ok(facts) {
+        let begun_with = read_json::<StudyFacts>(&folder.join(FACTS)).map_err(|_| other("resolved study"))?;
+        // The default of the floor's rule has changed once. The same file means the rule that the run was begun with.
+        if begun_with != (StudyFacts { floor_rule: begun_with.floor_rule, ..facts.clone() }) {
             return Err(other("resolved study"));
         }
         if manifest.complete {

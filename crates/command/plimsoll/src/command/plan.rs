@@ -108,7 +108,7 @@ pub(super) fn looks(plan: &Plan) -> String {
 
 /// The trials that may be added because others do not count; none without spare blocks.
 fn spare(plan: &Plan) -> Option<String> {
-    let trials = plan.spare_blocks as usize * plan.block_size();
+    let trials = plan.spare_blocks as usize * plan.starts_in_block();
     let blocks = if plan.spare_blocks == 1 { "1 block" } else { &format!("{} blocks", plan.spare_blocks) };
     (trials > 0).then(|| format!("up to {trials} more trials if some do not count: {blocks} can be run again"))
 }

@@ -9,6 +9,7 @@ use crate::quantity::significant;
 use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version, WORKLOAD};
+use plimsoll_model::start::Turns;
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::system::SystemSpec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,7 +233,11 @@ fn without_cells(
     cell_differences.forbidding.extend(unequal_values(Kind::Study, &in_words(first), &in_words(second)));
     let lengths = |run: &ComparedRun<'_>| {
         let plan = &run.input.plan;
-        let mut lengths: Vec<NamedValue> = Vec::new();
+        let turns = plan.design.turns().map(|turns| {
+            let Turns { count, settle, slice } = turns;
+            ("turns".to_owned(), format!("{count} on a start, slices of {slice:?} after {settle:?}"))
+        });
+        let mut lengths: Vec<NamedValue> = turns.into_iter().collect();
         for (_, condition) in shared {
             let Some(length) = place(&plan.conditions, condition).and_then(|index| plan.lengths.get(index)) else {
                 continue;

@@ -193,7 +193,8 @@ impl EdgeIterations {
             rows.map(|row| row.count as f64 * row.mean / 1e9).sum()
         };
         let within = ended(&|second| load.counts_second(second));
-        let after = ended(&|second| second as f64 >= load.summary.timing.window.seconds());
+        let window = load.summary.timing.window.seconds();
+        let after = ended(&|second| second as f64 >= window && !load.counts_second(second));
         let begun_within = total(reader.tally(&Subject::Iteration));
         EdgeIterations { before: (within + after - begun_within).max(0.0), after }
     }
