@@ -83,7 +83,7 @@ impl<'a> TrialReader<'a> {
             Series::Custom(metric, name) => self.custom(*metric, name, measure),
             Series::Cpu(system) => {
                 let cores = self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores)?;
-                Ok(if statistic == Statistic::Max { cores } else { cores / self.share_of_time() })
+                Ok(cores / self.share_of_time())
             }
             Series::Memory(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.resident as f64),
         }

@@ -7,7 +7,7 @@ use plimsoll_analysis::words::{counted, filled};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::start::{Plan, Start, Turns};
 use plimsoll_model::study::{FloorRule, Origin};
 use plimsoll_model::workload::Protocol;
 
@@ -25,13 +25,16 @@ pub(crate) fn fact(name: impl Into<String>, value: impl Into<String>) -> Fact {
 pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let plan = &input.plan;
     let names: Vec<String> = plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
+    let how = match plan.design.turns() {
+        None => format!("{}, in blocks of one trial of each side by side", counted(loads(plan, |_| true), "trial")),
+        Some(_) => format!("{} of all variants at once, loaded in turns", counted(plan.starts.len(), "start")),
+    };
     let design = format!(
-        "n = {} of {}{} under {}: {}, in blocks of one trial of each side by side, in random order from seed {}",
+        "n = {} of {}{} under {}: {how}, in random order from seed {}",
         counted(plan.repeats as usize, "repeat"),
         counted(plan.variants.len(), "variant"),
         if plan.with_duplicate { " and a duplicate of the baseline" } else { "" },
         counted(plan.conditions.len(), "condition"),
-        counted(loads(plan, |_| true), "trial"),
         plan.seed
     );
     let mut facts = vec![fact("Design", design)];
@@ -72,7 +75,16 @@ fn phases(input: &Input) -> String {
         .iter()
         .map(|length| {
             let seconds = |span: std::time::Duration| format!("{} s", span.as_secs_f64());
-            format!("{} of warm-up, then {} measured", seconds(length.warmup), seconds(length.measure))
+            match input.plan.design.turns() {
+                None => format!("{} of warm-up, then {} measured", seconds(length.warmup), seconds(length.measure)),
+                Some(Turns { count, settle, slice }) => format!(
+                    "{} of warm-up for each variant, then {count} turns, in which each has a slice of {} after {} that are \
+                     not measured",
+                    seconds(length.warmup),
+                    seconds(slice),
+                    seconds(settle)
+                ),
+            }
         })
         .collect();
     lengths.dedup();
