@@ -28,12 +28,16 @@ fn tables(example: &str) -> Vec<(String, String)> {
     tables
 }
 
-/// `study` with the tables of `example` in place of its own.
+/// `study` with the tables of `example` in place of its own, and with the keys that the example has above them.
 fn completed(study: &str, example: &str) -> String {
-    let new = tables(example);
-    let kept =
-        tables(study).into_iter().filter(|(header, _)| header.is_empty() || !new.iter().any(|(h, _)| h == header));
-    kept.chain(new.iter().filter(|(header, _)| !header.is_empty()).cloned()).map(|(_, table)| table).collect()
+    let (new, old) = (tables(example), tables(study));
+    let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim().to_owned());
+    let (added, kept) = (&new[0].1, &old[0].1);
+    let names: BTreeSet<String> = added.lines().filter_map(key).collect();
+    let kept = kept.lines().filter(|line| key(line).is_none_or(|key| !names.contains(&key)));
+    let head: String = kept.chain(added.lines()).map(|line| format!("{line}\n")).collect();
+    let old = old[1..].iter().filter(|(header, _)| !new.iter().any(|(h, _)| h == header));
+    std::iter::once(head).chain(old.chain(&new[1..]).map(|(_, table)| table.clone())).collect()
 }
 
 #[test]
