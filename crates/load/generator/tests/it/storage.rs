@@ -226,7 +226,7 @@ fn a_mount_that_hangs_ends_the_trial_and_is_named() {
             is_under_way.into_iter().next();
             mount.hang();
             // Waits until the trial has ended and its cleanup waits; the cleanup may then go on.
-            std::thread::sleep(Duration::from_secs(15));
+            std::thread::sleep(Duration::from_secs(25));
             mount.resume();
         });
         let on_second = |_: &Interval| {
