@@ -26,6 +26,10 @@ pub struct Job {
     pub share: Share,
     /// When warm-up begins, so that several generators begin together; without it, as soon as the users are ready.
     pub begin: Option<UnixTime>,
+    /// True if the users stay for the next job of the same prepared workload, with their connections and values. That
+    /// job has the same load, apart from its lengths. For the users no time passes between the two: pauses go on where
+    /// they were. Workloads whose users cannot stay begin anew with each job.
+    pub stays: bool,
 }
 
 impl Job {
@@ -164,6 +168,7 @@ mod tests {
             seed: 7,
             share: Share { index: 1, of: 2 },
             begin: Some(UnixTime(1_700_000_000_000_000_000)),
+            stays: true,
         };
         assert_eq!(crossed(&job), job);
         assert_eq!(job.users(), 2);

@@ -22,6 +22,12 @@ impl Instant {
         Instant(self.0.saturating_add(i64::try_from(span.0).unwrap_or(i64::MAX)))
     }
 
+    /// The instant `by` nanoseconds later, or earlier if that is negative.
+    #[must_use]
+    pub fn shifted(self, by: i64) -> Instant {
+        Instant(self.0.saturating_add(by))
+    }
+
     /// The whole second this instant lies in: 0 is the first second of the measure phase.
     #[must_use]
     pub fn second(self) -> i64 {

@@ -6,6 +6,9 @@
 //!
 //! [`offer`](crate::offer) decides which user begins an iteration and when, [`work`] is what users do, and [`context`]
 //! connects the two. [`users`] is the work of all protocols: steps over connections.
+//!
+//! The same users can have several loads, one after the other. Between them time stands still for the users: at the end
+//! of a load no step begins any more, exchanges under way come to their end, and pauses go on with the next load.
 
 mod connections;
 pub mod context;
@@ -13,7 +16,7 @@ mod users;
 pub mod work;
 
 use context::LoopContext;
-use plimsoll_model::units::Instant;
+use plimsoll_model::units::Nanos;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 pub use users::{Task, Users};
@@ -25,17 +28,40 @@ const LONGEST_WAIT: i64 = 100_000_000;
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 
-/// Runs the work to its end on the calling thread. The recorder passes intervals on meanwhile.
-pub fn run(mut context: LoopContext<'_>, work: &mut impl Work) -> Result<(), Errno> {
+/// Runs a load to its end on the calling thread. The recorder passes intervals on meanwhile. Users that stay for a later
+/// load then stand still until [`LoopContext::go_on`].
+pub fn run(context: &mut LoopContext<'_>, work: &mut impl Work) -> Result<(), Errno> {
+    let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
     context.prepare(work);
-    work.start(&mut context);
-    let result = turn_until_over(&mut context, work);
+    if context.series.continues {
+        see_what_came(context, work, &mut events)?;
+    } else {
+        work.start(context);
+    }
+    let result = turn_until_over(context, work, &mut events);
     context.finish(work);
     result
 }
 
-fn turn_until_over(context: &mut LoopContext<'_>, work: &mut impl Work) -> Result<(), Errno> {
-    let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
+/// Handles what came on connections while their users stood still: some may have been closed.
+fn see_what_came(
+    context: &mut LoopContext<'_>,
+    work: &mut impl Work,
+    events: &mut Vec<epoll::Event>,
+) -> Result<(), Errno> {
+    loop {
+        wait(context, work, events, Nanos(0))?;
+        if events.len() < EVENTS {
+            return Ok(());
+        }
+    }
+}
+
+fn turn_until_over(
+    context: &mut LoopContext<'_>,
+    work: &mut impl Work,
+    events: &mut Vec<epoll::Event>,
+) -> Result<(), Errno> {
     context.turn = context.clock.now();
     loop {
         let now = context.clock.now();
@@ -46,24 +72,31 @@ fn turn_until_over(context: &mut LoopContext<'_>, work: &mut impl Work) -> Resul
         }
         let now = context.clock.now();
         context.recorder.generator.stall = context.recorder.generator.stall.max(now.since(context.turn));
-        let wait = wait_until(context.next_due(now), now);
-        events.clear();
-        match epoll::wait(&context.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-        context.turn = context.clock.now();
-        for event in events.drain(..) {
-            work.event(context, event.data.u64(), event.flags);
-        }
-        work.after_events(context);
+        let due = context.next_due(now);
+        wait(context, work, events, due.since(now))?;
     }
 }
 
-/// How long to wait in `epoll`.
-fn wait_until(due: Instant, now: Instant) -> Timespec {
-    let wait = (due.since(now).0 as i64).min(LONGEST_WAIT);
-    Timespec { tv_sec: wait / 1_000_000_000, tv_nsec: wait % 1_000_000_000 }
+/// Waits for events for so long at most, and handles those that came. They stay in `events`.
+fn wait(
+    context: &mut LoopContext<'_>,
+    work: &mut impl Work,
+    events: &mut Vec<epoll::Event>,
+    longest: Nanos,
+) -> Result<(), Errno> {
+    let longest = (longest.0 as i64).min(LONGEST_WAIT);
+    let longest = Timespec { tv_sec: longest / 1_000_000_000, tv_nsec: longest % 1_000_000_000 };
+    events.clear();
+    match epoll::wait(&context.epoll, rustix::buffer::spare_capacity(events), Some(&longest)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error),
+    }
+    context.turn = context.clock.now();
+    for event in events.iter() {
+        work.event(context, event.data.u64(), event.flags);
+    }
+    work.after_events(context);
+    Ok(())
 }
 
 #[cfg(test)]

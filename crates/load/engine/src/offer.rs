@@ -186,6 +186,28 @@ impl Offer {
         }
     }
 
+    /// Offers another load of the same model to the same users. For them it begins where the last one ended: all
+    /// instants move by `by`. Arrivals that no user has begun come first.
+    pub(crate) fn go_on(&mut self, offering: &Offering, shared: &SharedQuota, part: ThreadShare, by: i64) {
+        let next = Offer::new(offering, shared, part);
+        debug_assert_eq!(next.users.len(), self.users.len(), "the same users");
+        let waiting = self.source.take_waiting(self.window.end);
+        self.source.go_on(next.source, waiting.into_iter().map(|due| due.shifted(by)));
+        (self.quota, self.window, self.drain_end) = (next.quota, next.window, next.drain_end);
+        self.cut_off = false;
+    }
+
+    /// When no more iterations begin.
+    #[inline]
+    pub(crate) fn load_end(&self) -> Instant {
+        self.window.end
+    }
+
+    /// When iterations under way are cut off.
+    pub(crate) fn drain_end(&self) -> Instant {
+        self.drain_end
+    }
+
     /// Declares that users have steps for stopping: [`Offer::next_retiree`] then returns the users that must run them.
     pub(crate) fn keep_retirees(&mut self) {
         self.retirees = Some(Vec::new());

@@ -133,6 +133,16 @@ impl<C> ConnectionPool<C> {
         self.slots[slot as usize].deadline.clear();
     }
 
+    /// Moves the deadlines of all slots together with [`Timers::shift`].
+    pub(crate) fn shift_deadlines(&mut self, by: i64) {
+        self.slots.iter_mut().for_each(|slot| slot.deadline.shift(by));
+    }
+
+    /// The connections that are there.
+    pub(crate) fn connections(&mut self) -> impl Iterator<Item = &mut C> {
+        self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut())
+    }
+
     /// Handles the alarm of a slot. Returns true if the slot's deadline has passed.
     pub fn has_passed(&mut self, slot: u32, now: Instant, timers: &mut Timers) -> bool {
         self.slots[slot as usize].deadline.has_passed(now, Alarm::ConnectDeadline(slot), timers)

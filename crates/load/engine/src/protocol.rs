@@ -4,6 +4,7 @@
 //! it writes to `out`. The protocol knows a user that waits for a reply only by a ticket. It also determines the steps
 //! of its users: the engine asks for the next one, and performs it.
 
+use crate::clock::Clock;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::{Instant, Nanos};
 
@@ -17,6 +18,9 @@ pub trait Protocol {
 
     /// The user of this number, from 0, among all users of the load.
     fn user(&self, number: u64, seed: u64) -> Self::User;
+
+    /// The users have another load, on this clock. It is for protocols that need the time.
+    fn set_clock(&self, _clock: Clock) {}
 
     /// Begins an iteration: returns its first step. Steps that a user runs once, before its first iteration, may come
     /// first; [`Next::Begun`] then separates the two.

@@ -134,7 +134,8 @@ pub struct Recorder {
     /// The findings so far, beside the intervals.
     pub findings: Findings,
     thread: usize,
-    reports: Sender<ThreadReport>,
+    /// None once the last report is sent: whoever listens then knows that no other comes.
+    reports: Option<Sender<ThreadReport>>,
 }
 
 /// The tally of one subject and phase, with its errors in an array.
@@ -176,7 +177,7 @@ impl Recorder {
             processor: CpuTime::OwnThread(own_time()),
             findings: Findings { sequences, ..Findings::default() },
             thread,
-            reports,
+            reports: Some(reports),
         };
         recorder.boundary = recorder.end_of(recorder.second);
         recorder
@@ -338,11 +339,12 @@ impl Recorder {
         }
     }
 
-    /// Passes on the present second, which may be incomplete, and the findings.
-    pub fn finish(mut self, now: Instant) {
+    /// Passes on the present second, which may be incomplete, and the findings. It is the last call.
+    pub fn finish(&mut self, now: Instant) {
         self.hand_over(now);
-        // Nobody may listen any more.
-        let _ = self.reports.send(ThreadReport::Finished(self.thread, Box::new(self.findings)));
+        let findings = std::mem::take(&mut self.findings);
+        self.report(ThreadReport::Finished(self.thread, Box::new(findings)));
+        self.reports = None;
     }
 
     #[cold]
@@ -358,10 +360,15 @@ impl Recorder {
         let length = until.since(self.begun);
         let ticks = std::mem::take(&mut self.ticks);
         let interval = Interval { second: self.second, length, tallies: self.take_tallies(), ticks, generator };
-        let _ = self.reports.send(ThreadReport::Interval(self.thread, Box::new(interval)));
+        self.report(ThreadReport::Interval(self.thread, Box::new(interval)));
         self.second += 1;
         self.begun = until;
         self.boundary = self.end_of(self.second);
+    }
+
+    fn report(&self, report: ThreadReport) {
+        // Nobody may listen any more.
+        let _ = self.reports.as_ref().map(|reports| reports.send(report));
     }
 
     fn take_tallies(&mut self) -> BTreeMap<(RecordedPhase, Subject), Tally> {

@@ -9,7 +9,7 @@ use plimsoll_model::units::Processors;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Descriptors that the generator needs beside its connections.
 const SPARE_DESCRIPTORS: u64 = 64;
@@ -25,23 +25,74 @@ pub fn on_threads(
     on_interval: &mut dyn FnMut(Interval),
     generate: impl Fn(ThreadShare, Sender<ThreadReport>) -> Result<(), JobError> + Sync,
 ) -> Result<Vec<Findings>, JobError> {
-    let (sender, receiver) = channel();
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .map(|thread| {
-                let (sender, generate) = (sender.clone(), &generate);
-                scope.spawn(move || {
-                    configure_thread(cpus, thread)?;
-                    generate(ThreadShare { machine, thread, threads }, sender)
-                })
-            })
-            .collect();
+    let mut findings = None;
+    let generate = |part, loads: Receiver<ThreadLoad<()>>| match loads.recv() {
+        Ok(ThreadLoad { reports, .. }) => generate(part, reports),
+        Err(_) => Ok(()),
+    };
+    on_threads_in_series(machine, threads, cpus, generate, |series| findings = series.offer(&(), on_interval))?;
+    Ok(findings.unwrap_or_default())
+}
+
+/// One load of a series, for one thread.
+pub struct ThreadLoad<L> {
+    /// What all threads are told of it.
+    pub load: L,
+    /// Where the thread sends its reports. It drops this at the end of the load.
+    pub reports: Sender<ThreadReport>,
+}
+
+/// Threads that run one load after the other.
+pub struct ThreadSeries<L> {
+    threads: Vec<Sender<ThreadLoad<L>>>,
+}
+
+impl<L: Clone> ThreadSeries<L> {
+    /// Has all threads run a load, and collects their reports. None if a thread has ended early: the reason comes as the
+    /// error of [`on_threads_in_series`].
+    pub fn offer(&self, load: &L, on_interval: &mut dyn FnMut(Interval)) -> Option<Vec<Findings>> {
+        let (sender, receiver) = channel();
+        for thread in &self.threads {
+            // A thread that has ended takes no load, and its findings are missing below.
+            let _ = thread.send(ThreadLoad { load: load.clone(), reports: sender.clone() });
+        }
         drop(sender);
-        let mut merger = IntervalMerger::new(threads);
+        let mut merger = IntervalMerger::new(self.threads.len());
         receiver.into_iter().for_each(|report| merger.take(report, on_interval));
         let findings = merger.finish(on_interval);
+        (findings.len() == self.threads.len()).then_some(findings)
+    }
+}
+
+/// Starts `threads` threads, each for a part of a machine's share of the load. They run the loads that `lead` offers, and
+/// end after it.
+///
+/// # Errors
+/// A thread cannot be bound to its processor, or a thread itself fails.
+pub fn on_threads_in_series<L: Clone + Send>(
+    machine: Share,
+    threads: usize,
+    cpus: Option<&Processors>,
+    generate: impl Fn(ThreadShare, Receiver<ThreadLoad<L>>) -> Result<(), JobError> + Sync,
+    lead: impl FnOnce(&ThreadSeries<L>),
+) -> Result<(), JobError> {
+    std::thread::scope(|scope| {
+        let (senders, handles): (Vec<_>, Vec<_>) = (0..threads)
+            .map(|thread| {
+                let (sender, loads) = channel();
+                let generate = &generate;
+                let handle = scope.spawn(move || {
+                    configure_thread(cpus, thread)?;
+                    generate(ThreadShare { machine, thread, threads }, loads)
+                });
+                (sender, handle)
+            })
+            .unzip();
+        let series = ThreadSeries { threads: senders };
+        lead(&series);
+        drop(series);
         let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
-        results.collect::<Result<Vec<()>, JobError>>().map(|_| findings)
+        results.collect::<Result<Vec<()>, JobError>>().map(drop)
     })
 }
 

@@ -44,6 +44,12 @@ impl Timers {
         self.0.peek().map(|Reverse((at, _))| *at)
     }
 
+    /// Moves all alarms later by `by`, or earlier if it is negative.
+    pub(crate) fn shift(&mut self, by: i64) {
+        let entries = std::mem::take(&mut self.0).into_vec();
+        self.0 = entries.into_iter().map(|Reverse((at, alarm))| Reverse((at.shifted(by), alarm))).collect();
+    }
+
     /// Takes the next alarm that is due at `now`, with the instant at which it was due.
     #[inline]
     pub fn pop_due(&mut self, now: Instant) -> Option<(Instant, Alarm)> {
@@ -78,6 +84,13 @@ impl Deadline {
     #[inline]
     pub fn clear(&mut self) {
         self.at = None;
+    }
+
+    /// Moves the deadline together with [`Timers::shift`].
+    pub(crate) fn shift(&mut self, by: i64) {
+        for at in [&mut self.at, &mut self.armed].into_iter().flatten() {
+            *at = at.shifted(by);
+        }
     }
 
     /// Handles an entry that is due: returns true if the deadline has really passed.

@@ -1,4 +1,4 @@
-//! A prepared workload: compiled once, then run by the engine.
+//! A prepared workload: compiled once, then run by the engine, in one job or in several with the same users.
 
 use crate::protocol_users::ProtocolUsers;
 use plimsoll_engine::blocking::BlockingUsers;
@@ -15,6 +15,7 @@ use plimsoll_protocols::http::Http;
 use plimsoll_scripts::study::CompiledScript;
 use plimsoll_sql_users::CompiledSql;
 use plimsoll_storage::CompiledStorage;
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
@@ -31,6 +32,39 @@ enum Compiled {
     Script(Box<CompiledScript>),
     Storage(CompiledStorage),
     Sql(CompiledSql),
+}
+
+/// Jobs that come one after the other, and what listens to them.
+pub trait Jobs {
+    /// Waits for the next job; none if there is no more.
+    fn next(&mut self) -> Option<Job>;
+
+    /// A report of the job that runs.
+    fn report(&mut self, report: Report);
+
+    /// The job that ran has ended.
+    fn ended(&mut self, record: JobRecord);
+}
+
+/// One job and no other.
+struct OnlyJob<'a> {
+    job: Option<Job>,
+    reports: &'a mut dyn FnMut(Report),
+    record: Option<JobRecord>,
+}
+
+impl Jobs for OnlyJob<'_> {
+    fn next(&mut self) -> Option<Job> {
+        self.job.take()
+    }
+
+    fn report(&mut self, report: Report) {
+        (self.reports)(report);
+    }
+
+    fn ended(&mut self, record: JobRecord) {
+        self.record = Some(record);
+    }
 }
 
 /// Why a workload cannot be run: every reason that could be found.
@@ -106,7 +140,7 @@ impl Prepared {
         Ok(Prepared { workload: workload.clone(), compiled })
     }
 
-    /// Offers the load of a job, until it is over or `interrupted` is set. Each second is reported when all threads
+    /// Offers the load of one job, until it is over or `interrupted` is set. Each second is reported when all threads
     /// have passed it, in order of time.
     ///
     /// # Errors
@@ -117,17 +151,44 @@ impl Prepared {
         interrupted: &AtomicBool,
         reports: &mut dyn FnMut(Report),
     ) -> Result<JobRecord, JobError> {
-        let local = LocalJob { job, interrupted };
-        let users = ProtocolUsers { workload: &self.workload, local };
+        let mut only = OnlyJob { job: Some(job.clone()), reports, record: None };
+        self.run_all(&mut only, interrupted)?;
+        only.record.ok_or_else(|| JobError::Loop("the job ended without a record".to_owned()))
+    }
+
+    /// Offers the loads of jobs, one after the other, until there are no more, or one has users that do not stay.
+    ///
+    /// # Errors
+    /// The machine does not allow what a load needs. No further job is run.
+    pub fn run_all(&self, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
+        let Some(job) = jobs.next() else { return Ok(()) };
+        let users = ProtocolUsers { workload: &self.workload, job: &job, interrupted };
         allow_descriptors(users.most_connections())?;
+        let as_it_is = |_: &Job, record| record;
         match &self.compiled {
-            Compiled::Http(http, dialer) => users.run::<Http, _>(|_, _| http, dialer, reports),
-            Compiled::Grpc(grpc, dialer) => users.run::<Grpc, _>(|_, _| grpc, dialer, reports),
-            Compiled::Flow(flow, dialer) => run_flow(flow, dialer, users, reports),
-            Compiled::Script(script) => script.run(local, reports),
-            Compiled::Storage(storage) => self.run_storage(storage, local, reports),
-            Compiled::Sql(sql) => self.run_sql(sql, local, reports),
+            Compiled::Http(http, dialer) => users.run::<Http, _>(|_, _| http, dialer, jobs, as_it_is),
+            Compiled::Grpc(grpc, dialer) => users.run::<Grpc, _>(|_, _| grpc, dialer, jobs, as_it_is),
+            Compiled::Flow(flow, dialer) => run_flow(flow, dialer, users, jobs),
+            Compiled::Script(_) | Compiled::Storage(_) | Compiled::Sql(_) => self.run_anew(job, jobs, interrupted),
         }
+    }
+
+    /// Runs jobs whose users do not stay: each begins with new ones.
+    fn run_anew(&self, first: Job, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
+        let mut next = Some(first);
+        while let Some(job) = next {
+            let local = LocalJob { job: &job, interrupted };
+            let reports = &mut |report| jobs.report(report);
+            let record = match &self.compiled {
+                Compiled::Script(script) => script.run(local, reports),
+                Compiled::Storage(storage) => self.run_storage(storage, local, reports),
+                Compiled::Sql(sql) => self.run_sql(sql, local, reports),
+                Compiled::Http(..) | Compiled::Grpc(..) | Compiled::Flow(..) => unreachable!("their users stay"),
+            };
+            jobs.ended(record?);
+            next = if job.stays { jobs.next() } else { None };
+        }
+        Ok(())
     }
 
     fn run_storage(
@@ -165,21 +226,41 @@ fn run_flow(
     flow: &CompiledFlow,
     dialer: &Dialer,
     users: ProtocolUsers<'_>,
-    reports: &mut dyn FnMut(Report),
-) -> Result<JobRecord, JobError> {
-    let seed = users.local.job.seed;
+    jobs: &mut dyn Jobs,
+) -> Result<(), JobError> {
+    let seed = users.job.seed;
     let flows = |share, clock| Flows::new(flow, share, clock, seed);
-    let mut unreached = UnreachedSteps::of(&users.workload.steps);
-    let mut reports = |report: Report| {
+    let unreached = RefCell::new(UnreachedSteps::of(&users.workload.steps));
+    let mut observed = ObservedJobs { jobs, unreached: &unreached };
+    users.run::<Flows<'_>, _>(flows, dialer, &mut observed, |job, mut record| {
+        record.stopped = flow.stopped();
+        // Users that stay may reach a step later.
+        record.warnings.extend(unreached.borrow().warning().filter(|_| !job.stays));
+        record
+    })
+}
+
+/// Jobs of a flow, whose steps are watched.
+struct ObservedJobs<'a, 'b> {
+    jobs: &'a mut dyn Jobs,
+    unreached: &'a RefCell<UnreachedSteps<'b>>,
+}
+
+impl Jobs for ObservedJobs<'_, '_> {
+    fn next(&mut self) -> Option<Job> {
+        self.jobs.next()
+    }
+
+    fn report(&mut self, report: Report) {
         if let Report::Second { interval, .. } = &report {
-            unreached.observe(interval);
+            self.unreached.borrow_mut().observe(interval);
         }
-        reports(report);
-    };
-    let mut record = users.run::<Flows<'_>, _>(flows, dialer, &mut reports)?;
-    record.stopped = flow.stopped();
-    record.warnings.extend(unreached.warning());
-    Ok(record)
+        self.jobs.report(report);
+    }
+
+    fn ended(&mut self, record: JobRecord) {
+        self.jobs.ended(record);
+    }
 }
 
 /// Makes connections to `address`, with the target's encryption.

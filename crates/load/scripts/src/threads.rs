@@ -188,7 +188,7 @@ impl ThreadUsers {
         // A run without a study has its exchanges in its metrics.
         let recorder = if load.common.purpose == Purpose::Run { recorder.for_generator_only() } else { recorder };
         let recorder = recorder.sharing(&load.common.names);
-        let context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
+        let mut context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
         let network = Network::new(load.common.network.clone(), self.users.len(), &context).map_err(broke)?;
         let mut users = Users {
             common: load.common,
@@ -205,7 +205,7 @@ impl ThreadUsers {
             was_aborted: load.common.plan.abort.get().is_some(),
             counted: 0,
         };
-        event_loop::run(context, &mut users).map_err(broke)?;
+        event_loop::run(&mut context, &mut users).map_err(broke)?;
         Ok((users.broken, users.result))
     }
 }

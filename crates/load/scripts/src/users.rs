@@ -404,5 +404,5 @@ fn without_reply(due: Instant, done: Instant, kind: ErrorKind) -> Exchange {
 
 /// An iteration that is over.
 fn ended(begun: Instant, outcome: Outcome, done: Instant) -> EndedIteration {
-    EndedIteration { begun, paused: Nanos(0), outcome, done, least: Nanos(0) }
+    EndedIteration { begun, phase: LoopContext::phase(begun), paused: Nanos(0), outcome, done, least: Nanos(0) }
 }

@@ -21,8 +21,8 @@ pub trait Generator {
 
 /// A workload that is ready to be offered.
 pub trait PreparedWorkload {
-    /// Begins to run a job.
-    fn begin(&self, job: Job) -> Box<dyn JobUnderWay>;
+    /// Begins to run a job, with the users of the last one if they stayed.
+    fn begin(&mut self, job: Job) -> Box<dyn JobUnderWay>;
 }
 
 /// A job under way. Dropping it stops the job and waits until all its threads have ended.

@@ -63,14 +63,14 @@ pub(crate) fn offer(
     tell: &mut EventSink<'_>,
 ) -> Result<FinishedLoad, Fault> {
     set_lengths(&mut running.spec.load, context, next.load);
-    let prepared = match running.prepared.take() {
+    let mut prepared = match running.prepared.take() {
         Some(prepared) => prepared,
         None => prepare(context, running)?,
     };
     databases::check_users(&running.databases, &running.spec.workload.steps, running.spec.load.most_users())?;
     running.facts = databases::facts(&running.databases, &running.spec.workload.steps)?;
     let samplers = databases::sample(&running.databases)?;
-    let FinishedJob { mut record, watch, zero } = run(context, next, running, &*prepared, tell)?;
+    let FinishedJob { mut record, watch, zero } = run(context, next, running, &mut *prepared, tell)?;
     running.prepared = Some(prepared);
     for (name, check) in &mut record.sequences {
         let largest = running.largest.entry(name.clone()).or_default();
@@ -125,7 +125,7 @@ fn run(
     context: &Context<'_>,
     next: NextLoad<'_>,
     running: &RunningVariant,
-    prepared: &dyn PreparedWorkload,
+    prepared: &mut dyn PreparedWorkload,
     tell: &mut EventSink<'_>,
 ) -> Result<FinishedJob, Fault> {
     let spec = &running.spec;
@@ -146,6 +146,7 @@ fn run(
         seed: context.plan.seed ^ u64::from(next.start.block) ^ (u64::from(next.load.turn - 1) << 32),
         share: WHOLE,
         begin: None,
+        stays: next.load.turn < context.plan.turns(),
     });
     let ended = loop {
         match job.next(CHECK_EVERY) {

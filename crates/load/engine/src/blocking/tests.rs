@@ -84,7 +84,7 @@ fn run_share(
     let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
     let users = BlockingUsers { workload: Arc::new(calls), names, timeout, grace, users };
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let job = Job { load: load.clone(), generator, seed: 1, share, begin: None };
+    let job = Job { load: load.clone(), generator, seed: 1, share, begin: None, stays: false };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
     let (findings, _) = users.run(LocalJob { job: &job, interrupted }, &mut |report| {

@@ -99,6 +99,12 @@ impl<C> Connections<C> {
         self.pool.get(slot).is_some_and(|connection| connection.free_capacity(protocol) > exchanges)
     }
 
+    /// Moves all instants by `by` nanoseconds.
+    pub(super) fn shift(&mut self, by: i64) {
+        self.pool.shift_deadlines(by);
+        self.pool.connections().for_each(|connection| connection.begun = connection.begun.shifted(by));
+    }
+
     fn is_shared(&self) -> bool {
         matches!(self.policy, Connect::Shared(_))
     }
@@ -197,6 +203,15 @@ impl<P: Protocol> Users<'_, P> {
         self.connections.slots[slot as usize].exchanges += 1;
         self.send_request(context, user, slot);
         self.send_out(context, slot);
+    }
+
+    /// A user gives up waiting for a connection.
+    pub(super) fn stop_waiting(&mut self, context: &mut LoopContext<'_>, user: u32) {
+        if self.connections.is_shared() {
+            self.connections.queue.retain(|waiting| *waiting != user);
+        } else {
+            self.hang_up(context, user);
+        }
     }
 
     /// Releases the connection after an exchange; the user will need one for the next.

@@ -2,8 +2,9 @@
 
 use super::work::Work;
 use crate::clock::Clock;
-use crate::offer::{Offer, Start};
+use crate::offer::{Offer, Offering, SharedQuota, Start};
 use crate::recorder::{ITERATION, Recorder};
+use crate::schedule::ThreadShare;
 use crate::timers::{Alarm, Timers};
 use crate::transport::{Cause, Dialer, Transport, TransportError};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
@@ -28,6 +29,34 @@ pub struct LoopContext<'a> {
     interrupted: &'a AtomicBool,
     /// When the loop last returned from waiting.
     pub(super) turn: Instant,
+    pub(super) series: Series,
+    /// Ends of pauses for which time stood still before they were due.
+    held: Vec<(Instant, Alarm)>,
+}
+
+/// The place of a load among those of the same users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Series {
+    /// True if the users had an earlier load.
+    pub(super) continues: bool,
+    /// True if they stay for a later one.
+    pub(super) stays: bool,
+}
+
+/// A load for users that had one before, all of it of one offer.
+pub struct LaterLoad<'a> {
+    /// The clock of the load.
+    pub clock: Clock,
+    /// The recorder of the load.
+    pub recorder: Recorder,
+    /// Users or arrivals: of the same model as before, and as many users.
+    pub offering: &'a Offering,
+    /// The iterations that users of all threads share.
+    pub quota: &'a SharedQuota,
+    /// The thread.
+    pub part: ThreadShare,
+    /// True if the users stay for a later load.
+    pub stays: bool,
 }
 
 /// An iteration that is over.
@@ -35,6 +64,8 @@ pub struct LoopContext<'a> {
 pub struct EndedIteration {
     /// When it was due.
     pub begun: Instant,
+    /// The phase that it belongs to.
+    pub phase: RecordedPhase,
     /// Time since then that is not part of the iteration.
     pub paused: Nanos,
     /// How it ended.
@@ -67,7 +98,37 @@ impl<'a> LoopContext<'a> {
     ) -> Result<LoopContext<'a>, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let turn = clock.now();
-        Ok(LoopContext { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
+        let (timers, series, held) = (Timers::default(), Series::default(), Vec::new());
+        Ok(LoopContext { clock, epoll, timers, recorder, offers, interrupted, turn, series, held })
+    }
+
+    /// The same context, whose users stay for a later load if `stays`.
+    #[must_use]
+    pub fn staying(self, stays: bool) -> LoopContext<'a> {
+        LoopContext { series: Series { stays, ..self.series }, ..self }
+    }
+
+    /// Prepares the next load of the same users. For them it begins where the last one ended.
+    pub fn go_on(&mut self, next: LaterLoad<'_>, work: &mut impl Work) {
+        let LaterLoad { clock, recorder, offering, quota, part, stays } = next;
+        let by = clock.first().0 - self.load_end().0;
+        self.held.drain(..).for_each(|(due, alarm)| self.timers.set(due, alarm));
+        self.timers.shift(by);
+        self.offers.iter_mut().for_each(|offer| offer.go_on(offering, quota, part, by));
+        (self.clock, self.recorder) = (clock, recorder);
+        self.series = Series { continues: true, stays };
+        work.shift(self, by);
+    }
+
+    /// When no more iterations of the load begin.
+    fn load_end(&self) -> Instant {
+        self.offers.iter().map(Offer::load_end).max().unwrap_or_default()
+    }
+
+    /// True if the load is over for users that stay for a later one: only exchanges under way go on.
+    #[inline]
+    pub(super) fn stands_still(&self, now: Instant) -> bool {
+        self.series.stays && now >= self.load_end()
     }
 
     /// Begins to connect, and registers the socket's events under this key.
@@ -89,6 +150,17 @@ impl<'a> LoopContext<'a> {
     #[inline]
     pub fn phase(scheduled: Instant) -> RecordedPhase {
         if scheduled.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
+    }
+
+    /// The phase of an exchange that was due at `due`, in an iteration of this phase: the same one. Users of several
+    /// loads may be in an iteration that began in an earlier one, so that then the instant alone decides.
+    #[inline]
+    pub(super) fn phase_of_exchange(&self, iteration: RecordedPhase, due: Instant) -> RecordedPhase {
+        match self.series {
+            Series { continues: false, stays: false } => iteration,
+            _ if due >= self.load_end() => RecordedPhase::Warmup,
+            _ => Self::phase(due),
+        }
     }
 
     /// True if the run must stop.
@@ -135,10 +207,10 @@ impl<'a> LoopContext<'a> {
 
     /// Records an iteration that is over.
     pub fn iteration_ended(&mut self, user: u32, ended: EndedIteration) -> AfterIteration {
-        let EndedIteration { begun, paused, outcome, done, .. } = ended;
+        let EndedIteration { begun, phase, paused, outcome, done, .. } = ended;
         let sent = begun.after(paused);
         let exchange = Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
-        self.recorder.record(ITERATION, Self::phase(begun), &exchange);
+        self.recorder.record(ITERATION, phase, &exchange);
         self.iteration_over(user, begun, ended.least, done)
     }
 
@@ -190,20 +262,20 @@ impl<'a> LoopContext<'a> {
 
     /// Prepares the context for the work.
     pub(super) fn prepare(&mut self, work: &impl Work) {
-        if work.retires() {
+        if work.retires() && !self.series.stays {
             self.offers.iter_mut().for_each(Offer::keep_retirees);
         }
     }
 
     /// Starts everything that is due: users of a ramp, arrivals, ends of pauses, time-outs.
     pub(super) fn do_what_is_due(&mut self, work: &mut impl Work, now: Instant) {
-        for offer in 0..self.offers.len() {
-            while let Some(start) = self.offers[offer].next_start(now) {
-                self.start(work, offer, start, now);
-            }
+        let stands_still = self.stands_still(now);
+        if !stands_still {
+            self.start_iterations(work, now);
         }
         while let Some((due, alarm)) = self.timers.pop_due(now) {
             match alarm {
+                Alarm::Wake(_) | Alarm::Pause(_) if stands_still => self.held.push((due, alarm)),
                 Alarm::Wake(user) => self.wake(work, user, due),
                 alarm => work.alarm(self, alarm, due),
             }
@@ -219,6 +291,14 @@ impl<'a> LoopContext<'a> {
         }
         self.recorder.generator.users = self.offers.iter_mut().map(|offer| offer.users(now) as u64).sum();
         self.recorder.generator.backlog = self.offers.iter_mut().map(|offer| offer.backlog(now)).sum();
+    }
+
+    fn start_iterations(&mut self, work: &mut impl Work, now: Instant) {
+        for offer in 0..self.offers.len() {
+            while let Some(start) = self.offers[offer].next_start(now) {
+                self.start(work, offer, start, now);
+            }
+        }
     }
 
     fn start(&mut self, work: &mut impl Work, offer: usize, start: Start, now: Instant) {
@@ -254,27 +334,40 @@ impl<'a> LoopContext<'a> {
 
     /// True if nothing is left to do, or no time to do it in.
     pub(super) fn is_over(&mut self, now: Instant) -> bool {
-        self.is_interrupted() || self.offers.iter_mut().all(|offer| offer.is_over(now))
+        let is_over = if self.stands_still(now) {
+            // Exchanges that are under way at the end of the drain were cut off.
+            self.recorder.generator.in_flight == 0
+        } else {
+            self.offers.iter_mut().all(|offer| offer.is_over(now))
+        };
+        is_over || self.is_interrupted()
     }
 
     /// When something is due next, apart from events.
     pub(super) fn next_due(&mut self, now: Instant) -> Instant {
+        if self.stands_still(now) {
+            let cut_offs = self.offers.iter().map(Offer::drain_end);
+            return cut_offs.chain(self.timers.next_due()).fold(self.recorder.boundary(), Instant::min);
+        }
         let offers =
             self.offers.iter_mut().map(|offer| if offer.is_over(now) { None } else { Some(offer.next_due(now)) });
         offers.flatten().chain(self.timers.next_due()).fold(self.recorder.boundary(), Instant::min)
     }
 
-    /// Counts the arrivals for which no user became free until the end, and finishes the records.
-    pub(super) fn finish(mut self, work: &mut impl Work) {
+    /// Counts the arrivals for which no user became free until the end, and finishes the records. Where users stay,
+    /// these arrivals wait for the next load.
+    pub(super) fn finish(&mut self, work: &mut impl Work) {
         let now = self.clock.now();
-        if !self.is_interrupted() {
+        if !self.is_interrupted() && !self.series.stays {
             for offer in 0..self.offers.len() {
                 while let Some(due) = self.offers[offer].next_unsent(now) {
-                    work.unsent(&mut self, offer, due, now);
+                    work.unsent(self, offer, due, now);
                 }
             }
         }
-        work.close(&mut self);
+        if !self.series.stays {
+            work.close(self);
+        }
         self.recorder.findings.all_stopped = self.offers.iter().all(Offer::all_stopped);
         // The time for closing belongs to a second too.
         let now = self.clock.now();

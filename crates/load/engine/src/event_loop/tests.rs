@@ -11,7 +11,7 @@ use crate::transport::Dialer;
 use plimsoll_model::load::WHOLE;
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Stop, Think};
 use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject, Tally};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Connect;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -219,9 +219,9 @@ fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> RunRe
     let recorder = Recorder::new(&NAMES, false, clock.first(), Instant(i64::MAX), 0, sender);
     let offers =
         offerings.iter().map(|offering| Offer::new(offering, &SharedQuota::of(offering, WHOLE), part)).collect();
-    let context = LoopContext::new(clock, recorder, offers, &interrupted).expect("an epoll");
+    let mut context = LoopContext::new(clock, recorder, offers, &interrupted).expect("an epoll");
     let mut users = Users::new(task, context.users());
-    run(context, &mut users).expect("the loop runs to its end");
+    run(&mut context, &mut users).expect("the loop runs to its end");
     let mut result = RunResult { tallies: BTreeMap::new(), findings: Findings::default(), received: Vec::new() };
     for report in receiver {
         match report {

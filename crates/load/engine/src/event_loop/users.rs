@@ -10,10 +10,13 @@ use crate::timers::{Alarm, Deadline};
 use crate::transport::Dialer;
 use plimsoll_model::load::AFTER_FAILURE;
 use plimsoll_model::load::Share;
-use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Connect;
 use rustix::event::epoll::EventFlags;
+
+/// Why an exchange failed that was still under way when the drain was over.
+const CUT_OFF: &str = "still under way at the end of the drain";
 
 /// The task of the users of one thread.
 pub struct Task<'a, P: Protocol> {
@@ -53,14 +56,17 @@ pub(super) struct User<U> {
     /// The connection that carries its present exchange.
     pub(super) slot: Option<u32>,
     step: usize,
-    /// When its iteration was due, and how much of the time since then is not part of it.
+    /// When its iteration was due, its phase, and how much of the time since then is not part of it.
     begun: Instant,
+    phase: RecordedPhase,
     paused: Nanos,
     /// When its exchange was due, or its pause began.
     scheduled: Instant,
     sent: Instant,
     first_byte: Option<Instant>,
     deadline: Deadline,
+    /// Its next action, which was due after the end of a load.
+    held: Option<Next>,
     program: U,
 }
 
@@ -68,7 +74,7 @@ pub(super) struct User<U> {
 enum Activity {
     /// It has nothing to do in an iteration.
     Resting,
-    /// It pauses within an iteration.
+    /// It pauses within an iteration, or until the next load.
     Pausing,
     /// It waits for a connection that can take its request.
     Waiting,
@@ -85,13 +91,22 @@ impl<U> User<U> {
             slot: None,
             step: 0,
             begun: Instant(0),
+            phase: RecordedPhase::Warmup,
             paused: Nanos(0),
             scheduled: Instant(0),
             sent: Instant(0),
             first_byte: None,
             deadline: Deadline::default(),
+            held: None,
             program,
         }
+    }
+
+    fn shift(&mut self, by: i64) {
+        for instant in [&mut self.begun, &mut self.scheduled, &mut self.sent] {
+            *instant = instant.shifted(by);
+        }
+        self.deadline.shift(by);
     }
 
     pub(super) fn has_exchanged(&self) -> bool {
@@ -157,6 +172,12 @@ impl<P: Protocol> Work for Users<'_, P> {
         self.cut_off_iteration(context, user, now);
     }
 
+    fn shift(&mut self, context: &mut LoopContext<'_>, by: i64) {
+        self.users.iter_mut().for_each(|user| user.shift(by));
+        self.connections.shift(by);
+        self.task.protocol.set_clock(context.clock);
+    }
+
     fn close(&mut self, context: &mut LoopContext<'_>) {
         self.close_all(context);
     }
@@ -174,7 +195,7 @@ impl<'a, P: Protocol> Users<'a, P> {
     fn begin_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, due: Instant) {
         let user = &mut self.users[index as usize];
         (user.is_retiring, user.has_exchanged) = (false, false);
-        (user.begun, user.paused) = (due, Nanos(0));
+        (user.begun, user.phase, user.paused) = (due, LoopContext::phase(due), Nanos(0));
         let next = self.task.protocol.begin(&mut user.program);
         self.proceed(context, index, next, due);
     }
@@ -188,6 +209,7 @@ impl<'a, P: Protocol> Users<'a, P> {
             next = self.task.protocol.next(&mut user.program);
         }
         match next {
+            Next::Exchange(_) | Next::Refused(..) if context.stands_still(due) => self.hold(context, index, next, due),
             Next::Exchange(step) => self.begin_step(context, index, step, due),
             Next::Refused(step, failure) => self.refuse_step(context, index, step, due, failure),
             Next::Pause(span) => self.begin_pause(context, index, span),
@@ -199,6 +221,13 @@ impl<'a, P: Protocol> Users<'a, P> {
             Next::Stop => context.stopped(index, self.users[index as usize].begun),
             Next::Begun => unreachable!("an iteration begins once"),
         }
+    }
+
+    /// Leaves the user's next action to the next load.
+    fn hold(&mut self, context: &mut LoopContext<'_>, index: u32, next: Next, due: Instant) {
+        let user = &mut self.users[index as usize];
+        (user.activity, user.held, user.scheduled) = (Activity::Pausing, Some(next), due);
+        context.timers.set(due, Alarm::Pause(index));
     }
 
     /// The user's next request is due: it is sent as soon as a connection can carry it.
@@ -233,9 +262,12 @@ impl<'a, P: Protocol> Users<'a, P> {
         if user.activity != Activity::Pausing {
             return;
         }
+        user.activity = Activity::Resting;
+        if let Some(next) = user.held.take() {
+            return self.proceed(context, index, next, due);
+        }
         let now = context.clock.now();
         context.recorder.record_lateness(now.since(due));
-        user.activity = Activity::Resting;
         user.paused.0 += now.since(user.scheduled).0;
         let next = self.task.protocol.next(&mut user.program);
         self.proceed(context, index, next, due);
@@ -309,6 +341,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         let (bytes_out, bytes_in) = user.slot.map_or((0, 0), |slot| self.connections.connection(slot).take_bytes());
         let done = self.at_most_timeout(index, outcome, done);
         let user = &self.users[index as usize];
+        let phase = context.phase_of_exchange(user.phase, user.scheduled);
         let exchange = Exchange {
             scheduled: user.scheduled,
             sent: user.sent,
@@ -318,7 +351,7 @@ impl<'a, P: Protocol> Users<'a, P> {
             bytes_in,
             outcome,
         };
-        context.recorder.record(request(user.step), LoopContext::phase(user.begun), &exchange);
+        context.recorder.record(request(user.step), phase, &exchange);
     }
 
     /// A time-out counts with its limit, not with the time at which the loop noticed it.
@@ -341,7 +374,8 @@ impl<'a, P: Protocol> Users<'a, P> {
         let pauses = refused || !user.has_exchanged && context.is_at_once(user.begun);
         let least = Nanos(if pauses { nanos(AFTER_FAILURE).unsigned_abs() } else { 0 });
         let done = context.clock.now();
-        let ended = EndedIteration { begun: user.begun, paused: user.paused, outcome, done, least };
+        let User { begun, phase, paused, .. } = *user;
+        let ended = EndedIteration { begun, phase, paused, outcome, done, least };
         if let AfterIteration::Begin(due) = context.iteration_ended(index, ended) {
             self.begin_iteration(context, index, due);
         }
@@ -353,9 +387,14 @@ impl<'a, P: Protocol> Users<'a, P> {
         if !user.deadline.has_passed(now, Alarm::UserDeadline(index), &mut context.timers) {
             return;
         }
-        let slot = user.slot.expect("only an exchange has a deadline");
         let limit = self.task.timeouts[user.step].seconds();
         let failure = Failure::new(ErrorKind::Timeout, format!("no reply within {limit} s"));
+        self.give_up_exchange(context, index, failure, now);
+    }
+
+    /// Ends an exchange whose reply is not waited for any longer.
+    fn give_up_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, failure: Failure, now: Instant) {
+        let slot = self.users[index as usize].slot.expect("an exchange has a connection");
         let stays = self.connections.connection(slot).cancel(self.task.protocol, index);
         if stays {
             self.send_out(context, slot);
@@ -369,8 +408,11 @@ impl<'a, P: Protocol> Users<'a, P> {
     /// with the time that it has taken; an iteration that pauses counts neither as ended nor as failed. The connection
     /// is left as it is, because all are closed soon.
     fn cut_off_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, now: Instant) {
+        if context.stands_still(now) {
+            return self.cut_off_exchange(context, index, now);
+        }
         let user = &mut self.users[index as usize];
-        let (step, begun, paused, is_retiring) = (user.step, user.begun, user.paused, user.is_retiring);
+        let User { step, begun, phase, paused, is_retiring, .. } = *user;
         match std::mem::replace(&mut user.activity, Activity::Resting) {
             Activity::Resting => return,
             Activity::Pausing if is_retiring => return context.retired(index),
@@ -382,13 +424,26 @@ impl<'a, P: Protocol> Users<'a, P> {
             Activity::Exchanging => context.recorder.findings.sequences[step].missed(),
         }
         let outcome = Outcome::Failed(ErrorKind::Timeout);
-        let detail = "still under way at the end of the drain".to_owned();
-        context.recorder.keep_example(request(step), ErrorKind::Timeout, detail);
+        context.recorder.keep_example(request(step), ErrorKind::Timeout, CUT_OFF.to_owned());
         self.record_exchange(context, index, outcome, now);
         if is_retiring {
             return context.retired(index);
         }
-        context.iteration_ended(index, EndedIteration { begun, paused, outcome, done: now, least: Nanos(0) });
+        context.iteration_ended(index, EndedIteration { begun, phase, paused, outcome, done: now, least: Nanos(0) });
+    }
+
+    /// Cuts off the exchange of a user that stays for the next load: it fails, and its connection carries no other. A
+    /// user that pauses goes on then.
+    fn cut_off_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, now: Instant) {
+        let failure = Failure::new(ErrorKind::Timeout, CUT_OFF);
+        match self.users[index as usize].activity {
+            Activity::Resting | Activity::Pausing => {}
+            Activity::Waiting => {
+                self.stop_waiting(context, index);
+                self.fail_unsent(context, index, failure, now);
+            }
+            Activity::Exchanging => self.give_up_exchange(context, index, failure, now),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use rustix::event::epoll::EventFlags;
 
 /// The work of the users of one thread. Users are numbered from 0 across all offers.
 pub trait Work {
-    /// Called once, when the clock runs, before anything is due.
+    /// Called when the clock of the first load runs, before anything is due.
     fn start(&mut self, _context: &mut LoopContext<'_>) {}
 
     /// A user begins an iteration that was due at `due`. At its end it calls
@@ -40,6 +40,10 @@ pub trait Work {
     /// Time is up for the present work of a user: it must stop before this returns, and report its end in the usual
     /// way.
     fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant);
+
+    /// Another load of the same users begins. Time stood still for them since the last one: all instants that they keep
+    /// move by `by` nanoseconds.
+    fn shift(&mut self, _context: &mut LoopContext<'_>, _by: i64) {}
 
     /// Called once at the very end, also of an interrupted run. Nothing is counted any more.
     fn close(&mut self, context: &mut LoopContext<'_>);

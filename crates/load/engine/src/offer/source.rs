@@ -85,6 +85,27 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Takes the arrivals before `end` that no user has begun.
+    pub(super) fn take_waiting(&mut self, end: Instant) -> Vec<Instant> {
+        match self {
+            Source::Closed(_) => Vec::new(),
+            Source::Open(open) => std::iter::from_fn(|| open.arrivals.next_if(|due| due < end)).collect(),
+        }
+    }
+
+    /// Goes on with the source `next`, after arrivals that waited. Which users are free stays as it is.
+    pub(super) fn go_on(&mut self, next: Source, waiting: impl Iterator<Item = Instant>) {
+        match (self, next) {
+            (Source::Open(open), Source::Open(next)) => {
+                (open.arrivals, open.free_since) = (next.arrivals, next.free_since);
+                waiting.for_each(|due| open.arrivals.give_back(due));
+            }
+            (source, next) => *source = next,
+        }
+    }
+}
+
 impl Closed {
     /// Evaluates how many of `users` users the profile asks for, if that is due. Returns true if it was due.
     pub(super) fn follow(&mut self, now: Instant, users: usize) -> bool {

@@ -96,7 +96,7 @@ pub(crate) fn run_watched(
 
 /// The whole of a load, as a job.
 pub(crate) fn job(load: &LoadProfile, threads: usize) -> Job {
-    Job { load: load.clone(), generator: generator(threads), seed: 7, share: WHOLE, begin: None }
+    Job { load: load.clone(), generator: generator(threads), seed: 7, share: WHOLE, begin: None, stays: false }
 }
 
 pub(crate) fn generator(threads: usize) -> GeneratorSpec {

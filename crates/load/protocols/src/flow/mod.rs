@@ -36,7 +36,7 @@ use plimsoll_web::{Coding, Jar, UnixSeconds};
 use redirect::Redirect;
 use reply::{LARGEST_BODY, Reply};
 use request::Request;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use user::User;
 
 /// The most unused reply buffers that a thread keeps.
@@ -45,7 +45,7 @@ const MOST_SPARE: usize = 256;
 /// The flow on one thread.
 pub struct Flows<'a> {
     flow: &'a CompiledFlow,
-    clock: Clock,
+    clock: Cell<Clock>,
     cursors: Cursors,
     /// The start of the load's clock, in nanoseconds since 1970.
     started_unix_nanos: u64,
@@ -68,7 +68,7 @@ impl<'a> Flows<'a> {
     pub fn new(flow: &'a CompiledFlow, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
         Flows {
             flow,
-            clock,
+            clock: Cell::new(clock),
             cursors: flow.feeds.cursors(seed, share),
             started_unix_nanos: clock.unix(clock.first()).0.unsigned_abs(),
             scratch: RefCell::default(),
@@ -78,7 +78,7 @@ impl<'a> Flows<'a> {
 
     /// An instant in milliseconds since 1970.
     fn unix_millis(&self, instant: Instant) -> i64 {
-        self.clock.unix(instant).0 / 1_000_000
+        self.clock.get().unix(instant).0 / 1_000_000
     }
 
     fn give_back(&self, mut reply: Box<Reply>) {
@@ -156,6 +156,10 @@ impl Protocol for Flows<'_> {
 
     fn user(&self, number: u64, seed: u64) -> User {
         self.new_user(number, seed)
+    }
+
+    fn set_clock(&self, clock: Clock) {
+        self.clock.set(clock);
     }
 
     #[inline]

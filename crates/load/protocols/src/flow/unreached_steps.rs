@@ -27,8 +27,8 @@ impl<'a> UnreachedSteps<'a> {
     }
 
     /// The warning about the steps that are left, if any.
-    pub fn warning(self) -> Option<String> {
-        let names: Vec<&str> = self.0.into_iter().collect();
+    pub fn warning(&self) -> Option<String> {
+        let names: Vec<&str> = self.0.iter().copied().collect();
         (!names.is_empty()).then(|| {
             let names = names.join("`, `");
             format!(

@@ -133,7 +133,7 @@ impl Flows<'_> {
     fn prepare_iteration(&self, user: &mut User) -> bool {
         let turn = Turn { user: user.number, iteration: user.iteration };
         if let Err(feed) = self.cursors.take(turn, &mut user.rows) {
-            self.flow.feeds.record_end(feed, self.clock.now());
+            self.flow.feeds.record_end(feed, self.clock.get().now());
             return false;
         }
         user.iteration += 1;

@@ -1,13 +1,13 @@
 //! Generates load with threads of this process.
 
 use super::{Generator, JobMessage, JobUnderWay, PreparedWorkload};
-use plimsoll_generator::Prepared;
-use plimsoll_model::job::{Job, JobError};
+use plimsoll_generator::{Jobs, Prepared};
+use plimsoll_model::job::{Job, JobError, JobRecord, Report};
 use plimsoll_model::workload::Workload;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,40 +18,123 @@ pub struct LocalThreads;
 impl Generator for LocalThreads {
     fn prepare(&self, workload: &Workload, address: Option<SocketAddr>) -> Result<Box<dyn PreparedWorkload>, String> {
         let prepared = Prepared::new(workload, address).map_err(|error| error.to_string())?;
-        Ok(Box::new(LocalWorkload(Arc::new(prepared))))
+        Ok(Box::new(LocalWorkload { prepared: Arc::new(prepared), users: None }))
     }
 }
 
-struct LocalWorkload(Arc<Prepared>);
+struct LocalWorkload {
+    prepared: Arc<Prepared>,
+    /// Users that stay for the next job.
+    users: Option<LocalUsers>,
+}
+
+/// The thread that runs the jobs of the same users.
+#[derive(Clone)]
+struct LocalUsers {
+    jobs: Sender<QueuedJob>,
+    interrupted: Arc<AtomicBool>,
+    thread: UserThread,
+}
+
+/// A job, and where its messages go.
+type QueuedJob = (Job, Sender<JobMessage>);
+
+/// The thread, until someone waits for its end: the workload, or the job under way.
+type UserThread = Arc<Mutex<Option<JoinHandle<()>>>>;
+
+fn join(thread: &UserThread) -> std::thread::Result<()> {
+    let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+    thread.map_or(Ok(()), JoinHandle::join)
+}
 
 impl PreparedWorkload for LocalWorkload {
-    fn begin(&self, job: Job) -> Box<dyn JobUnderWay> {
+    fn begin(&mut self, job: Job) -> Box<dyn JobUnderWay> {
+        // After an interruption the old users have ended.
+        let users = self.users.take().filter(|users| !users.interrupted.load(Ordering::Relaxed));
+        let users = users.unwrap_or_else(|| LocalUsers::start(&self.prepared));
+        self.users = job.stays.then(|| users.clone());
         let (sender, messages) = channel();
+        let ends_users = !job.stays;
+        // A thread that has ended takes no job, which then ends without a record.
+        let _ = users.jobs.send((job, sender));
+        let LocalUsers { interrupted, thread, .. } = users;
+        Box::new(LocalJob { messages, interrupted, thread, ends_users, is_over: false })
+    }
+}
+
+impl Drop for LocalWorkload {
+    fn drop(&mut self) {
+        let Some(LocalUsers { jobs, thread, .. }) = self.users.take() else { return };
+        drop(jobs);
+        let _ = join(&thread);
+    }
+}
+
+impl LocalUsers {
+    fn start(prepared: &Arc<Prepared>) -> LocalUsers {
+        let (jobs, queue) = channel();
         let interrupted = Arc::new(AtomicBool::new(false));
-        let (prepared, stop) = (Arc::clone(&self.0), Arc::clone(&interrupted));
+        let (prepared, stop) = (Arc::clone(prepared), Arc::clone(&interrupted));
         let thread = std::thread::spawn(move || {
-            // If the receiver is gone, the reports are not needed.
-            let reports = &mut |report| drop(sender.send(JobMessage::Report(report)));
-            let ended = prepared.run(&job, &stop, reports);
-            let _ = sender.send(JobMessage::Ended(ended));
+            let mut queue = JobQueue { queue, messages: None };
+            if let Err(error) = prepared.run_all(&mut queue, &stop) {
+                queue.say(JobMessage::Ended(Err(error)));
+            }
         });
-        Box::new(LocalJob { messages, interrupted, thread: Some(thread) })
+        LocalUsers { jobs, interrupted, thread: Arc::new(Mutex::new(Some(thread))) }
+    }
+}
+
+struct JobQueue {
+    queue: Receiver<QueuedJob>,
+    /// Where the messages of the job that runs go.
+    messages: Option<Sender<JobMessage>>,
+}
+
+impl JobQueue {
+    fn say(&self, message: JobMessage) {
+        if let Some(messages) = &self.messages {
+            // If the receiver is gone, the message is not needed.
+            let _ = messages.send(message);
+        }
+    }
+}
+
+impl Jobs for JobQueue {
+    fn next(&mut self) -> Option<Job> {
+        let (job, messages) = self.queue.recv().ok()?;
+        self.messages = Some(messages);
+        Some(job)
+    }
+
+    fn report(&mut self, report: Report) {
+        self.say(JobMessage::Report(report));
+    }
+
+    fn ended(&mut self, record: JobRecord) {
+        self.say(JobMessage::Ended(Ok(record)));
+        self.messages = None;
     }
 }
 
 struct LocalJob {
     messages: Receiver<JobMessage>,
     interrupted: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: UserThread,
+    /// True if the users do not stay after it.
+    ends_users: bool,
+    is_over: bool,
 }
 
 impl JobUnderWay for LocalJob {
     fn next(&mut self, wait: Duration) -> Option<JobMessage> {
-        match self.messages.recv_timeout(wait) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(JobMessage::Ended(Err(self.ended_without_record()))),
-        }
+        let message = match self.messages.recv_timeout(wait) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout) => return None,
+            Err(RecvTimeoutError::Disconnected) => JobMessage::Ended(Err(self.ended_without_record())),
+        };
+        self.is_over |= matches!(message, JobMessage::Ended(_));
+        Some(message)
     }
 
     fn stop(&mut self) {
@@ -60,20 +143,23 @@ impl JobUnderWay for LocalJob {
 }
 
 impl LocalJob {
-    /// The thread ended without a record because it panicked: passes the panic on.
+    /// The job ended without a record because its thread panicked: passes the panic on.
     fn ended_without_record(&mut self) -> JobError {
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            _ => JobError::Loop("the job is over".to_owned()),
+        match join(&self.thread) {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(()) => JobError::Loop("the job is over".to_owned()),
         }
     }
 }
 
 impl Drop for LocalJob {
     fn drop(&mut self) {
-        self.stop();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        if !self.is_over {
+            self.stop();
+            self.messages.iter().for_each(drop);
+        }
+        if self.ends_users {
+            let _ = join(&self.thread);
         }
     }
 }

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 /// Two variants and the duplicate, twice: six trials that count.
 pub(crate) const STUDY: &str = r#"title    = "two paths"
 question = "Which is faster?"
+design   = "trials"
 repeats  = 2
 
 [factors]
