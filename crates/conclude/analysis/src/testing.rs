@@ -175,6 +175,7 @@ fn facts() -> StudyFacts {
         loopback: false,
         profile: None,
         quick: false,
+        design_reason: String::new(),
     }
 }
 

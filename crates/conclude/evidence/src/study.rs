@@ -164,5 +164,6 @@ fn facts(shape: Shape) -> StudyFacts {
         loopback: true,
         profile: None,
         quick: false,
+        design_reason: String::new(),
     }
 }

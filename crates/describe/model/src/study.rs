@@ -49,6 +49,9 @@ pub struct StudyFacts {
     pub profile: Option<String>,
     /// True for a quick run, with fewer levels, repeats and seconds than the study asks for.
     pub quick: bool,
+    /// Why the variants share time as they do: words that follow the name of the design. Empty in old bundles.
+    #[serde(default)]
+    pub design_reason: String,
 }
 
 /// A measure that decides, and what counts as a difference in it.

@@ -4,7 +4,7 @@
 use crate::document::{Fault, Faults, Span};
 use crate::study::{PortChoice, Study, TrialSpec, TrialTables, host_of, hosts, length_of, may_load};
 use crate::table::database::{DatabaseTables, kept_data};
-use crate::table::design::refuse_fixed_port;
+use crate::table::design::respect_fixed_port;
 use crate::table::factors::{Factors, NamedFactor};
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
@@ -135,7 +135,7 @@ fn warn_of_idle_databases(databases: &DatabaseTables, idle: &BTreeSet<String>, f
 }
 
 /// Variants that take turns listen at the same time.
-pub(crate) fn check_ports_in_turns(study: &Study, faults: &mut Faults) {
+pub(crate) fn check_ports_in_turns(study: &mut Study, faults: &mut Faults) {
     let mut fixed: BTreeMap<String, u16> = BTreeMap::new();
     for assignment in combinations(&study.factors) {
         fixed.extend(study.system_ports(&assignment).into_iter().filter_map(|(name, choice)| match choice {
@@ -144,7 +144,7 @@ pub(crate) fn check_ports_in_turns(study: &Study, faults: &mut Faults) {
         }));
     }
     for (system, port) in fixed {
-        refuse_fixed_port(&study.design, &system, port, faults);
+        respect_fixed_port(&mut study.design, &system, port, faults);
     }
 }
 

@@ -74,7 +74,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     let trials = combination_check::resolve_every_combination(&factors, &tables, faults)?;
     trials.warn_of_unused(table.stores()?, table.databases()?, faults);
     let design = table.design(faults);
-    let study = Study {
+    let mut study = Study {
         design: design?,
         title: table.title()?,
         question: table.question()?,
@@ -93,7 +93,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
         profile: profile.map(str::to_owned),
         quick: false,
     };
-    combination_check::check_ports_in_turns(&study, faults);
+    combination_check::check_ports_in_turns(&mut study, faults);
     combination_check::warn_of_long_study(&study, faults);
     sample_size::warn(&study, faults);
     Some(study)

@@ -6,6 +6,7 @@ use plimsoll_model::factor::combinations;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::Part;
+use plimsoll_model::study::Decision;
 use std::time::Duration;
 
 /// Values that must lie beyond a percentile, on its farther side, for it to mean something: the
@@ -39,6 +40,27 @@ pub(crate) fn warn(study: &Study, faults: &mut Faults) {
         }
     }
 }
+
+/// How long the measures that decide take for the values of their percentiles, under the condition under which that is
+/// longest; none where the load does not tell. Replies of users that think are taken to need as long as the thinking.
+pub(crate) fn time_needed(study: &Study) -> Option<Duration> {
+    let steps = study.tables.workload.most_steps();
+    let needed = |decision: &Decision| {
+        let (values, _, in_iteration) = values_needed(&decision.measure, steps)?;
+        Some(values / in_iteration)
+    };
+    let iterations = study.decide.iter().filter_map(needed).max_by(f64::total_cmp)?;
+    let mut ignored = Faults::new(study.tables.source.clone());
+    let rate = |assignment| match study.tables.load(&assignment, &mut ignored)?.model {
+        LoadModel::Open { rate, .. } => Some(rate.start),
+        LoadModel::Closed { users, think } => Some(users.start / (2.0 * think.mean())),
+    };
+    let slowest = combinations(study.factors.iter()).into_iter().filter_map(rate).min_by(f64::total_cmp)?;
+    (slowest > 0.0 && slowest.is_finite()).then(|| Duration::from_secs_f64((iterations / slowest).min(LONG)))
+}
+
+/// More seconds than any slice has.
+const LONG: f64 = 1e6;
 
 /// How many values a percentile takes, what they are, and how many of them an iteration has.
 fn values_needed(measure: &Measure, steps: Option<usize>) -> Option<(f64, &'static str, f64)> {

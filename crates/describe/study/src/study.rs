@@ -2,6 +2,7 @@
 
 use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
 use crate::quick_load::shortened;
+use crate::sample_size;
 use crate::table::database::{DatabaseTable, check_connections};
 use crate::table::design::DesignSpec;
 use crate::table::load::LoadTable;
@@ -156,7 +157,25 @@ impl Study {
     pub fn design(&self) -> Design {
         let conditions = combinations(self.factors.iter().filter(|factor| !factor.is_compared()));
         let measure = conditions.iter().map(|condition| self.phase_lengths(condition).measure).max();
-        self.design.of(measure.unwrap_or_default())
+        self.design.of(measure.unwrap_or_default(), sample_size::time_needed(self))
+    }
+
+    /// True if the study names its design, and not Plimsoll.
+    #[must_use]
+    pub fn names_design(&self) -> bool {
+        self.design.is_named()
+    }
+
+    /// The same study in the design with which a run of it began. Defaults may have changed since then.
+    #[must_use]
+    pub fn begun_as(self, design: Design) -> Study {
+        Study { design: self.design.begun_as(design), ..self }
+    }
+
+    /// Why the study has its design, in words that follow the design's name.
+    #[must_use]
+    pub fn reason_of_design(&self) -> &str {
+        &self.design.reason
     }
 
     /// Whether the study may load `host`, which resolves to `addresses`: always if they are this
@@ -220,6 +239,7 @@ impl Study {
             loopback: self.loopback,
             profile: self.profile.clone(),
             quick: self.quick,
+            design_reason: self.design.reason.clone(),
         }
     }
 

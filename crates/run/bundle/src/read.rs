@@ -12,7 +12,7 @@ use plimsoll_model::result::{
     FinishedStart, GeneratorRow, LoadResult, LoadSecond, LoadSummary, PooledLoads, StartResult, common_cuts,
     validity_of_loads, whole_turns,
 };
-use plimsoll_model::start::Plan;
+use plimsoll_model::start::{Design, Plan};
 use plimsoll_model::study::{Origin, StudyFacts};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -71,6 +71,14 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     let (complete, declared) = (manifest.complete, is_declared(folder, &manifest));
     let origin = manifest.origin;
     Ok(Contents { study, facts, plan, host, versions, starts, problems, complete, origin, declared })
+}
+
+/// The design with which the run of a bundle began.
+///
+/// # Errors
+/// It is no bundle, or its plan cannot be read.
+pub fn design_of(folder: &Path) -> Result<Design, BundleError> {
+    Ok(read_plan(folder, &manifest::read(folder)?)?.design)
 }
 
 /// Reads the plan in the bundle's format.

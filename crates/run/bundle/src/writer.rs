@@ -95,8 +95,9 @@ impl BundleWriter {
             return Err(other("plan"));
         }
         let begun_with = read_json::<StudyFacts>(&folder.join(FACTS)).map_err(|_| other("resolved study"))?;
-        // The default of the floor's rule has changed once. The same file means the rule that the run was begun with.
-        if begun_with != (StudyFacts { floor_rule: begun_with.floor_rule, ..facts.clone() }) {
+        // Defaults of the floor's rule and of the design have changed. The same file means what the run was begun with.
+        let (floor_rule, design_reason) = (begun_with.floor_rule, begun_with.design_reason.clone());
+        if begun_with != (StudyFacts { floor_rule, design_reason, ..facts.clone() }) {
             return Err(other("resolved study"));
         }
         if manifest.complete {

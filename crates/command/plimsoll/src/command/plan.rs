@@ -8,28 +8,25 @@ use crate::progress::time;
 use crate::say;
 use plimsoll_model::start::{Plan, Start, Turns};
 use plimsoll_model::words::and_list;
+use plimsoll_study::Study;
 use std::fmt::Write as _;
 
 pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
     let (study, plan) = study::plan(study::read(&file.study, file.profile.as_deref())?.study, extent);
     let databases = databases::in_words(&study, &plan)?;
-    say::result(describe(&study.title, &plan, &databases).trim_end())?;
+    say::result(describe(&study, &plan, &databases).trim_end())?;
     Ok(Exit::Fine)
 }
 
 /// The plan as a table of trials, and the time that it takes.
-pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String {
-    let mut text = format!("{title}\n\n");
+pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> String {
+    let mut text = format!("{}\n\n", study.title);
     let variants: Vec<String> = plan.variants.iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "variants    {} (the first is the baseline)", variants.join(" | "));
     if let Some(duplicate) = plan.duplicate() {
         let _ = writeln!(text, "noise floor {} in every block, beside the baseline", plan.label(duplicate));
     }
-    if let Some(Turns { count, slice, .. }) = plan.design.turns() {
-        let slice = time(slice);
-        let _ =
-            writeln!(text, "design      turns: all variants alive on each start, {count} slices of {slice} for each");
-    }
+    let _ = writeln!(text, "design      {}", design(study, plan));
     let _ = writeln!(text, "conditions  {}", plan.conditions.len());
     let _ = writeln!(text, "repeats     {}", plan.repeats);
     if !plan.looks.is_empty() {
@@ -65,6 +62,19 @@ pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String
         let _ = writeln!(text, "{spare}");
     }
     text
+}
+
+/// How the variants share time, and why: `turns: all variants alive on each start, 25 slices of 400 ms for each; the
+/// default: …`.
+pub(super) fn design(study: &Study, plan: &Plan) -> String {
+    let reason = study.reason_of_design();
+    match plan.design.turns() {
+        None => format!("trials: one variant at a time; {reason}"),
+        Some(Turns { count, slice, .. }) => {
+            let slice = time(slice);
+            format!("turns: all variants alive on each start, {count} slices of {slice} for each; {reason}")
+        }
+    }
 }
 
 /// Warm-up and measure phase of a start's load, or its turns: `1 s + 20 × (100 ms + 400 ms) each`.

@@ -79,7 +79,7 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
 
 /// Runs the study and writes its report into the bundle.
 pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
-    let (study, plan) = study::plan(task.source.study.clone(), task.extent);
+    let (study, plan) = study::plan(as_it_began(task), task.extent);
     study::check_before_start(task.name, &study, &plan)?;
     match open_bundle(task, &study, &plan) {
         Ok(bundle) => {
@@ -154,6 +154,16 @@ fn decided(bundle: &Path, repeats: u32) -> anyhow::Result<bool> {
     contents.starts.retain(|start| start.summary.start.repeat <= repeats);
     let analysis = analyse(&report::input_of(contents));
     Ok(analysis.verdicts().next().is_some() && analysis.is_decided())
+}
+
+/// A study without a design of its own goes on as its run began, whatever the default is by now.
+fn as_it_began(task: &Task<'_>) -> Study {
+    let study = task.source.study.clone();
+    match plimsoll_bundle::design_of(task.out) {
+        Ok(design) if task.resume && !study.names_design() => study.begun_as(design),
+        // What is wrong with the bundle is told when it is opened.
+        _ => study,
+    }
 }
 
 fn open_bundle(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<BundleWriter, BundleError> {

@@ -21,6 +21,7 @@ const MARK: &str = "PLIMSOLL_TEST_PLACE";
 /// because such a machine does too little in 0.3 s for the usual p95.
 pub(crate) const TINY: &str = r#"title    = "tiny"
 question = "Does a channel cost more than a mutex?"
+design   = "trials"
 repeats  = 2
 
 [factors]

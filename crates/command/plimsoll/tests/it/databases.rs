@@ -62,6 +62,7 @@ fn study(server: &Server) -> String {
     format!(
         r#"title    = "tiny"
 question = "What does safety cost?"
+design   = "trials"
 repeats  = 2
 noise_floor = false
 

@@ -44,7 +44,7 @@ fn bundle(place: &Place, name: &str) -> Contents {
 /// A study of one request to `address`, with these steps and keys of the workload.
 fn study(address: SocketAddr, workload: &str) -> String {
     format!(
-        "title = 'flow'\nquestion = 'q'\nrepeats = 2\n[factors]\nway = {{ levels = ['a', 'b'], compare = true, baseline = 'a' }}\n\
+        "title = 'flow'\nquestion = 'q'\ndesign = 'trials'\nrepeats = 2\n[factors]\nway = {{ levels = ['a', 'b'], compare = true, baseline = 'a' }}\n\
          [workload]\nprotocol = 'http'\ntarget = '{address}'\nheaders = {{ X-Way = '{{way}}' }}\n{workload}\n{SMALL}"
     )
 }
@@ -238,7 +238,7 @@ fn users_stop_where_rows_that_are_taken_once_are_used_up() {
 /// A study of a script that two variants run in two versions.
 fn study_of_script(address: SocketAddr) -> String {
     format!(
-        "title = 'scripts'\nquestion = 'q'\nrepeats = 2\n[factors]\nversion = {{ levels = ['1', '2'], compare = true, baseline = '1' }}\n\
+        "title = 'scripts'\nquestion = 'q'\ndesign = 'trials'\nrepeats = 2\n[factors]\nversion = {{ levels = ['1', '2'], compare = true, baseline = '1' }}\n\
          [workload]\nscript = 'load-{{version}}.js'\nenv = {{ BASE = 'http://{address}' }}\n{SMALL}"
     )
 }

@@ -7,7 +7,7 @@ use plimsoll_testkit::http::{Behaviour, Reply, Server};
 /// A study of `shop.js`, whose variants differ in a variable, with these tables.
 fn study(server: &Server, tables: &str) -> String {
     format!(
-        "title = 'scripts'\nquestion = 'q'\nrepeats = 2\n\
+        "title = 'scripts'\nquestion = 'q'\ndesign = 'trials'\nrepeats = 2\n\
          [factors]\nrev = {{ levels = ['1', '2'], compare = true, baseline = '1' }}\n\
          [workload]\nscript = 'shop.js'\nenv = {{ BASE = 'http://{}', REV = '{{rev}}' }}\n\
          [generator]\nmax_cpu = '100%'\nmax_lateness = '10s'\n\

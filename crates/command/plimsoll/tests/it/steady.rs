@@ -12,6 +12,7 @@ use std::time::Duration;
 /// limits, which a machine that does other things as well would break.
 const STUDY: &str = r#"title        = "settling"
 question     = "From when on is it steady?"
+design   = "trials"
 repeats      = 1
 noise_floor  = false
 spare_blocks = 0

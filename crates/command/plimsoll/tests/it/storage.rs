@@ -9,6 +9,7 @@ use std::path::Path;
 /// Two modes of one directory, two trials each.
 const DIRECTORY: &str = r#"title    = "tiny"
 question = "What does durability cost?"
+design   = "trials"
 repeats  = 2
 noise_floor = false
 

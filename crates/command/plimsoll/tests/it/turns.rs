@@ -10,7 +10,7 @@ const TURNS: &str =
     "design   = \"turns\"\nturns    = { count = 4, slice = \"200ms\", settle = \"50ms\" }\nrepeats  = 2";
 
 fn study() -> String {
-    edited(TINY, "repeats  = 2", TURNS)
+    edited(TINY, "design   = \"trials\"\nrepeats  = 2", TURNS)
 }
 
 fn bundle(place: &Place) -> Contents {
@@ -88,11 +88,31 @@ fn what_cannot_take_turns_is_refused_with_the_remedy() {
     for (place, says) in [
         (with("\"300ms\"", "\"300ms\"\niterations = 10"), "the load ends after a number of iterations"),
         (with("[system.counter]", "[system.counter]\nport = 7654"), "listens on port 7654"),
-        (with("design   = \"turns\"\n", ""), "`[turns]` is for a study whose variants take turns"),
+        (with("design   = \"turns\"", "design   = \"trials\""), "`[turns]` is for a study whose variants take turns"),
         (with("count = 4", "count = 3"), "count"),
         (with("\"turns\"", "\"turn\""), "must be \"trials\" or \"turns\""),
         (with("slice = \"200ms\"", "slice = \"0s\""), "slice"),
     ] {
         place.plimsoll(&["check", "study.toml"]).with(2).says(&[says]);
+    }
+}
+
+#[test]
+fn the_design_is_named_with_its_reason() {
+    let unnamed = edited(TINY, "design   = \"trials\"\n", "");
+    let with = |from: &str, to: &str| edited(&unnamed, from, to);
+    for (study, design) in [
+        (
+            unnamed.clone(),
+            "design      turns: all variants alive on each start, 8 slices of 300 ms for each; the default",
+        ),
+        (TINY.to_owned(), "design      trials: one variant at a time; as the study asks for"),
+        (with("[system.counter]", "[system.counter]\nport = 7654"), "listens on port 7654"),
+        (with("\"300ms\"", "\"300ms\"\niterations = 10"), "variants do not take turns: the load ends after a number"),
+    ] {
+        let place = Place::with_study(&study);
+        for command in ["check", "plan"] {
+            place.plimsoll(&[command, "study.toml"]).with(0).prints(&[design]);
+        }
     }
 }

@@ -29,8 +29,10 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         None => format!("{}, in blocks of one trial of each side by side", counted(loads(plan, |_| true), "trial")),
         Some(_) => format!("{} of all variants at once, loaded in turns", counted(plan.starts.len(), "start")),
     };
+    let reason = &input.facts.design_reason;
+    let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
     let design = format!(
-        "n = {} of {}{} under {}: {how}, in random order from seed {}",
+        "n = {} of {}{} under {}: {how}, in random order from seed {}{reason}",
         counted(plan.repeats as usize, "repeat"),
         counted(plan.variants.len(), "variant"),
         if plan.with_duplicate { " and a duplicate of the baseline" } else { "" },

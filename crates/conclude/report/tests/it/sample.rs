@@ -154,6 +154,7 @@ fn facts() -> StudyFacts {
         loopback: true,
         profile: None,
         quick: false,
+        design_reason: String::new(),
     }
 }
 

@@ -15,7 +15,7 @@ table! {
     struct TurnsTable {
         /// The turns of a start. Default: as many as give each variant the load's `duration`, 8 to 40.
         count: Option<Literal<TurnCount>>,
-        /// The measured part of a slice: as long as a few hundred requests take, so that a slice has the percentile that decides. Default: "400ms".
+        /// The measured part of a slice. Default: as long as the percentiles that decide take for their values, "300ms" to "2s"; "400ms" where the load does not tell.
         slice: Option<Literal<PositiveTimeSpan>>,
         /// Load before each slice that is not measured. Default: "100ms".
         settle: Option<Literal<PositiveTimeSpan>>,
@@ -47,45 +47,71 @@ impl Scalar for DesignName {
 
 /// The design of a study, as far as its file says it.
 #[derive(Clone, Debug)]
-pub(crate) enum DesignSpec {
-    Trials,
-    Turns {
-        count: Option<u32>,
-        slice: Duration,
-        settle: Duration,
-        /// Where the study says so.
-        place: Span,
-    },
+pub(crate) struct DesignSpec {
+    name: DesignName,
+    /// Where the study names it; none where it does not.
+    place: Option<Span>,
+    /// Why it is this one, in words that follow its name.
+    pub(crate) reason: String,
+    count: Option<u32>,
+    slice: Option<Duration>,
+    settle: Duration,
 }
 
+/// How long a slice is where the load does not tell how many requests there will be.
 const SLICE: Duration = Duration::from_millis(400);
+const SHORTEST_SLICE: Duration = Duration::from_millis(300);
+/// Longer slices leave too few turns; what they are too short for is read from all slices of a start together.
+const LONGEST_SLICE: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// How many turns a start has if the study does not say.
 const FEWEST: u32 = 8;
 const MOST: u32 = 40;
 
+const ASKED_FOR: &str = "as the study asks for";
+const IN_TURNS: &str = "the default: what the machine does meanwhile drops out of the comparison";
+
 impl DesignSpec {
-    /// The design for a load of this length.
-    pub(crate) fn of(&self, measure: Duration) -> Design {
-        match self {
-            DesignSpec::Trials => Design::Trials,
-            DesignSpec::Turns { count, slice, settle, .. } => {
-                let as_long = (measure.as_secs_f64() / slice.as_secs_f64()).ceil() as u32;
-                let count = count.unwrap_or_else(|| as_long.clamp(FEWEST, MOST));
-                Design::Turns(Turns { count, settle: *settle, slice: *slice })
-            }
+    /// The design for a measure phase of this length, in which the percentiles that decide take the longest for their
+    /// values: `needed`, if the load tells.
+    pub(crate) fn of(&self, measure: Duration, needed: Option<Duration>) -> Design {
+        if self.name == DesignName::Trials {
+            return Design::Trials;
         }
+        let by_load = || needed.map_or(SLICE, |needed| needed.clamp(SHORTEST_SLICE, LONGEST_SLICE));
+        let slice = self.slice.unwrap_or_else(by_load);
+        let as_long = (measure.as_secs_f64() / slice.as_secs_f64()).ceil() as u32;
+        let count = self.count.unwrap_or_else(|| as_long.clamp(FEWEST, MOST));
+        Design::Turns(Turns { count, settle: self.settle, slice })
+    }
+
+    /// True if the study names its design.
+    pub(crate) fn is_named(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// The design with which a run began, where the study does not name one.
+    pub(crate) fn begun_as(&self, design: Design) -> DesignSpec {
+        let (name, turns) = match design {
+            Design::Trials => (DesignName::Trials, None),
+            Design::Turns(turns) => (DesignName::Turns, Some(turns)),
+        };
+        let reason = "as the run began".to_owned();
+        let settle = turns.map_or(self.settle, |turns| turns.settle);
+        let (count, slice) = (turns.map(|turns| turns.count), turns.map(|turns| turns.slice));
+        DesignSpec { name, place: None, reason, count, slice, settle }
     }
 }
 
-/// Reads the design.
+/// Reads the design. Where the study names none it is turns, unless there is a reason why not.
 pub(crate) fn design(
     name: Option<&Section<Literal<DesignName>>>,
     turns: Option<&Section<TurnsTable>>,
+    why_no_turns: Option<&str>,
     faults: &mut Faults,
 ) -> Option<DesignSpec> {
-    let name = match name {
+    let named = match name {
         Some(name) => Some(name.valid()?),
         None => None,
     };
@@ -93,45 +119,67 @@ pub(crate) fn design(
         Some(table) => Some(table.valid()?),
         None => None,
     };
-    let Some(name) = name.filter(|name| name.value == DesignName::Turns) else {
-        if let Some(table) = table {
-            let fault = Fault::error(&table.place, "`[turns]` is for a study whose variants take turns");
-            faults.add(fault.help("write `design = \"turns\"`, or leave the table out"));
-        }
-        return Some(DesignSpec::Trials);
+    let (name, reason) = match (named, why_no_turns) {
+        (Some(named), _) => (named.value, ASKED_FOR.to_owned()),
+        (None, None) => (DesignName::Turns, IN_TURNS.to_owned()),
+        (None, Some(why)) => (DesignName::Trials, format!("variants do not take turns: {why}")),
     };
-    let span = |value: Option<&Literal<PositiveTimeSpan>>, default| value.map_or(default, |value| value.value.0);
-    Some(DesignSpec::Turns {
+    if let (Some(table), DesignName::Trials) = (table, name) {
+        let fault = Fault::error(&table.place, "`[turns]` is for a study whose variants take turns");
+        faults.add(match why_no_turns.filter(|_| named.is_none()) {
+            Some(why) => fault.help(format!("leave the table out: {why}")),
+            None => fault.help("write `design = \"turns\"`, or leave the table out"),
+        });
+    }
+    let span = |value: Option<&Literal<PositiveTimeSpan>>| value.map(|value| value.value.0);
+    Some(DesignSpec {
+        name,
+        place: named.map(|named| named.span.clone()),
+        reason,
         count: table.and_then(|table| table.count.as_ref()).map(|count| count.value.u32()),
-        slice: span(table.and_then(|table| table.slice.as_ref()), SLICE),
-        settle: span(table.and_then(|table| table.settle.as_ref()), SETTLE),
-        place: name.span.clone(),
+        slice: span(table.and_then(|table| table.slice.as_ref())),
+        settle: span(table.and_then(|table| table.settle.as_ref())).unwrap_or(SETTLE),
     })
 }
 
-/// Slices are loads of equal length at an equal level, on systems that are alive side by side.
-pub(crate) fn check(design: &DesignSpec, load: &LoadTable, workload: &WorkloadTable, faults: &mut Faults) {
-    let DesignSpec::Turns { place, .. } = design else { return };
-    if let Some(what) = load.why_not_in_slices() {
-        let fault = Fault::error(place, format!("variants cannot take turns: {what}"));
-        faults.add(fault.help("use `design = \"trials\"`, or a load that is the same all the time"));
-    }
-    if workload.protocol() == Protocol::Storage {
-        let fault =
-            Fault::error(place, "variants cannot take turns: a storage workload makes its objects anew for each load");
-        faults.add(fault.help("use `design = \"trials\"`"));
+/// Why the variants of a study cannot take turns, whatever it asks for: slices are loads of equal length at an equal
+/// level, on systems that are alive side by side.
+pub(crate) fn why_impossible(load: &LoadTable, workload: &WorkloadTable) -> Option<&'static str> {
+    load.why_not_in_slices().or_else(|| {
+        let is_storage = workload.protocol() == Protocol::Storage;
+        is_storage.then_some("a storage workload makes its objects anew for each load")
+    })
+}
+
+/// Why turns are not the default for a workload, although a study may ask for them.
+pub(crate) fn why_unwise(workload: &WorkloadTable) -> Option<&'static str> {
+    match workload.protocol() {
+        Protocol::Script => Some("users of a script begin anew with each load"),
+        Protocol::Sql => Some("what one load leaves to a database, the next one may pay for"),
+        _ => None,
     }
 }
 
-/// Fails for a port that two variants would listen on at the same time.
-pub(crate) fn refuse_fixed_port(design: &DesignSpec, system: &str, port: u16, faults: &mut Faults) {
-    let DesignSpec::Turns { place, .. } = design else { return };
-    let fault = Fault::error(
-        place,
-        format!(
-            "variants cannot take turns: `{system}` listens on port {port} in all of them, which are alive at the same time"
-        ),
-    );
+/// Fails where a study asks for turns that are impossible.
+pub(crate) fn refuse_impossible(design: &DesignSpec, why: Option<&str>, faults: &mut Faults) {
+    if let (Some(place), DesignName::Turns, Some(why)) = (&design.place, design.name, why) {
+        let fault = Fault::error(place, format!("variants cannot take turns: {why}"));
+        faults.add(fault.help("use `design = \"trials\"`, or a load that is the same all the time"));
+    }
+}
+
+/// A port that two variants would listen on at the same time leaves trials, or fails where the study asks for turns.
+pub(crate) fn respect_fixed_port(design: &mut DesignSpec, system: &str, port: u16, faults: &mut Faults) {
+    if design.name == DesignName::Trials {
+        return;
+    }
+    let why = format!("`{system}` listens on port {port} in all of them, which would be alive at the same time");
+    let Some(place) = &design.place else {
+        design.name = DesignName::Trials;
+        design.reason = format!("variants do not take turns: {why}");
+        return;
+    };
+    let fault = Fault::error(place, format!("variants cannot take turns: {why}"));
     faults.add(fault.help("let each have a port of its own (`{port}`), or use `design = \"trials\"`"));
 }
 
@@ -139,12 +187,40 @@ pub(crate) fn refuse_fixed_port(design: &DesignSpec, system: &str, port: u16, fa
 mod tests {
     use super::*;
 
+    fn in_turns() -> DesignSpec {
+        let reason = IN_TURNS.to_owned();
+        DesignSpec { name: DesignName::Turns, place: None, reason, count: None, slice: None, settle: SETTLE }
+    }
+
     #[test]
     fn turns_give_each_variant_as_much_time_as_a_trial() {
-        let given = |count| DesignSpec::Turns { count, slice: SLICE, settle: SETTLE, place: 0..0 };
+        let given = |count| DesignSpec { count, ..in_turns() };
         let counts = [(None, 1), (None, 6), (None, 60), (Some(5), 60)]
-            .map(|(count, seconds)| given(count).of(Duration::from_secs(seconds)).turns().expect("turns").count);
+            .map(|(count, seconds)| given(count).of(Duration::from_secs(seconds), None).turns().expect("turns").count);
         assert_eq!(counts, [8, 15, 40, 5]);
-        assert_eq!(DesignSpec::Trials.of(SLICE), Design::Trials);
+        assert_eq!(DesignSpec { name: DesignName::Trials, ..in_turns() }.of(SLICE, None), Design::Trials);
+    }
+
+    #[test]
+    fn a_slice_is_as_long_as_its_percentile_needs() {
+        let slice = |given, needed: Option<u64>| {
+            let design = DesignSpec { slice: given, ..in_turns() };
+            let design = design.of(Duration::from_secs(10), needed.map(Duration::from_millis));
+            design.turns().expect("turns").slice
+        };
+        let millis = Duration::from_millis;
+        assert_eq!(
+            [None, Some(20), Some(700), Some(9000)].map(|needed| slice(None, needed)),
+            [400, 300, 700, 2000].map(millis)
+        );
+        assert_eq!(slice(Some(millis(150)), Some(700)), millis(150));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_the_design_with_which_it_began() {
+        let turns = Turns { count: 9, settle: Duration::from_millis(50), slice: Duration::from_millis(250) };
+        for design in [Design::Trials, Design::Turns(turns)] {
+            assert_eq!(in_turns().begun_as(design).of(Duration::from_secs(60), None), design);
+        }
     }
 }

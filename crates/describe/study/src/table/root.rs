@@ -4,7 +4,7 @@ use crate::document::profile::Profiles;
 use crate::document::{Fault, Faults, Section, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
-use crate::table::design::{DesignName, DesignSpec, TurnsTable, check as check_design, design};
+use crate::table::design::{DesignName, DesignSpec, TurnsTable, design, refuse_impossible, why_impossible, why_unwise};
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
@@ -106,10 +106,11 @@ impl StudyTable {
 
     /// How the variants share time.
     pub(crate) fn design(&self, faults: &mut Faults) -> Option<DesignSpec> {
-        let design = design(self.design.as_ref(), self.turns.as_ref(), faults)?;
-        if let (Some(load), Some(workload)) = (self.load.valid(), self.workload.valid()) {
-            check_design(&design, load, workload, faults);
-        }
+        let (load, workload) = (self.load.valid()?, self.workload.valid()?);
+        let impossible = why_impossible(load, workload);
+        let why_no_turns = impossible.or_else(|| why_unwise(workload));
+        let design = design(self.design.as_ref(), self.turns.as_ref(), why_no_turns, faults)?;
+        refuse_impossible(&design, impossible, faults);
         Some(design)
     }
 
