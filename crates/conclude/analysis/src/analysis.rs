@@ -6,6 +6,7 @@ use crate::database::DatabaseReport;
 use crate::estimate::Estimate;
 use crate::excluded::ExcludedLoad;
 use crate::finding::Finding;
+use crate::lengths::Lengths;
 use crate::numbers::{Cell, Numbers};
 use crate::sensitivity::Sensitivity;
 use crate::storage::StorageReport;
@@ -28,6 +29,8 @@ pub struct Analysis {
     pub floors: Vec<Comparison>,
     /// The smallest changes that the study could have detected, in each measure that decides.
     pub sensitivities: Vec<Sensitivity>,
+    /// How many turns a start should have, where variants took turns.
+    pub lengths: Option<Lengths>,
     /// The durations of operations on objects, where the workload was storage.
     pub storage: Option<StorageReport>,
     /// The results of the databases, where there were any.

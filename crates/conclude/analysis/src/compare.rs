@@ -11,7 +11,9 @@ mod tests;
 
 pub use format::notation;
 
-use crate::decide::{ComparisonToDecide, Decision, Doubt, Evidence, Floor, decide, doubt_of};
+use crate::decide::{
+    CarryOverDoubt, ComparisonToDecide, Decision, Doubt, Evidence, Floor, decide, doubt_by_carry_over, doubt_of,
+};
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::CONFIDENCE;
 use crate::estimate::{MIN_REPEATS, too_few};
@@ -19,12 +21,13 @@ use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::order;
 use crate::reason::OrReason;
-use crate::values::Values;
+use crate::turns::{self, Before, CarryOver, CarryOverOfStart, InTurns, StartRatio, TurnOfDuplicates};
+use crate::values::{SliceValue, Values};
 use crate::verdict::{self, Verdict};
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
 use plimsoll_model::start::Plan;
-use plimsoll_statistics::{Interval, benjamini_hochberg, smallest_detectable};
+use plimsoll_statistics::{Interval, StartOfTurns, TwoLevels, benjamini_hochberg, smallest_detectable};
 
 /// A variant compared with the baseline under a condition, in one measure.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +49,8 @@ pub struct Comparison {
     pub verdict: Option<Verdict>,
     /// The exploratory result, for the measures that do not decide.
     pub exploratory: Option<Exploratory>,
+    /// What the turns of the starts show, where variants took turns and the measure has a value in each slice.
+    pub in_turns: Option<InTurns>,
 }
 
 /// The values of the two trials of a block.
@@ -112,9 +117,6 @@ pub const POWER: f64 = 0.8;
 
 /// The false discovery rate of the comparisons that stand out.
 pub const FALSE_DISCOVERIES: f64 = 0.1;
-
-/// The share of the turns of a start that is dropped from either end of their ratios.
-pub const TRIMMED: f64 = 0.25;
 
 /// The standard deviation that the resolution of a histogram gives to a log ratio: durations are
 /// kept to three digits, so each is off by up to 1/1000, evenly spread (sd 1/√12 of that), and two
@@ -193,13 +195,15 @@ impl UnderCondition<'_> {
         let measure = &self.values.measures()[index];
         let mut pairs = Vec::new();
         let mut dropped = Vec::new();
+        let mut of_turns = Vec::new();
         let mut requests = f64::INFINITY;
         let withheld = self.why_withheld(variant, index);
         for block in self.blocks() {
             match withheld.clone().map_or_else(|| self.pair(variant, block, index), Err) {
-                Ok((pair, fewest)) => {
-                    pairs.push(pair);
-                    requests = requests.min(fewest);
+                Ok(found) => {
+                    pairs.push(found.pair);
+                    of_turns.extend(found.of_turns);
+                    requests = requests.min(found.requests);
                 }
                 Err(reason) => dropped.push(DroppedBlock { block, reason }),
             }
@@ -216,9 +220,14 @@ impl UnderCondition<'_> {
             (false, _) => contrast(&differences, evidence.as_ref(), measure.effect(), self.alpha)
                 .ok_or_else(|| "the values are too far apart for a number".to_owned()),
         };
+        let in_turns = (!of_turns.is_empty()).then(|| InTurns {
+            levels: TwoLevels::of(&of_turns),
+            carry_over: self.carry_over(variant, &pairs, index, resolution),
+        });
         let (condition, measure) = (self.condition, measure.clone());
+        let (verdict, exploratory) = (None, None);
         let comparison =
-            Comparison { condition, variant, measure, pairs, dropped, contrast, verdict: None, exploratory: None };
+            Comparison { condition, variant, measure, pairs, dropped, contrast, verdict, exploratory, in_turns };
         DraftComparison { comparison, evidence, margin: self.margin(index) }
     }
 
@@ -244,8 +253,7 @@ impl UnderCondition<'_> {
         blocks
     }
 
-    /// The pair of a block, and the number of requests of the trial that had fewer.
-    fn pair(&self, variant: usize, block: u32, measure: usize) -> OrReason<(Pair, f64)> {
+    fn pair(&self, variant: usize, block: u32, measure: usize) -> OrReason<PairOfBlock> {
         let of = |variant| self.values.in_block((self.condition, variant, block), measure);
         let ((base, baseline), (other, value)) = (of(0)?, of(variant)?);
         if self.values.measures()[measure].effect() == Effect::Ratio {
@@ -259,29 +267,59 @@ impl UnderCondition<'_> {
         }
         let of = |reader: &TrialReader<'_>| reader.denominator(&self.values.measures()[measure].series);
         let requests = of(base).min(of(other)) as f64;
-        let whole = Pair { block, baseline, variant: value };
-        Ok((self.trimmed(variant, block, measure).unwrap_or(whole), requests))
+        Ok(match self.of_turns(variant, block, measure) {
+            Some(StartRatio { baseline, variant, of_turns }) => {
+                PairOfBlock { pair: Pair { block, baseline, variant }, requests, of_turns }
+            }
+            None => PairOfBlock { pair: Pair { block, baseline, variant: value }, requests, of_turns: None },
+        })
     }
 }
 
+/// What a block gives a comparison.
+struct PairOfBlock {
+    pair: Pair,
+    /// The number of requests of the trial that had fewer.
+    requests: f64,
+    /// The ratio with the error that it has from its turns.
+    of_turns: Option<StartOfTurns>,
+}
+
 impl UnderCondition<'_> {
-    /// The pair of a start on which variants took turns: the geometric means over the turns that are left when
-    /// [`TRIMMED`] of them is dropped from either end of their ratios. A machine that changes its speed spoils the
-    /// ratio of one turn, and no other. None where there are no turns, and for what is compared by differences.
-    fn trimmed(&self, variant: usize, block: u32, measure: usize) -> Option<Pair> {
+    /// The ratio of a start on which variants took turns. None where there are no turns, and for what is compared by
+    /// differences.
+    fn of_turns(&self, variant: usize, block: u32, measure: usize) -> Option<StartRatio> {
         if self.values.measures()[measure].effect() != Effect::Ratio {
             return None;
         }
-        let mut turns = self.values.in_turns(self.condition, (0, variant), block, measure)?;
-        if turns.iter().any(|(baseline, variant)| *baseline <= 0.0 || *variant <= 0.0) {
-            return None;
-        }
-        turns.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
-        let dropped = (turns.len() as f64 * TRIMMED) as usize;
-        let kept = &turns[dropped..turns.len() - dropped];
-        let mean =
-            |of: fn(&(f64, f64)) -> f64| (kept.iter().map(|turn| of(turn).ln()).sum::<f64>() / kept.len() as f64).exp();
-        Some(Pair { block, baseline: mean(|turn| turn.0), variant: mean(|turn| turn.1) })
+        let slices = self.values.in_turns(self.condition, (0, variant), block, measure)?;
+        turns::ratio(&slices.iter().map(|[baseline, variant]| (baseline.value, variant.value)).collect::<Vec<_>>())
+    }
+
+    /// What slices of the variant leave to the next ones, over the starts of these pairs.
+    fn carry_over(&self, variant: usize, pairs: &[Pair], measure: usize, resolution: f64) -> Option<CarryOver> {
+        let duplicate = self.input.plan.duplicate().filter(|duplicate| *duplicate != variant)?;
+        let of_start = |pair: &Pair| {
+            let slices = self.values.in_turns(self.condition, (0, duplicate), pair.block, measure)?;
+            let before = |own: usize, slice: &SliceValue| match slice.after {
+                Some(after) if after == variant => Before::Variant,
+                Some(after) if after == own => Before::Itself,
+                _ => Before::Other,
+            };
+            // The first turn settles for longer: it has the warm-up.
+            let later = slices.iter().filter(|[baseline, _]| baseline.turn > 1);
+            let turns: Vec<TurnOfDuplicates> = later
+                .map(|[baseline, copy]| TurnOfDuplicates {
+                    before_baseline: before(0, baseline),
+                    before_duplicate: before(duplicate, copy),
+                    difference: baseline.value.ln() - copy.value.ln(),
+                })
+                .filter(|turn| turn.difference.is_finite())
+                .collect();
+            Some((pair.difference(Effect::Ratio), turns::carry_over_of_start(&turns)?))
+        };
+        let of_starts: Vec<(f64, CarryOverOfStart)> = pairs.iter().filter_map(of_start).collect();
+        turns::carry_over(&of_starts, resolution, self.alpha)
     }
 }
 
@@ -365,6 +403,7 @@ fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftCompariso
                 .find(same)
                 .and_then(|floor| floor.evidence.clone())
                 .map(|evidence| Floor { evidence, rule }),
+            carry_over: one.comparison.in_turns.as_ref().and_then(|turns| turns.carry_over),
         })
     };
     let to_decide: Vec<ComparisonToDecide> = drafts.iter().filter_map(to_decide).collect();
@@ -418,5 +457,25 @@ impl Comparison {
             Effect::Difference => Interval { low, high },
         };
         doubt_of(additive, additive_margin(effect, margin))
+    }
+
+    /// True if carry-over is shown that reaches half this margin.
+    #[must_use]
+    pub fn has_carry_over(&self, margin: f64) -> bool {
+        self.doubt_by_carry_over(margin) == Some(CarryOverDoubt::Shown)
+    }
+
+    /// True if carry-over withdraws equivalence: it is shown, or the interval lies inside this margin only with it.
+    #[must_use]
+    pub fn may_hide_a_difference(&self, margin: f64) -> bool {
+        let additive = additive_margin(self.measure.effect(), margin).exp();
+        let interval = self.contrast.as_ref().ok().and_then(|contrast| contrast.interval.as_ref().ok());
+        let inside = interval.is_some_and(|interval| interval.high <= additive && interval.low >= 1.0 / additive);
+        self.has_carry_over(margin) || inside && self.doubt_by_carry_over(margin).is_some()
+    }
+
+    fn doubt_by_carry_over(&self, margin: f64) -> Option<CarryOverDoubt> {
+        let carry_over = self.in_turns.as_ref()?.carry_over?;
+        doubt_by_carry_over(&carry_over, additive_margin(self.measure.effect(), margin))
     }
 }

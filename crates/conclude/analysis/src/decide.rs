@@ -13,11 +13,14 @@
 //!    interval lies beyond the margin.
 //! 3. Everything else is *open*, with the number of repeats that would probably decide it.
 //!
-//! Two things withdraw a decision: a rank-based interval of the same numbers that decides
-//! otherwise, and a noise floor that is wider than the margin or excludes 0. Such a floor leaves
-//! everything open; by a milder rule, everything but differences that lie beyond it.
+//! Three things withdraw a decision: a rank-based interval of the same numbers that decides
+//! otherwise, a noise floor that is wider than the margin or excludes 0, and, in turns, carry-over
+//! from slice to slice. Such a floor leaves everything open; by a milder rule, everything but
+//! differences that lie beyond it. Carry-over that reaches half the margin leaves differences that
+//! lie beyond it; and *equivalent* must hold with carry-over taken out, shown or not.
 
 use crate::estimate::MIN_REPEATS;
+use crate::turns::CarryOver;
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
 
@@ -85,6 +88,9 @@ pub struct ComparisonToDecide {
     pub margin: f64,
     /// The noise floor under the same condition; none where there is no duplicate.
     pub floor: Option<Floor>,
+    /// In turns, what a slice of the variant leaves to the next one, at the same level; none where
+    /// that is unknown.
+    pub carry_over: Option<CarryOver>,
 }
 
 /// A noise floor, and the rule for a floor in doubt.
@@ -164,8 +170,29 @@ pub enum Basis {
         /// Total repeats that would probably decide over a narrower floor.
         needed: Option<usize>,
     },
+    /// A slice of the variant leaves something to the next one.
+    CarryOver {
+        /// The kind of doubt.
+        doubt: CarryOverDoubt,
+        /// The interval of what it leaves.
+        carry_over: Interval,
+        /// The interval of the difference with that taken out.
+        without: Interval,
+        /// Total repeats that would probably decide; none where repeats do not help, or above
+        /// [`MAX_FORECAST_REPEATS`].
+        needed: Option<usize>,
+    },
     /// Fewer than [`MIN_REPEATS`] repeats are left.
     TooFew,
+}
+
+/// A doubt about what slices leave to the next ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarryOverDoubt {
+    /// They leave something, and it may be half the margin or more.
+    Shown,
+    /// With what they may leave taken out, the difference may be larger than the margin.
+    Hides,
 }
 
 /// A doubt about a noise floor.
@@ -192,7 +219,8 @@ pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
             (Some(evidence), Some((p, adjusted_p))) => {
                 let member = FamilyMember { evidence, margin: comparison.margin, alpha, family, p, adjusted_p };
                 let interval = Some(member.interval());
-                let (outcome, basis) = member.decision(comparison.floor.as_ref());
+                let decided = member.decision(comparison.floor.as_ref());
+                let (outcome, basis) = member.with_carry_over(comparison.carry_over.as_ref(), decided);
                 Decision { outcome, basis, interval, adjusted_p: Some(adjusted_p) }
             }
             _ => Decision { outcome: Outcome::Open, basis: Basis::TooFew, interval: None, adjusted_p: None },
@@ -214,6 +242,17 @@ pub(crate) fn doubt(floor: &Evidence, margin: f64, alpha: f64) -> Option<Doubt> 
 #[must_use]
 pub(crate) fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
     if interval.contains(0.0) { (interval.half_width() > margin).then_some(Doubt::Wide) } else { Some(Doubt::NotZero) }
+}
+
+/// The doubt that carry-over raises about a comparison, if there is one.
+#[must_use]
+pub fn doubt_by_carry_over(carry_over: &CarryOver, margin: f64) -> Option<CarryOverDoubt> {
+    let (interval, without) = (carry_over.interval?, carry_over.without?);
+    if !interval.contains(0.0) && reach(interval) >= margin / 2.0 {
+        Some(CarryOverDoubt::Shown)
+    } else {
+        (reach(without) > margin).then_some(CarryOverDoubt::Hides)
+    }
 }
 
 /// One comparison of a family, with its p-values.
@@ -275,7 +314,7 @@ impl FamilyMember<'_> {
     ) -> (Outcome, Basis) {
         let Some(doubt) = doubt(floor, self.margin, self.alpha) else { return (outcome, basis) };
         let of_floor = floor.test.interval(1.0 - self.alpha);
-        let beyond = lies_beyond_floor(of_floor, outcome, self.interval());
+        let beyond = lies_beyond(of_floor, outcome, self.interval());
         let repeats_until_narrow =
             repeats_until_narrow(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
         let needed = match (rule, outcome) {
@@ -290,6 +329,36 @@ impl FamilyMember<'_> {
             (FloorRule::Beyond, _) => repeats_until_narrow.into_iter().chain(self.repeats_needed_beyond(floor)).min(),
         };
         (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
+    }
+
+    /// The decision after carry-over is taken into account. Less than half of the baseline's slices come right after
+    /// the variant, so it shifts the difference by less than half of itself, and a difference that lies beyond it
+    /// stands. More repeats do not help against carry-over that is shown.
+    fn with_carry_over(
+        &self,
+        carry_over: Option<&CarryOver>,
+        (outcome, basis): (Outcome, Basis),
+    ) -> (Outcome, Basis) {
+        let doubt = carry_over.and_then(|carry_over| doubt_by_carry_over(carry_over, self.margin));
+        let known = carry_over.and_then(|found| Some((found, found.interval?, found.without?)));
+        let (Some(doubt), Some((found, carry_over, without))) = (doubt, known) else { return (outcome, basis) };
+        let (withdrawn, needed) = match doubt {
+            CarryOverDoubt::Shown => (!lies_beyond(carry_over, outcome, self.interval()), None),
+            CarryOverDoubt::Hides => (outcome == Outcome::Equivalent, self.repeats_needed_without(found, without)),
+        };
+        if withdrawn {
+            (Outcome::Open, Basis::CarryOver { doubt, carry_over, without, needed })
+        } else {
+            (outcome, basis)
+        }
+    }
+
+    /// The repeats after which the difference would probably lie inside the margin with carry-over taken out.
+    fn repeats_needed_without(&self, carry_over: &CarryOver, without: Interval) -> Option<usize> {
+        let size = f64::midpoint(without.low, without.high).abs();
+        let (sd, n) = (carry_over.sd_without, carry_over.starts);
+        let needed = repeats_needed(sd, n, self.margin - size, self.alpha, MAX_FORECAST_REPEATS)?;
+        Some(needed.max(self.evidence.n + 1))
     }
 
     /// The repeats that this basis asks for; where the values have decided, the repeats at hand.
@@ -344,10 +413,15 @@ impl FamilyMember<'_> {
     }
 }
 
-/// True if the interval behind this outcome lies wholly beyond the largest difference of the
-/// baseline from itself.
-fn lies_beyond_floor(floor: Interval, outcome: Outcome, interval: Interval) -> bool {
-    let reach = floor.low.abs().max(floor.high.abs());
+/// The end of the interval that is further from zero.
+fn reach(interval: Interval) -> f64 {
+    interval.low.abs().max(interval.high.abs())
+}
+
+/// True if the interval behind this outcome lies wholly beyond either end of another, such as that of the largest
+/// difference of the baseline from itself.
+fn lies_beyond(other: Interval, outcome: Outcome, interval: Interval) -> bool {
+    let reach = reach(other);
     match outcome {
         Outcome::Above => interval.low > reach,
         Outcome::Below => interval.high < -reach,
@@ -373,7 +447,7 @@ mod tests {
     }
 
     fn to_decide(differences: &[f64]) -> ComparisonToDecide {
-        ComparisonToDecide { evidence: evidence(differences), margin: 0.05, floor: None }
+        ComparisonToDecide { evidence: evidence(differences), margin: 0.05, floor: None, carry_over: None }
     }
 
     fn with_floor(differences: &[f64], floor: &[f64], rule: FloorRule) -> ComparisonToDecide {
@@ -422,7 +496,7 @@ mod tests {
     #[test]
     fn values_that_agree_are_not_taken_for_certainty() {
         let coarse =
-            ComparisonToDecide { evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA), margin: 0.05, floor: None };
+            ComparisonToDecide { evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA), margin: 0.05, floor: None, carry_over: None };
         assert_eq!(decide(&[coarse], ALPHA)[0].outcome, Outcome::Open, "0 ± 0.0745");
         assert_eq!(member(&[0.0; 3]).outcome, Outcome::Equivalent, "exact values");
         assert_eq!(member(&[0.2; 3]).outcome, Outcome::Above, "exact values");
@@ -525,6 +599,42 @@ mod tests {
         };
         assert!(needed(FloorRule::Beyond).is_some_and(|needed| needed < 50), "beyond the floor");
         assert_eq!(needed(FloorRule::Strict), None, "so wide a floor does not fit into the margin");
+    }
+
+    #[test]
+    fn carry_over_takes_back_what_it_could_explain() {
+        let (same, small, large, unclear) =
+            (around(0.0, 0.03, 5), around(0.06, 0.03, 5), around(-0.5, 0.1, 5), around(0.02, 0.06, 5));
+        // What is left of a difference does not matter where carry-over is shown.
+        let after = |differences: &[f64], carry_over: [f64; 2], without: [f64; 2]| {
+            let interval = |[low, high]: [f64; 2]| Some(Interval { low, high });
+            let (interval, without) = (interval(carry_over), interval(without));
+            let carry_over = CarryOver { value: 0.0, interval, starts: 5, without, sd_without: 0.03 };
+            decide(&[ComparisonToDecide { carry_over: Some(carry_over), ..to_decide(differences) }], ALPHA).remove(0)
+        };
+        let inside = [-0.04, 0.04];
+        for (differences, carry_over, without, outcome) in [
+            (&same, [-0.02, 0.03], inside, Outcome::Equivalent),
+            (&small, [-0.02, 0.03], inside, Outcome::Above),
+            // Shown, but below half the margin of 0.05.
+            (&same, [0.01, 0.02], inside, Outcome::Equivalent),
+            (&same, [0.01, 0.03], inside, Outcome::Open),
+            (&small, [-0.04, -0.01], inside, Outcome::Open),
+            (&large, [0.01, 0.03], inside, Outcome::Below),
+            (&large, [0.3, 0.5], inside, Outcome::Open),
+            // Not shown, but it may hide a difference.
+            (&same, [-0.01, 0.06], [-0.03, 0.06], Outcome::Open),
+            (&small, [-0.5, 0.5], [-0.3, 0.4], Outcome::Above),
+        ] {
+            let decision = after(differences, carry_over, without);
+            assert_eq!(decision.outcome, outcome, "{differences:?} with {carry_over:?}");
+            if outcome == Outcome::Open {
+                let Basis::CarryOver { doubt, needed, .. } = decision.basis else { panic!("{decision:?}") };
+                assert_eq!(needed.is_some_and(|needed| needed > 5), doubt == CarryOverDoubt::Hides, "{needed:?}");
+            }
+        }
+        assert!(matches!(after(&unclear, [-0.5, 0.5], [-0.3, 0.4]).basis, Basis::Unclear { .. }), "more repeats help");
+        assert!(matches!(after(&unclear, [0.01, 0.03], inside).basis, Basis::CarryOver { .. }), "they do not");
     }
 
     #[test]

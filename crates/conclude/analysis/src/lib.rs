@@ -8,9 +8,11 @@
 //! 2. [`estimate`]: those numbers over the repeats of a variant under a condition;
 //! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: the decisions, on
 //!    numbers alone; [`verdict`]: the decisions in words;
-//! 4. [`storage`]: for storage, the durations of operations on objects of each size;
-//! 5. [`database`]: for databases, the throughput of each setting and its cost;
-//! 6. [`answer`], [`finding`] and [`conclusion`]: the answer, what limits it, and the exit code.
+//! 4. [`turns`]: the same where variants took turns, with what slices leave to the next ones;
+//!    [`lengths`]: how many turns and starts would do;
+//! 5. [`storage`]: for storage, the durations of operations on objects of each size;
+//! 6. [`database`]: for databases, the throughput of each setting and its cost;
+//! 7. [`answer`], [`finding`] and [`conclusion`]: the answer, what limits it, and the exit code.
 //!
 //! [`cross_run`] compares two bundles of one study; [`noise`] computes from a machine's noise floor
 //! how small a change later studies can detect.
@@ -35,6 +37,7 @@ pub mod finding;
 mod findings;
 pub mod grid;
 mod input;
+pub mod lengths;
 pub mod measure;
 pub mod noise;
 mod numbers;
@@ -46,6 +49,7 @@ pub mod sensitivity;
 pub mod storage;
 #[cfg(test)]
 mod testing;
+pub mod turns;
 mod values;
 pub mod verdict;
 pub mod words;
@@ -79,6 +83,7 @@ pub fn analyse(input: &Input) -> Analysis {
         alpha,
         answer: answer::answer(input, &comparisons, alpha),
         sensitivities: sensitivity::sensitivities(input, &comparisons),
+        lengths: lengths::lengths(input, &comparisons, alpha),
         storage: storage::report(input, &readers),
         database: database::report(input, &readers, numbers),
         excluded: excluded::excluded(input),

@@ -18,8 +18,24 @@ pub(crate) struct Values<'a> {
     rows: Vec<Vec<OrReason<f64>>>,
     /// Index of the trial of each condition, variant and block. In turns, a trial is what a variant did on a start.
     places: BTreeMap<(usize, usize, u32), usize>,
-    /// By trial: the values of all measures in each of its slices, by turn. None for a trial without turns.
-    turns: Vec<BTreeMap<u32, Vec<OrReason<f64>>>>,
+    /// By trial: its slices, by turn. None for a trial without turns.
+    slices: Vec<BTreeMap<u32, SliceValues>>,
+}
+
+/// The values of all measures in a slice.
+struct SliceValues {
+    /// The variant that had the slice before.
+    after: Option<usize>,
+    values: Vec<OrReason<f64>>,
+}
+
+/// The value of a measure in a slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SliceValue {
+    pub(crate) turn: u32,
+    /// The variant that had the slice before.
+    pub(crate) after: Option<usize>,
+    pub(crate) value: f64,
 }
 
 impl<'a> Values<'a> {
@@ -37,24 +53,28 @@ impl<'a> Values<'a> {
             measures,
             rows: readers.iter().map(row).collect(),
             places: readers.iter().enumerate().map(place).collect(),
-            turns: readers.iter().map(|reader| values_by_turn(reader, measures)).collect(),
+            slices: readers.iter().map(|reader| slices_by_turn(reader, measures)).collect(),
         }
     }
 
-    /// The values of two variants in the turns of a block in which both have one. None without turns, and where a
+    /// The slices of two variants in the turns of a block in which both have one. None without turns, and where a
     /// slice lacks the values that a percentile takes: those of the whole start stand then.
     pub(crate) fn in_turns(
         &self,
         condition: usize,
-        (baseline, variant): (usize, usize),
+        (one, other): (usize, usize),
         block: u32,
         measure: usize,
-    ) -> Option<Vec<(f64, f64)>> {
-        let of = |variant| self.places.get(&(condition, variant, block)).map(|index| &self.turns[*index]);
-        let (baseline, variant) = (of(baseline)?, of(variant)?);
-        let common = baseline.iter().filter_map(|(turn, values)| Some((values, variant.get(turn)?)));
-        let pairs: Option<Vec<(f64, f64)>> =
-            common.map(|(base, other)| Some((*base[measure].as_ref().ok()?, *other[measure].as_ref().ok()?))).collect();
+    ) -> Option<Vec<[SliceValue; 2]>> {
+        let of = |variant| self.places.get(&(condition, variant, block)).map(|index| &self.slices[*index]);
+        let (one, other) = (of(one)?, of(other)?);
+        let value = |turn: u32, slice: &SliceValues| {
+            let value = *slice.values[measure].as_ref().ok()?;
+            Some(SliceValue { turn, after: slice.after, value })
+        };
+        let common = one.iter().filter_map(|(turn, slice)| Some((*turn, slice, other.get(turn)?)));
+        let pairs: Option<Vec<[SliceValue; 2]>> =
+            common.map(|(turn, one, other)| Some([value(turn, one)?, value(turn, other)?])).collect();
         pairs.filter(|pairs| pairs.len() >= Turns::LEAST as usize)
     }
 
@@ -119,11 +139,12 @@ impl<'a> Values<'a> {
     }
 }
 
-fn values_by_turn(reader: &TrialReader<'_>, measures: &[Measure]) -> BTreeMap<u32, Vec<OrReason<f64>>> {
+fn slices_by_turn(reader: &TrialReader<'_>, measures: &[Measure]) -> BTreeMap<u32, SliceValues> {
     let values = |slice: &Slice| {
         let load = reader.load().slice(slice);
         let of_slice = TrialReader::new(TrialResult { load: &load, ..reader.trial() });
-        measures.iter().map(|measure| value_of_slice(&of_slice, measure)).collect()
+        let values = measures.iter().map(|measure| value_of_slice(&of_slice, measure)).collect();
+        SliceValues { after: slice.after, values }
     };
     reader.load().slices.iter().map(|slice| (slice.turn, values(slice))).collect()
 }

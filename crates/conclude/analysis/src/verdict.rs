@@ -1,6 +1,6 @@
 //! Verdicts: decisions in words, in terms of better and worse.
 
-use crate::decide::{self, Basis, Decision, Doubt, MAX_FORECAST_REPEATS};
+use crate::decide::{self, Basis, CarryOverDoubt, Decision, Doubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, ends, natural_interval};
 use crate::estimate::too_few;
 use crate::quantity::{grouped, margin as margin_in_words, p_value};
@@ -134,7 +134,10 @@ pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64
 
 fn needed(basis: &Basis) -> Option<usize> {
     match basis {
-        Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } | Basis::NoiseFloor { needed, .. } => *needed,
+        Basis::Unclear { needed }
+        | Basis::OneOfMany { needed, .. }
+        | Basis::NoiseFloor { needed, .. }
+        | Basis::CarryOver { needed, .. } => *needed,
         _ => None,
     }
 }
@@ -143,8 +146,10 @@ fn needed(basis: &Basis) -> Option<usize> {
 /// withdrawn.
 fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
     let margin = additive_margin(measure.effect(), margin);
-    let taken_back =
-        matches!(decision.basis, Basis::OutlierSensitive { .. } | Basis::NoiseFloor { .. } | Basis::TooFew);
+    let taken_back = matches!(
+        decision.basis,
+        Basis::OutlierSensitive { .. } | Basis::NoiseFloor { .. } | Basis::CarryOver { .. } | Basis::TooFew
+    );
     !taken_back
         && decision.interval.is_some_and(|interval| match measure.direction() {
             Direction::Lower => interval.high < margin,
@@ -202,6 +207,17 @@ impl Reason<'_> {
                 let next = next_over_floor(*doubt, *beyond, *needed);
                 format!("the noise floor ({}) {in_doubt}{itself}; {next}", self.ends(*floor))
             }
+            Basis::CarryOver { doubt: CarryOverDoubt::Shown, carry_over, .. } => format!(
+                "carry-over: right after a slice of the variant the same system differs from its other slices by {}, which \
+                 reaches half the margin of {margin}; a longer `settle` or `design = \"trials\"` helps, more repeats do not",
+                self.ends(*carry_over)
+            ),
+            Basis::CarryOver { doubt: CarryOverDoubt::Hides, without, needed, .. } => format!(
+                "the interval lies within the margin of {margin}, but with what slices may leave to the next ones taken out \
+                 it reaches {}; {}",
+                self.reach(Some(*without)),
+                forecast(*needed)
+            ),
             Basis::TooFew => too_few(self.n),
         }
     }
@@ -262,7 +278,7 @@ mod tests {
         let measure: Measure = measure.parse().expect("a measure");
         let evidence = Evidence::paired(differences, 1e-9, 0.05);
         let margin_there = additive_margin(measure.effect(), margin);
-        let decision = decide(&[ComparisonToDecide { evidence, margin: margin_there, floor: None }], 0.05).remove(0);
+        let decision = decide(&[ComparisonToDecide { evidence, margin: margin_there, floor: None, carry_over: None }], 0.05).remove(0);
         of_decision(&measure, differences.len(), &decision, margin)
     }
 
@@ -295,7 +311,7 @@ mod tests {
         let over = |differences: &[f64], floor: &[f64]| {
             let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
             let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default() });
-            let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor };
+            let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, carry_over: None };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
             let verdict = of_decision(&measure, differences.len(), &decide(&[to_decide], 0.05).remove(0), 0.05);
             assert_eq!((verdict.outcome, verdict.blocked_by_floor), (Outcome::Inconclusive, true));

@@ -10,6 +10,7 @@
 //! [`Input`](plimsoll_analysis::Input) of one, and [`section`] compares the results with the
 //! requirements.
 
+pub mod machines;
 pub mod noise_models;
 pub mod orders;
 pub mod page;

@@ -1,7 +1,7 @@
 //! The orders in which the product runs trials.
 
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{Design, PhaseLengths, Plan};
+use plimsoll_model::start::{Design, PhaseLengths, Plan, Start, Turns};
 use plimsoll_plan::Options;
 use std::time::Duration;
 
@@ -12,6 +12,19 @@ use std::time::Duration;
 #[must_use]
 pub fn plan(variants: usize, conditions: usize, repeats: usize, seed: u64) -> Plan {
     of(&factors(variants, conditions), repeats, seed, Vec::new())
+}
+
+/// The product's orders of the slices of baseline (0), variant (1) and duplicate (2) on so many starts: by start, then
+/// slice by slice, the turn and the variant.
+///
+/// # Panics
+/// If `starts` is beyond what a plan can have.
+#[must_use]
+pub fn of_slices(starts: usize, turns: Turns, seed: u64) -> Vec<Vec<(u32, usize)>> {
+    let plan = designed(&factors(2, 1), starts, seed, Vec::new(), Design::Turns(turns));
+    let of_start =
+        |start: &Start| plimsoll_plan::loads(&plan, start).iter().map(|load| (load.turn, load.variant)).collect();
+    plan.starts.iter().map(of_start).collect()
 }
 
 /// A plan that may end at any of `looks`.
@@ -25,8 +38,12 @@ pub fn with_looks(looks: &[u32]) -> Plan {
 }
 
 fn of(factors: &[Factor], repeats: usize, seed: u64, looks: Vec<u32>) -> Plan {
+    designed(factors, repeats, seed, looks, Design::Trials)
+}
+
+fn designed(factors: &[Factor], repeats: usize, seed: u64, looks: Vec<u32>, design: Design) -> Plan {
     let repeats = u32::try_from(repeats).expect("fewer repeats than 2^32");
-    let options = Options { repeats, seed, duplicate: true, spare_blocks: None, looks, design: Design::Trials };
+    let options = Options { repeats, seed, duplicate: true, spare_blocks: None, looks, design };
     let lengths = PhaseLengths { warmup: Duration::ZERO, measure: Duration::from_secs(2), drain: Duration::ZERO };
     plimsoll_plan::plan(factors, &options, |_| lengths)
 }

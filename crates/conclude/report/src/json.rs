@@ -7,6 +7,8 @@ mod storage;
 
 use plimsoll_analysis::compare::{Comparison, POWER};
 use plimsoll_analysis::estimate::{CONFIDENCE, Estimate, Interval};
+use plimsoll_analysis::lengths::Lengths;
+use plimsoll_analysis::turns::InTurns;
 use plimsoll_analysis::{Analysis, Cell, Input, OrReason};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version};
@@ -46,6 +48,8 @@ struct Report<'a> {
     comparisons: Vec<ComparisonRow>,
     noise_floors: Vec<ComparisonRow>,
     could_have_seen: Vec<SensitivityRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<LengthsRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     storage: Option<storage::Storage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,11 +141,44 @@ struct ComparisonRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     detectable: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    in_turns: Option<InTurnsRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     exploratory: Option<ExploratoryRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<VerdictRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<DroppedRow>,
+}
+
+/// What the turns of a comparison show; standard deviations are those of log ratios.
+#[derive(Serialize)]
+struct InTurnsRow {
+    sd_of_turns: Option<f64>,
+    sd_of_starts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    carry_over: Option<CarryOverRow>,
+}
+
+/// By how much more a slice reads right after one of the variant, as a ratio.
+#[derive(Serialize)]
+struct CarryOverRow {
+    value: f64,
+    interval: Option<[f64; 2]>,
+    starts: usize,
+}
+
+/// The turns that a start should have.
+#[derive(Serialize)]
+struct LengthsRow {
+    measure: String,
+    sd_of_turns: f64,
+    sd_of_starts: f64,
+    seconds_of_start: f64,
+    seconds_of_turn: f64,
+    turns: u32,
+    best_turns: u32,
+    starts_with_best_turns: Option<usize>,
+    share_of_time: f64,
 }
 
 #[derive(Serialize)]
@@ -230,6 +267,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         comparisons: analysis.comparisons.iter().map(|one| comparison(input, one)).collect(),
         noise_floors: analysis.floors.iter().map(|one| comparison(input, one)).collect(),
         could_have_seen: analysis.sensitivities.iter().map(sensitivity).collect(),
+        lengths: analysis.lengths.as_ref().map(lengths),
         storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
         database: analysis.database.as_ref().map(|report| database::database(input, report)),
         findings: findings(analysis),
@@ -313,6 +351,7 @@ fn comparison(input: &Input, one: &Comparison) -> ComparisonRow {
         }),
         p: contrast.and_then(|contrast| contrast.p),
         detectable: contrast.and_then(|contrast| contrast.detectable),
+        in_turns: one.in_turns.as_ref().map(in_turns),
         exploratory: one
             .exploratory
             .map(|one| ExploratoryRow { adjusted_p: one.adjusted_p, stands_out: one.stands_out }),
@@ -330,6 +369,32 @@ fn comparison(input: &Input, one: &Comparison) -> ComparisonRow {
             .iter()
             .map(|dropped| DroppedRow { block: dropped.block, reason: dropped.reason.clone() })
             .collect(),
+    }
+}
+
+fn in_turns(one: &InTurns) -> InTurnsRow {
+    InTurnsRow {
+        sd_of_turns: one.levels.map(|levels| levels.sd_of_turns()),
+        sd_of_starts: one.levels.map(|levels| levels.sd_of_starts()),
+        carry_over: one.carry_over.map(|carry_over| CarryOverRow {
+            value: carry_over.value.exp(),
+            interval: carry_over.interval.map(|interval| [interval.low.exp(), interval.high.exp()]),
+            starts: carry_over.starts,
+        }),
+    }
+}
+
+fn lengths(one: &Lengths) -> LengthsRow {
+    LengthsRow {
+        measure: one.measure.to_string(),
+        sd_of_turns: one.levels.sd_of_turns(),
+        sd_of_starts: one.levels.sd_of_starts(),
+        seconds_of_start: one.costs.start,
+        seconds_of_turn: one.costs.turn,
+        turns: one.turns,
+        best_turns: one.best,
+        starts_with_best_turns: one.starts,
+        share_of_time: one.time,
     }
 }
 

@@ -7,6 +7,7 @@ use plimsoll_analysis::effect::shown;
 use plimsoll_analysis::estimate::Interval;
 use plimsoll_analysis::quantity::{Notation, confidence, margin, percent};
 use plimsoll_analysis::sensitivity::Sensitivity;
+use plimsoll_analysis::turns::CarryOver;
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Direction;
 use plimsoll_model::study::FloorRule;
@@ -26,6 +27,8 @@ pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let facts = [
         ("Noise floor", noise_floor(input, analysis)),
         ("Could have seen", could_have_seen(analysis)),
+        ("Turns", turns(analysis)),
+        ("Carry-over", carry_over(input, analysis)),
         ("Several comparisons", several(analysis)),
         ("Looks", looks(input, analysis)),
         ("Gate", gate(input, analysis)),
@@ -142,6 +145,70 @@ fn could_have_seen(analysis: &Analysis) -> String {
     )
 }
 
+/// How much turns and starts differ, and other lengths where those would take half the time.
+fn turns(analysis: &Analysis) -> String {
+    let Some(lengths) = &analysis.lengths else { return String::new() };
+    // A standard deviation of logarithms is a factor.
+    let sd = |of: f64| percent(of.exp_m1());
+    let levels = lengths.levels;
+    let differ = format!(
+        "in {} the ratios of turns differ by {}, starts add {} (standard deviations)",
+        words::measure(&lengths.measure),
+        sd(levels.sd_of_turns()),
+        sd(levels.sd_of_starts())
+    );
+    if !lengths.worth_a_change() {
+        return differ;
+    }
+    let starts = lengths.starts.map_or(String::new(), |starts| format!(" and {}", words::counted(starts, "start")));
+    format!(
+        "{differ}; {} a start{starts} instead of {} would give intervals as wide in {} of the time",
+        words::counted(lengths.best as usize, "turn"),
+        lengths.turns,
+        percent(lengths.time)
+    )
+}
+
+/// The most variants and conditions whose carry-over is named one by one.
+const CARRY_OVERS: usize = 4;
+
+/// What slices leave to the next ones, in each measure that decides.
+fn carry_over(input: &Input, analysis: &Analysis) -> String {
+    if input.plan.design.is_trials() {
+        return String::new();
+    }
+    if !input.plan.with_duplicate {
+        return "not looked for: that takes a duplicate of the baseline".to_owned();
+    }
+    let decides = |one: &&Comparison| decisions(&input.facts).iter().any(|decision| decision.measure == one.measure);
+    let known: Vec<(&Comparison, CarryOver)> = analysis
+        .comparisons
+        .iter()
+        .filter(decides)
+        .filter_map(|one| Some((one, one.in_turns.as_ref()?.carry_over.filter(|found| found.interval.is_some())?)))
+        .collect();
+    let one_condition = input.plan.conditions.len() == 1;
+    let line = |(one, found): &(&Comparison, CarryOver)| {
+        let place = if one_condition { String::new() } else { words::condition(&input.plan.conditions[one.condition]) + ", " };
+        let [low, high] = found.ends(&one.measure)?;
+        let after = input.plan.label(one.variant);
+        Some(format!("{place}after {after} {low} to {high} in {}", words::measure(&one.measure)))
+    };
+    let mut lines: Vec<String> = known.iter().take(CARRY_OVERS).filter_map(line).collect();
+    if known.len() > CARRY_OVERS {
+        lines.push(format!("{} more in report.json", known.len() - CARRY_OVERS));
+    }
+    if lines.is_empty() {
+        return "unknown: too few starts have turns in which only one of the baseline and its duplicate follows the variant"
+            .to_owned();
+    }
+    format!(
+        "right after a slice of the variant the baseline differs from its other slices by: {} ({} intervals)",
+        lines.join("; "),
+        confidence(analysis.alpha)
+    )
+}
+
 fn several(analysis: &Analysis) -> String {
     let family = analysis.verdicts().filter(|verdict| verdict.adjusted_p.is_some()).count();
     if family < 2 {
@@ -188,6 +255,9 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
         let reach = match worse_end(one) {
             Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.blocked_by_floor) => {
                 "has a noise floor in doubt".to_owned()
+            }
+            Some(_) if one.may_hide_a_difference(margin_of(input, one)) => {
+                "may be shifted by what slices leave to the next ones".to_owned()
             }
             Some(end) => format!("may reach {end}, where the margin is {limit}"),
             None => "is not known".to_owned(),

@@ -12,7 +12,9 @@
 //!   [`noncentral`] t distribution; [`equivalence`] turns it into a claim of sameness.
 //! - [`rank`]: the same without a normal distribution; [`order`]: quantiles.
 //! - [`multiple`]: many p values at once; [`sequential`]: looking more than once.
-//! - [`levels`]: data with levels of repetition (trials of builds on machines).
+//! - [`levels`]: data with levels of repetition (trials of builds on machines); [`lengths`]: how many turns and starts
+//!   two levels take.
+//! - [`trimmed`]: means without the ends; [`slope`]: how one number changes with another, by ranks.
 //! - [`backlog`]: whether more work arrives than is finished.
 //! - [`steady`]: where the warm-up of a series ends; [`effective`]: how much a series with
 //!   autocorrelation says.
@@ -20,6 +22,7 @@
 pub mod backlog;
 pub mod effective;
 pub mod equivalence;
+pub mod lengths;
 pub mod levels;
 pub mod multiple;
 pub mod noncentral;
@@ -30,14 +33,17 @@ mod quadrature;
 pub mod rank;
 mod sample;
 pub mod sequential;
+pub mod slope;
 pub mod steady;
 pub mod t;
 #[cfg(test)]
 mod testing;
+pub mod trimmed;
 
 pub use backlog::{Growth, growth};
 pub use effective::{autocorrelation, effective_n, effective_size};
 pub use equivalence::{Tost, tost};
+pub use lengths::{Costs, StartOfTurns, TwoLevels};
 pub use levels::{Levels, ratio_interval};
 pub use multiple::{benjamini_hochberg, holm};
 pub use order::{QuantileInterval, median_interval, min_n, quantile_interval, quantile_test};
@@ -45,5 +51,7 @@ pub use power::{power_of_t, power_of_two_samples, repeats_needed, smallest_detec
 pub use rank::{HodgesLehmann, RankTest, hodges_lehmann, hodges_lehmann_shift, mann_whitney, signed_rank};
 pub use sample::{Interval, mean, median, standard_deviation};
 pub use sequential::{nominal_level, pocock};
+pub use slope::rank_slope;
 pub use steady::{Drift, Halves, Steadiness, Subject, Truncation, halves, mser, mser5, steadiness};
 pub use t::{Summary, TTest, one_sample, pooled, t_cdf, t_quantile, welch};
+pub use trimmed::{Trimmed, trimmed};

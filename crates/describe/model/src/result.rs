@@ -289,6 +289,9 @@ pub struct Slice {
     pub zero: Instant,
     /// The load before that.
     pub settle: Nanos,
+    /// The variant that had the slice right before this one on the start, whether that one counts or not; none for the
+    /// first slice.
+    pub after: Option<usize>,
     tallies: PackedTallies,
 }
 
@@ -308,15 +311,20 @@ impl PackedTallies {
     }
 }
 
-/// Puts the slices of a start together: one load for each variant.
+/// Puts the slices of a start together: one load for each variant. Slices come in the order in which they ran.
 #[derive(Debug, Default)]
-pub struct PooledLoads(BTreeMap<usize, LoadResult>);
+pub struct PooledLoads {
+    loads: BTreeMap<usize, LoadResult>,
+    /// The variant of the last slice.
+    last: Option<usize>,
+}
 
 impl PooledLoads {
-    /// Adds a slice that counts. Slices come in the order in which they ran.
+    /// Adds a slice that counts.
     pub fn add(&mut self, slice: &LoadResult) {
         let variant = slice.summary.load.variant;
-        match self.0.entry(variant) {
+        let after = self.last.replace(variant);
+        match self.loads.entry(variant) {
             Entry::Vacant(entry) => {
                 let mut first = LoadResult { seconds: Vec::new(), generator: Vec::new(), ..slice.clone() };
                 first.summary.load = Load {
@@ -327,21 +335,26 @@ impl PooledLoads {
                 };
                 first.summary.timing.window = Nanos(0);
                 first.tallies.clear();
-                entry.insert(first).add_slice(slice);
+                entry.insert(first).add_slice(slice, after);
             }
-            Entry::Occupied(entry) => entry.into_mut().add_slice(slice),
+            Entry::Occupied(entry) => entry.into_mut().add_slice(slice, after),
         }
+    }
+
+    /// Leaves out a slice of `variant`, which ran and does not count.
+    pub fn leave_out(&mut self, variant: usize) {
+        self.last = Some(variant);
     }
 
     /// The loads, by variant.
     #[must_use]
     pub fn finish(self) -> Vec<LoadResult> {
-        self.0.into_values().collect()
+        self.loads.into_values().collect()
     }
 }
 
 impl LoadResult {
-    fn add_slice(&mut self, slice: &LoadResult) {
+    fn add_slice(&mut self, slice: &LoadResult, after: Option<usize>) {
         let second = self.slices.len() as i64;
         let LoadSummary { load, warnings, timing, headroom, replies, .. } = &slice.summary;
         self.slices.push(Slice {
@@ -349,6 +362,7 @@ impl LoadResult {
             length: timing.window,
             zero: timing.zero,
             settle: load.lengths.warmup.into(),
+            after,
             tallies: PackedTallies::pack(&slice.tallies),
         });
         for (subject, tally) in &slice.tallies {
@@ -744,5 +758,8 @@ mod tests {
         let third = second.slice(&second.slices[2]);
         assert_eq!((second.slices[2].turn, third.tallies[&Subject::Iteration].count()), (3, 6));
         assert_eq!(third.counted_seconds(), 0.5);
+        let before = |load: &LoadResult| load.slices.iter().map(|slice| slice.after).collect::<Vec<_>>();
+        assert_eq!(before(&loads[0]), [None, Some(1), Some(1), Some(1)]);
+        assert_eq!(before(second), [Some(0); 4]);
     }
 }

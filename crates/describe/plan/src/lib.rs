@@ -18,7 +18,7 @@ mod spare;
 mod step;
 mod strategy;
 
-pub use order::{Options, plan};
+pub use order::{Options, loads, plan};
 pub use outcomes::{Look, Outcome, Outcomes};
 pub use spare::{MOST_ATTEMPTS, Retry, left_out};
 pub use step::Step;

@@ -86,7 +86,12 @@ fn starts(plan: &Plan) -> Vec<Start> {
 
 /// The loads on a start, in order: one for each of its variants, in each of its turns. Within a turn the variants come
 /// in random order, balanced over positions; it depends on nothing but the seed and the start.
-pub(crate) fn loads(plan: &Plan, start: &Start) -> Vec<Load> {
+///
+/// # Panics
+///
+/// If there are more than `u32::MAX` loads, which would take longer than a century.
+#[must_use]
+pub fn loads(plan: &Plan, start: &Start) -> Vec<Load> {
     let load = |number: usize, turn: u32, variant: usize| Load {
         number: u32::try_from(number).expect("fewer than 2^32 loads"),
         variant,

@@ -276,7 +276,11 @@ impl StartReader<'_> {
         let counts = |load: &LoadSummary| whole.is_empty() || whole.contains(&load.load.turn);
         let logs = interval_log::by_load(&self.measure_log()?);
         let mut pooled = PooledLoads::default();
-        for summary in loads.into_iter().filter(counts) {
+        for summary in loads {
+            if !counts(&summary) {
+                pooled.leave_out(summary.load.variant);
+                continue;
+            }
             let number = summary.load.number;
             let log = logs.get(&number).map_or(&[][..], Vec::as_slice);
             let histograms = self.read_log(log, number, Duration::ZERO)?;

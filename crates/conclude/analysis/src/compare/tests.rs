@@ -281,3 +281,73 @@ fn a_percentile_that_slices_are_too_short_for_is_read_from_the_start() {
     let pooled = analysis.comparison(0, 1, &"request_duration.p99.5".parse().expect("a measure")).expect("one");
     assert_eq!(pooled.pairs.len(), 4, "{:?}", pooled.contrast);
 }
+
+/// Starts of both variants and the duplicate in turns, in an order that changes from turn to turn. A slice right after
+/// one of the variant takes longer by `carry_over`; the variant itself takes `ratio` times as long.
+fn in_turns_with_duplicate(starts: u32, ratio: f64, carry_over: f64) -> Input {
+    const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1]];
+    let mut input = in_turns(starts, |_, _| 1.0, |_| 1.0);
+    input.plan.with_duplicate = true;
+    input.facts.floor_rule = FloorRule::Beyond;
+    let count = input.plan.turns();
+    for (result, place) in input.starts.iter_mut().zip(&mut input.plan.starts) {
+        place.variants = vec![0, 1, 2];
+        let (mut pooled, mut before, mut number) = (PooledLoads::default(), None, 0);
+        for turn in 1..=count {
+            for variant in ORDERS[((turn + place.number) % 6) as usize] {
+                number += 1;
+                let left = if before == Some(1) { 1.0 + carry_over } else { 1.0 };
+                let noise = 1.0 + f64::from((number * 7 + place.number * 3) % 5) / 2000.0;
+                let mut slice = start(left * noise * if variant == 1 { ratio } else { 1.0 }).loads.remove(0);
+                (slice.summary.load.variant, slice.summary.load.turn) = (variant, turn);
+                slice.summary.timing.zero = plimsoll_model::units::Instant(i64::from(number) * 3_000_000_000);
+                pooled.add(&slice);
+                before = Some(variant);
+            }
+        }
+        (result.summary.start, result.loads) = (place.clone(), pooled.finish());
+        result.summary.timing.took = plimsoll_model::units::Nanos(100_000_000_000);
+    }
+    input
+}
+
+#[test]
+fn carry_over_is_read_from_the_order_of_slices_and_withholds_what_it_could_explain() {
+    let decided = |ratio, carry_over| {
+        let analysis = analyse(&in_turns_with_duplicate(5, ratio, carry_over));
+        let comparison = analysis.comparison(0, 1, &"iteration_duration.p95".parse().expect("a measure"));
+        let comparison = comparison.expect("a comparison").clone();
+        let finding = analysis.findings.into_iter().find(|finding| finding.topic == "carry-over");
+        (comparison, finding)
+    };
+    let (none, finding) = decided(1.0, 0.0);
+    assert_eq!(none.verdict.as_ref().expect("it decides").outcome, Outcome::Equivalent, "{none:?}");
+    assert!(finding.is_none() && !none.has_carry_over(0.1), "{finding:?}");
+    let (some, finding) = decided(1.0, 0.12);
+    let carry_over = some.in_turns.as_ref().and_then(|turns| turns.carry_over).expect("it is looked for");
+    assert!((carry_over.value.exp() - 1.12).abs() < 0.003 && carry_over.starts == 5, "{carry_over:?}");
+    let verdict = some.verdict.expect("it decides");
+    assert_eq!((verdict.outcome, verdict.not_inferior), (Outcome::Inconclusive, false), "{verdict:?}");
+    assert!(verdict.reason.starts_with("carry-over: "), "{}", verdict.reason);
+    let finding = finding.expect("a finding");
+    assert!(finding.sentence.contains("`design = \"trials\"`"), "{finding:?}");
+    assert!(finding.evidence[0].contains("after new: +1"), "{finding:?}");
+    let (far, _) = decided(2.0, 0.12);
+    assert_eq!(far.verdict.expect("it decides").outcome, Outcome::Worse, "a carry-over of 12 % explains no ×2");
+}
+
+#[test]
+fn starts_and_turns_have_their_variances_and_ask_for_lengths() {
+    let analysis = analyse(&in_turns_with_duplicate(5, 1.1, 0.0));
+    let levels = p95(&analysis).in_turns.as_ref().and_then(|turns| turns.levels).expect("five starts");
+    assert!(levels.sd_of_turns() > 0.0002 && levels.sd_of_turns() < 0.003, "{levels:?}");
+    let lengths = analysis.lengths.expect("lengths");
+    // Three slices with 3 s from one to the next are 9 s a turn; eight of those leave 28 s of 100.
+    assert!((lengths.costs.turn - 9.0).abs() < 0.5 && (lengths.costs.start - 28.0).abs() < 4.0, "{lengths:?}");
+    assert_eq!(lengths.turns, 8);
+    assert!(lengths.time <= 1.0 && lengths.starts.is_some(), "{lengths:?}");
+    let floor = analysis.floors[0].in_turns.as_ref().expect("turns");
+    assert!(floor.levels.is_some() && floor.carry_over.is_none(), "{floor:?}");
+    let trials = analyse(&pairs_of(&[1.1, 1.12, 1.11]));
+    assert!(trials.lengths.is_none() && trials.comparisons.iter().all(|one| one.in_turns.is_none()));
+}

@@ -224,6 +224,7 @@ impl RunPair<'_> {
                     self.margin(&drafts.row.measure).unwrap_or_default(),
                 ),
                 floor: drafts.floor.clone().map(|evidence| decide::Floor { evidence, rule }),
+                carry_over: None,
             })
             .collect();
         for (drafts, decision) in judged.into_iter().zip(decide(&to_decide, self.alpha)) {

@@ -5,17 +5,25 @@ use super::{Context, Finding, Severity};
 use crate::catalogue::margin as margin_of;
 use crate::compare::Comparison;
 use crate::decide::Doubt;
-use crate::quantity::{confidence, margin};
+use crate::quantity::{confidence, margin, show};
 use crate::{order, words};
+use plimsoll_model::measure::Unit;
 use plimsoll_model::result::StartResult;
 use plimsoll_model::study::FloorRule;
 use std::collections::BTreeMap;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    [sequential(context), noise_floor(context), no_noise_floor(context), run_again(context), several_factors(context)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        sequential(context),
+        noise_floor(context),
+        no_noise_floor(context),
+        carry_over(context),
+        run_again(context),
+        several_factors(context),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Variants whose trials all ran before, or all after, those of the baseline.
@@ -108,6 +116,41 @@ fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
                    makes of two equal systems."
                 .to_owned(),
         evidence: Vec::new(),
+    })
+}
+
+/// Variants whose slices leave something to the next ones, in measures that decide.
+fn carry_over(context: &Context<'_>) -> Option<Finding> {
+    let is_shown = |one: &&Comparison| {
+        let margin = margin_of(&context.input.facts, &one.measure);
+        margin.is_some_and(|margin| one.has_carry_over(margin))
+    };
+    let shown: Vec<&Comparison> = context.analysis.comparisons.iter().filter(is_shown).collect();
+    let evidence = shown.iter().filter_map(|one| {
+        let carry_over = one.in_turns.as_ref()?.carry_over?;
+        Some(format!(
+            "{}, {}, after {}: {} (n = {} starts)",
+            words::measure(&one.measure),
+            context.condition(one.condition),
+            context.variant(one.variant),
+            carry_over.ends(&one.measure)?.join(" to "),
+            carry_over.starts
+        ))
+    });
+    let settle = context.input.plan.design.turns()?.settle;
+    (!shown.is_empty()).then(|| Finding {
+        severity: Severity::Caution,
+        topic: "carry-over",
+        sentence: format!(
+            "Slices leave something to the next ones: in {} the baseline and its duplicate differ by which of them came \
+             right after the variant ({} intervals), so some of the variant's work is counted as theirs. Only differences \
+             that lie wholly beyond that stand. A longer `settle` under `[turns]` (now {}) gives it time to pass; where it \
+             lasts, `design = \"trials\"` keeps variants apart.",
+            words::counted(shown.len(), "comparison"),
+            confidence(context.analysis.alpha),
+            show(settle.as_secs_f64(), Unit::Seconds)
+        ),
+        evidence: evidence.collect(),
     })
 }
 

@@ -13,6 +13,7 @@ mod rejected;
 mod repeats;
 mod several;
 mod steady;
+mod turns;
 mod whole;
 mod windows;
 
@@ -23,13 +24,14 @@ use crate::section::Section;
 type Simulation = fn(Effort) -> Vec<Section>;
 
 /// Every simulation with its name, in the order of the page.
-pub const ALL: [(&str, Simulation); 15] = [
+pub const ALL: [(&str, Simulation); 16] = [
     ("intervals", intervals::sections),
     ("several", several::sections),
     ("looks", looks::sections),
     ("repeats", repeats::sections),
     ("windows", windows::sections),
     ("order", order::sections),
+    ("turns", turns::sections),
     ("margins", margins::sections),
     ("detectable", detectable::sections),
     ("floor", floor::sections),

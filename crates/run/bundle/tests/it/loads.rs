@@ -102,6 +102,44 @@ fn errors(load: &LoadResult) -> BTreeMap<ErrorKind, u64> {
     load.tallies[&Subject::Iteration].errors.clone()
 }
 
+/// Slices of both variants in four turns, of which the third is void for one of them.
+fn slices() -> Vec<Written> {
+    let order = [1, 0, 0, 1, 1, 0, 0, 1];
+    let slice = |(number, variant): (u32, usize)| {
+        let turn = number.div_ceil(2);
+        let mut summary = given::load_summary(Load { number, variant, turn, lengths: given::lengths() });
+        summary.timing = LoadTiming { zero: Instant(i64::from(number - 1) * 5_000_000_000), window: SECOND };
+        if number == 5 {
+            summary.validity = Validity::Void(vec!["a stall".to_owned()]);
+        }
+        Written { summary, intervals: given::intervals(number) }
+    };
+    (1..).zip(order).map(slice).collect()
+}
+
+#[test]
+fn a_slice_reads_back_with_the_variant_before_it_also_where_that_does_not_count() {
+    let mut slices = slices();
+    // A turn that does not count leaves three, of which a start would need four: they all come back.
+    for known in slices.iter().map(|slice| slice.summary.clone()).collect::<Vec<_>>() {
+        let Load { number, turn, .. } = known.load;
+        let load = Load { number: number + 8, turn: turn + 4, ..known.load };
+        let zero = Instant(known.timing.zero.0 + 40_000_000_000);
+        let summary =
+            LoadSummary { load, validity: Validity::Valid, timing: LoadTiming { zero, ..known.timing }, ..known };
+        slices.push(Written { summary, intervals: given::intervals(load.number) });
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let contents = write(folder.path(), &slices);
+    let of = |variant: usize| {
+        let load = contents.starts[0].loads.iter().find(|load| load.summary.load.variant == variant).expect("a load");
+        load.slices.iter().map(|slice| (slice.turn, slice.after)).collect::<Vec<_>>()
+    };
+    // In the third turn, which is left out, variant 0 was last.
+    assert_eq!(of(1), [(1, None), (2, Some(0)), (4, Some(0)), (5, Some(1)), (6, Some(0)), (7, Some(1)), (8, Some(0))]);
+    assert_eq!(of(0), [(1, Some(1)), (2, Some(0)), (4, Some(0)), (5, Some(1)), (6, Some(0)), (7, Some(1)), (8, Some(0))]);
+}
+
 #[test]
 fn each_load_of_a_start_reads_back_with_its_own_rows_histograms_and_errors() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,0 +1,209 @@
+//! What the turns of starts show: the ratio of each start, how much starts and turns differ, and what a slice leaves to
+//! the next one. On numbers alone, so that simulations call exactly the rules of the product.
+
+use crate::effect::{ends, natural_interval};
+use crate::estimate::MIN_REPEATS;
+use plimsoll_model::measure::Measure;
+use plimsoll_statistics::trimmed::dropped;
+use plimsoll_statistics::{Interval, StartOfTurns, TTest, TwoLevels, one_sample, rank_slope, trimmed};
+
+/// The share of the turns of a start that is dropped from either end of their ratios.
+pub const TRIMMED: f64 = 0.25;
+
+/// What the turns of a comparison show beside its size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InTurns {
+    /// The variances of turns and of starts, of the log ratio; none for fewer than two starts.
+    pub levels: Option<TwoLevels>,
+    /// What a slice of the variant leaves to the next one; none for a noise floor, without a duplicate, and for fewer
+    /// than two starts that show it.
+    pub carry_over: Option<CarryOver>,
+}
+
+/// The ratio of two variants on a start on which they took turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StartRatio {
+    /// The geometric mean of the baseline over the turns that are kept.
+    pub baseline: f64,
+    /// The same of the variant: over that of the baseline, it is the trimmed mean ratio.
+    pub variant: f64,
+    /// The logarithm of the ratio, with its error.
+    pub of_turns: Option<StartOfTurns>,
+}
+
+/// The ratio of a start from the values of baseline and variant in its turns: their geometric means over the turns that
+/// are left when [`TRIMMED`] of them is dropped from either end of their ratios. A machine that changes its speed spoils
+/// the ratio of one turn, and no other. None without turns, and where a value is not above zero.
+#[must_use]
+pub fn ratio(turns: &[(f64, f64)]) -> Option<StartRatio> {
+    if turns.is_empty() || !turns.iter().all(|(baseline, variant)| *baseline > 0.0 && *variant > 0.0) {
+        return None;
+    }
+    let mut logs: Vec<(f64, f64)> = turns.iter().map(|(baseline, variant)| (baseline.ln(), variant.ln())).collect();
+    logs.sort_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)));
+    let dropped = dropped(logs.len(), TRIMMED);
+    let kept = &logs[dropped..logs.len() - dropped];
+    let mean = |of: fn(&(f64, f64)) -> f64| kept.iter().map(of).sum::<f64>() / kept.len() as f64;
+    let ratios: Vec<f64> = logs.iter().map(|(baseline, variant)| variant - baseline).collect();
+    let of_turns = trimmed(&ratios, TRIMMED).and_then(|found| {
+        Some(StartOfTurns { value: found.mean, squared_error: found.squared_error?, turns: turns.len() })
+    });
+    Some(StartRatio { baseline: mean(|log| log.0).exp(), variant: mean(|log| log.1).exp(), of_turns })
+}
+
+/// The baseline and its duplicate in a turn: who had the slice before each, and how much the two differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnOfDuplicates {
+    /// What had the slice before that of the baseline.
+    pub before_baseline: Before,
+    /// What had the slice before that of the duplicate.
+    pub before_duplicate: Before,
+    /// ln(baseline / duplicate).
+    pub difference: f64,
+}
+
+/// What had the slice before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// The variant whose carry-over is looked for.
+    Variant,
+    /// The same systems: they had two slices in a row, and nothing took turns.
+    Itself,
+    /// Any others; where one variant is compared, the other of baseline and duplicate.
+    Other,
+}
+
+/// The carry-over on one start, as a log ratio: by how much more a slice of the baseline or of its duplicate reads right
+/// after a slice of the variant than after any other. The two are the same systems, loaded in the same turn; in some
+/// turns the baseline follows the variant, in some the duplicate, in others neither. So it is the slope of their
+/// difference over which of them followed, by ranks: a machine that changes its speed in one turn hardly matters.
+///
+/// None where no turn differs from the others in that.
+#[must_use]
+pub fn carry_over_of_start(turns: &[TurnOfDuplicates]) -> Option<CarryOverOfStart> {
+    let follows = |before: Before| f64::from(u8::from(before == Before::Variant));
+    let points: Vec<(f64, f64)> = turns
+        .iter()
+        .filter(|turn| turn.before_baseline != Before::Itself && turn.before_duplicate != Before::Itself)
+        .map(|turn| (follows(turn.before_baseline) - follows(turn.before_duplicate), turn.difference))
+        .collect();
+    let followed = turns.iter().filter(|turn| turn.before_baseline == Before::Variant).count();
+    Some(CarryOverOfStart { value: rank_slope(&points)?, share: followed as f64 / turns.len() as f64 })
+}
+
+/// The carry-over on a start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CarryOverOfStart {
+    /// By how much more a slice reads right after one of the variant, as a log ratio.
+    pub value: f64,
+    /// The share of the baseline's slices that came right after one of the variant.
+    pub share: f64,
+}
+
+/// What a slice of a variant leaves to the next one: by how much more a slice reads right after one of the variant than
+/// right after one of the baseline or its duplicate. On the additive scale of [`decide`](crate::decide).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CarryOver {
+    /// The mean over starts.
+    pub value: f64,
+    /// Student's interval over starts; none for fewer than [`MIN_REPEATS`].
+    pub interval: Option<Interval>,
+    /// The number of starts that show it.
+    pub starts: usize,
+    /// The interval of the difference of the variant from the baseline over these starts with the carry-over taken out:
+    /// of each start the carry-over times the share of the baseline's slices that have it. None where the other has none.
+    pub without: Option<Interval>,
+    /// The standard deviation of those differences.
+    pub sd_without: f64,
+}
+
+impl CarryOver {
+    /// Both ends of its interval as text: `+1.2 %`, `+4 %`.
+    #[must_use]
+    pub fn ends(&self, measure: &Measure) -> Option<[String; 2]> {
+        self.interval.map(|interval| ends(natural_interval(measure.effect(), interval), measure))
+    }
+}
+
+/// The carry-over over starts, each with the difference of the variant from the baseline on it, at the two-sided level
+/// `alpha`; none for fewer than two starts. `resolution` is the standard deviation that rounding alone gives.
+#[must_use]
+pub fn carry_over(starts: &[(f64, CarryOverOfStart)], resolution: f64, alpha: f64) -> Option<CarryOver> {
+    let test = |of: fn(&(f64, CarryOverOfStart)) -> f64| {
+        let test = one_sample(&starts.iter().map(of).collect::<Vec<f64>>())?;
+        let standard_error = test.standard_error.max(resolution / (starts.len() as f64).sqrt());
+        Some(TTest { standard_error, ..test })
+    };
+    let itself = test(|(_, found)| found.value)?;
+    let without = test(|(difference, found)| difference + found.share * found.value)?;
+    let interval = |test: &TTest| (starts.len() >= MIN_REPEATS).then(|| test.interval(1.0 - alpha));
+    Some(CarryOver {
+        value: itself.estimate,
+        interval: interval(&itself),
+        starts: starts.len(),
+        without: interval(&without),
+        sd_without: without.standard_error * (starts.len() as f64).sqrt(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(before_baseline: Before, before_duplicate: Before, difference: f64) -> TurnOfDuplicates {
+        TurnOfDuplicates { before_baseline, before_duplicate, difference }
+    }
+
+    #[test]
+    fn the_ratio_of_a_start_is_that_of_its_values() {
+        // Ratios 0.5, 1.1, 1.2, 1.3 and 9: one is dropped from either end.
+        let turns = [(1.0, 9.0), (2.0, 2.2), (4.0, 2.0), (1.0, 1.2), (3.0, 3.9)];
+        let found = ratio(&turns).expect("turns");
+        assert!((found.baseline - 6.0_f64.cbrt()).abs() < 1e-12, "{found:?}");
+        let of_turns = found.of_turns.expect("three are kept");
+        assert!((of_turns.value - (found.variant / found.baseline).ln()).abs() < 1e-12, "{found:?}");
+        assert!((of_turns.value - (1.1_f64 * 1.2 * 1.3).ln() / 3.0).abs() < 1e-12, "{found:?}");
+        assert_eq!(of_turns.turns, 5);
+        assert_eq!(ratio(&[]), None);
+        assert_eq!(ratio(&[(1.0, 0.0), (1.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn what_follows_the_variant_shows_its_carry_over() {
+        use Before::{Itself, Other, Variant};
+        // The duplicate's own systems are slower by 2 % on this start, and a slice after the variant by 4 %.
+        let (own, carry) = (-0.02, 0.04);
+        let mut turns = vec![
+            turn(Variant, Other, own + carry),
+            turn(Other, Variant, own - carry),
+            turn(Other, Other, own),
+            turn(Variant, Variant, own),
+            turn(Variant, Other, own + carry),
+            turn(Itself, Variant, 0.3),
+        ];
+        let found = carry_over_of_start(&turns).expect("it shows");
+        assert!((found.value - carry).abs() < 1e-12 && found.share == 0.5, "{found:?}");
+        turns.push(turn(Other, Variant, 0.5)); // The machine changed its speed between the two.
+        let found = carry_over_of_start(&turns).expect("it shows");
+        assert!((found.value - carry).abs() < 0.021, "{found:?}");
+        assert_eq!(carry_over_of_start(&[turn(Other, Other, 0.1), turn(Variant, Variant, 0.2)]), None);
+        assert_eq!(carry_over_of_start(&[]), None);
+    }
+
+    #[test]
+    fn carry_over_has_the_interval_of_starts_and_can_be_taken_out() {
+        let starts = |values: &[f64]| -> Vec<(f64, CarryOverOfStart)> {
+            values.iter().map(|value| (-0.4 * value, CarryOverOfStart { value: *value, share: 0.4 })).collect()
+        };
+        // Mean 3, sd √2.5, t(0.975, 4) = 2.776: 3 ± 1.963.
+        let found = carry_over(&starts(&[1.0, 2.0, 3.0, 4.0, 5.0]), 1e-9, 0.05).expect("five starts");
+        let interval = found.interval.expect("an interval");
+        assert!((interval.low - 1.0368).abs() < 1e-3 && (interval.high - 4.9632).abs() < 1e-3, "{interval:?}");
+        let without = found.without.expect("an interval");
+        assert!(without.contains(0.0) && without.half_width() < 1e-6, "it is the whole difference: {found:?}");
+        let alike = carry_over(&starts(&[1.0; 5]), 0.1, 0.05).expect("five starts").interval.expect("an interval");
+        assert!(alike.half_width() > 0.1, "never surer than the resolution: {alike:?}");
+        assert_eq!(carry_over(&starts(&[1.0, 2.0]), 1e-9, 0.05).expect("two starts").interval, None);
+        assert_eq!(carry_over(&starts(&[1.0]), 1e-9, 0.05), None);
+    }
+}
