@@ -178,6 +178,34 @@ fn the_milder_rule_of_the_noise_floor_is_named_wherever_the_floor_is_explained()
 }
 
 #[test]
+fn a_study_in_turns_tells_what_slices_leave_behind_and_how_much_starts_and_turns_differ() {
+    let documents = documents(&sample::in_turns());
+    keep(&documents, "turns");
+    let (report, json) = (text(&documents, "report.md"), text(&documents, "report.json"));
+    assert!(report.contains("in p95 of iteration_duration the ratios of turns differ by "), "{report}");
+    assert!(report.contains("right after a slice of the variant the baseline differs from its other slices by: "), "{report}");
+    assert!(report.contains("after inputQ "), "{report}");
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let comparison = &json["comparisons"][0]["in_turns"];
+    for (key, low, high) in [("sd_of_turns", 0.0, 0.1), ("sd_of_starts", 0.0, 0.05)] {
+        let value = comparison[key].as_f64().expect(key);
+        assert!((low..high).contains(&value), "{key}: {value}");
+    }
+    let carry_over = &comparison["carry_over"];
+    assert_eq!(carry_over["starts"], 5, "{carry_over}");
+    let [low, high] = [0, 1].map(|end| carry_over["interval"][end].as_f64().expect("a number"));
+    assert!(low < 1.0 && high > 1.0 && high - low < 0.1, "{carry_over}");
+    assert!(json["noise_floors"][0]["in_turns"].get("carry_over").is_none(), "{json}");
+    // Three slices 0.7 s apart are a turn of 2.1 s; twelve of those leave 11.8 s of 37.
+    let lengths = &json["lengths"];
+    let seconds = |key: &str| lengths[key].as_f64().expect("a number");
+    assert!((seconds("seconds_of_turn") - 2.1).abs() < 0.1 && (seconds("seconds_of_start") - 11.8).abs() < 1.0, "{lengths}");
+    assert_eq!(lengths["turns"], 12);
+    let trials = text(&self::documents(&sample::study()), "report.json");
+    assert!(!trials.contains("in_turns") && !trials.contains("seconds_of_turn"));
+}
+
+#[test]
 fn the_first_chart_is_that_of_what_decides() {
     let first_chart = |measure: &str| {
         let mut input = sample::study();

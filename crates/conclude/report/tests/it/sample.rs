@@ -5,13 +5,13 @@ use plimsoll_model::factor::{Factor, Level, Role, combinations};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject, Tally};
 use plimsoll_model::result::{
-    GeneratorRow, LoadResult, LoadSecond, LoadSummary, LoadTiming, StartResult, StartSummary, StartTiming, Steadiness,
-    VariantSystems,
+    GeneratorRow, LoadResult, LoadSecond, LoadSummary, LoadTiming, PooledLoads, StartResult, StartSummary, StartTiming,
+    Steadiness, VariantSystems,
 };
 use plimsoll_model::sample::ProcessSample;
-use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Turns, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
-use plimsoll_model::units::{Nanos, Processors};
+use plimsoll_model::units::{Instant, Nanos, Processors};
 use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -88,6 +88,47 @@ pub(crate) fn three_variants() -> Input {
         load.validity = Validity::Failed(vec!["wrong replies to `increment`".to_owned()]);
     }
     input
+}
+
+/// Both modes and the duplicate in turns on each start, in an order that changes; no condition.
+pub(crate) fn in_turns() -> Input {
+    const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1]];
+    let mut input = study();
+    input.facts.factors.truncate(1);
+    input.facts.report.axis = None;
+    input.facts.load = "closed loop, 50 users, no think time".to_owned();
+    input.facts.workload = "gRPC to {counter.address}: increment; connections: per user; time-out 10s".to_owned();
+    input.plan = plan(&input.facts);
+    let turns = Turns { count: 12, settle: Duration::from_millis(100), slice: Duration::from_millis(500) };
+    input.plan.design = Design::Turns(turns);
+    input.plan.starts.retain(|start| start.variants == [0]);
+    for (number, start) in (1..).zip(&mut input.plan.starts) {
+        (start.number, start.position, start.variants) = (number, 1, vec![0, 1, 2]);
+    }
+    let mut noise = Noise(3);
+    input.starts = input.plan.starts.iter().map(|start| start_in_turns(&input.plan, start, &ORDERS, &mut noise)).collect();
+    input
+}
+
+fn start_in_turns(plan: &Plan, start: &Start, orders: &[[usize; 3]; 6], noise: &mut Noise) -> StartResult {
+    let mut pooled = PooledLoads::default();
+    let places = (1..=plan.turns()).flat_map(|turn| {
+        let order = orders[((turn * 5 + start.number) % 6) as usize];
+        order.map(|variant| (turn, variant))
+    });
+    for (place, (turn, variant)) in (0..).zip(places) {
+        let alone = Start { variants: vec![variant], ..start.clone() };
+        let mut slice = result(plan, &alone, noise).loads.remove(0);
+        slice.summary.load.turn = turn;
+        slice.summary.timing = LoadTiming { zero: Instant(place * 700_000_000), window: Nanos(500_000_000) };
+        pooled.add(&slice);
+    }
+    let mut result = empty_result(start);
+    result.summary.timing.took = Nanos(37 * 1_000_000_000);
+    let systems = |variant| VariantSystems { variant, ..result.summary.systems[0].clone() };
+    result.summary.systems = (0..3).map(systems).collect();
+    result.loads = pooled.finish();
+    result
 }
 
 /// One variant, no condition, one repeat.
