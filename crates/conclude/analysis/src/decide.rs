@@ -334,11 +334,7 @@ impl FamilyMember<'_> {
     /// The decision after carry-over is taken into account. Less than half of the baseline's slices come right after
     /// the variant, so it shifts the difference by less than half of itself, and a difference that lies beyond it
     /// stands. More repeats do not help against carry-over that is shown.
-    fn with_carry_over(
-        &self,
-        carry_over: Option<&CarryOver>,
-        (outcome, basis): (Outcome, Basis),
-    ) -> (Outcome, Basis) {
+    fn with_carry_over(&self, carry_over: Option<&CarryOver>, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
         let doubt = carry_over.and_then(|carry_over| doubt_by_carry_over(carry_over, self.margin));
         let known = carry_over.and_then(|found| Some((found, found.interval?, found.without?)));
         let (Some(doubt), Some((found, carry_over, without))) = (doubt, known) else { return (outcome, basis) };
@@ -495,8 +491,12 @@ mod tests {
 
     #[test]
     fn values_that_agree_are_not_taken_for_certainty() {
-        let coarse =
-            ComparisonToDecide { evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA), margin: 0.05, floor: None, carry_over: None };
+        let coarse = ComparisonToDecide {
+            evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA),
+            margin: 0.05,
+            floor: None,
+            carry_over: None,
+        };
         assert_eq!(decide(&[coarse], ALPHA)[0].outcome, Outcome::Open, "0 ± 0.0745");
         assert_eq!(member(&[0.0; 3]).outcome, Outcome::Equivalent, "exact values");
         assert_eq!(member(&[0.2; 3]).outcome, Outcome::Above, "exact values");

@@ -51,8 +51,8 @@ pub(crate) fn lengths(input: &Input, comparisons: &[Comparison], alpha: f64) -> 
     let best = levels.turns_per_start(costs);
     let (at_hand, least) = (levels.time(turns, costs), levels.time(best, costs));
     let repeats = of_measure.iter().map(|one| one.pairs.len()).max().filter(|repeats| *repeats >= 2)?;
-    let half_width = t_quantile(1.0 - alpha / 2.0, (repeats - 1) as f64)
-        * (levels.of_a_start(turns) / repeats as f64).sqrt();
+    let half_width =
+        t_quantile(1.0 - alpha / 2.0, (repeats - 1) as f64) * (levels.of_a_start(turns) / repeats as f64).sqrt();
     let starts = levels.starts_needed(best, half_width, alpha, MAX_FORECAST_REPEATS);
     let time = if at_hand > 0.0 { least / at_hand } else { 1.0 };
     Some(Lengths { measure, levels, costs, turns, best, time, starts })

@@ -278,7 +278,9 @@ mod tests {
         let measure: Measure = measure.parse().expect("a measure");
         let evidence = Evidence::paired(differences, 1e-9, 0.05);
         let margin_there = additive_margin(measure.effect(), margin);
-        let decision = decide(&[ComparisonToDecide { evidence, margin: margin_there, floor: None, carry_over: None }], 0.05).remove(0);
+        let decision =
+            decide(&[ComparisonToDecide { evidence, margin: margin_there, floor: None, carry_over: None }], 0.05)
+                .remove(0);
         of_decision(&measure, differences.len(), &decision, margin)
     }
 

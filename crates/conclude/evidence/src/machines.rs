@@ -223,8 +223,7 @@ impl TurnsDesign {
     /// Seconds of a study.
     #[must_use]
     pub fn seconds(&self) -> f64 {
-        self.starts as f64
-            * (TurnsDesign::seconds_of_start() + f64::from(self.turns) * TurnsDesign::seconds_of_turn())
+        self.starts as f64 * (TurnsDesign::seconds_of_start() + f64::from(self.turns) * TurnsDesign::seconds_of_turn())
     }
 
     /// A study in which variant and baseline are equal.
@@ -260,9 +259,8 @@ impl TurnsDesign {
             befores[turn][*variant] = before;
             before = Some(*variant);
         }
-        let ratios = |one: usize| -> Vec<(f64, f64)> {
-            values.iter().map(|turn| (turn[0].exp(), turn[one].exp())).collect()
-        };
+        let ratios =
+            |one: usize| -> Vec<(f64, f64)> { values.iter().map(|turn| (turn[0].exp(), turn[one].exp())).collect() };
         let of_turns = |one: usize| {
             turns::ratio(&ratios(one)).and_then(|ratio| ratio.of_turns).expect("turns of values above zero")
         };

@@ -189,7 +189,8 @@ fn carry_over(input: &Input, analysis: &Analysis) -> String {
         .collect();
     let one_condition = input.plan.conditions.len() == 1;
     let line = |(one, found): &(&Comparison, CarryOver)| {
-        let place = if one_condition { String::new() } else { words::condition(&input.plan.conditions[one.condition]) + ", " };
+        let place =
+            if one_condition { String::new() } else { words::condition(&input.plan.conditions[one.condition]) + ", " };
         let [low, high] = found.ends(&one.measure)?;
         let after = input.plan.label(one.variant);
         Some(format!("{place}after {after} {low} to {high} in {}", words::measure(&one.measure)))

@@ -21,8 +21,12 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         let [interval, rule] = shares(&format!("detectable {n}"), effort, |random| {
             let differences = NoiseModel::Normal.trials(n, random).scaled(SD / 2.0_f64.sqrt(), change).differences();
             // The margin is so small that the claim is about the difference alone.
-            let to_decide =
-                ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: change / 100.0, floor: None, carry_over: None };
+            let to_decide = ComparisonToDecide {
+                evidence: evidence(&differences, ALPHA),
+                margin: change / 100.0,
+                floor: None,
+                carry_over: None,
+            };
             let decision = decided(to_decide, ALPHA);
             [decision.interval.is_some_and(|interval| interval.low > 0.0), decision.outcome == Outcome::Above]
         });

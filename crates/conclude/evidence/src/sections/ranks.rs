@@ -42,13 +42,19 @@ fn cell(noise_model: NoiseModel, n: usize, ratio: f64, effort: Effort) -> [Share
     shares_where(&format!("ranks {} {n} {ratio}", noise_model.name()), effort, |random| {
         let differences = noise_model.trials(n, random).scaled(0.02, ratio.ln()).differences();
         let after = decided(
-            ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None, carry_over: None },
+            ComparisonToDecide {
+                evidence: evidence(&differences, ALPHA),
+                margin: log(MARGIN),
+                floor: None,
+                carry_over: None,
+            },
             ALPHA,
         );
         // The same evidence without its ranks.
         let alone = evidence(&differences, ALPHA)
             .map(|evidence| plimsoll_analysis::decide::Evidence { shift: None, ..evidence });
-        let before = decided(ComparisonToDecide { evidence: alone, margin: log(MARGIN), floor: None, carry_over: None }, ALPHA);
+        let before =
+            decided(ComparisonToDecide { evidence: alone, margin: log(MARGIN), floor: None, carry_over: None }, ALPHA);
         assert!(before.outcome == after.outcome || matches!(after.basis, Basis::OutlierSensitive { .. }));
         let is_right = |decision: &plimsoll_analysis::decide::Decision| {
             if ratio > 1.0 { decision.outcome == Outcome::Above } else { is_equivalent(decision) }

@@ -55,7 +55,12 @@ fn study(dependence: Dependence, n: usize, random: &mut RandomStream) -> [bool; 
             let baseline = if matches!(dependence, Dependence::Independent) { trials() } else { shared.clone() };
             let differences: Vec<f64> =
                 trials().iter().zip(baseline).map(|(variant, baseline)| variant - baseline).collect();
-            ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None, carry_over: None }
+            ComparisonToDecide {
+                evidence: evidence(&differences, ALPHA),
+                margin: log(MARGIN),
+                floor: None,
+                carry_over: None,
+            }
         })
         .collect();
     let together = decide(&to_decide, ALPHA).iter().any(is_difference);

@@ -152,8 +152,7 @@ fn in_the_same_time(effort: Effort) -> Section {
             row.push(format!("± {:.1}", found.half_width.exp_m1() * 100.0));
             rows.push(row);
         }
-        let shares =
-            [of_turns.covered, of_turns.excludes, of_turns.different, of_turns.at_margin, of_turns.power[2]];
+        let shares = [of_turns.covered, of_turns.excludes, of_turns.different, of_turns.at_margin, of_turns.power[2]];
         // Where starts differ by 5 %, eight of them cannot find 10 %.
         let may_find = |check: usize| check < 4 || world.sd_of_starts < STARTS[2];
         for (check, share) in shares.into_iter().enumerate().filter(|(check, _)| may_find(*check)) {
@@ -235,8 +234,7 @@ fn as_repeats(effort: Effort) -> crate::section::Table {
             let of_starts: Vec<f64> = study.iter().map(|(start, _)| start.difference.value).collect();
             let of_slices: Vec<f64> = study.into_iter().flat_map(|(_, slices)| slices).collect();
             [of_starts, of_slices].map(|differences| {
-                evidence(&differences, ALPHA)
-                    .is_some_and(|evidence| !evidence.test.interval(1.0 - ALPHA).contains(0.0))
+                evidence(&differences, ALPHA).is_some_and(|evidence| !evidence.test.interval(1.0 - ALPHA).contains(0.0))
             })
         });
         vec![named(world), percent(of_starts), percent(of_slices)]
@@ -398,17 +396,20 @@ fn lengths(effort: Effort) -> Section {
                 let advised = levels.turns_per_start(costs);
                 let advice = levels.time(advised, costs) <= 0.5 * levels.time(turns, costs);
                 let better = truth.time(advised, costs) / truth.time(turns, costs);
-                (levels.sd_of_turns(), levels.sd_of_starts(), f64::from(u8::from(advice)), if advice { better } else { f64::NAN })
+                (
+                    levels.sd_of_turns(),
+                    levels.sd_of_starts(),
+                    f64::from(u8::from(advice)),
+                    if advice { better } else { f64::NAN },
+                )
             });
             let middle = |of: fn(&(f64, f64, f64, f64)) -> f64| {
                 let kept: Vec<f64> = found.iter().map(of).filter(|value| value.is_finite()).collect();
                 median(&kept)
             };
-            let advised = Share {
-                hits: found.iter().filter(|one| one.2 > 0.0).count() as u64,
-                of: found.len() as u64,
-            };
-            let in_percent = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{:.1}", value * 100.0));
+            let advised = Share { hits: found.iter().filter(|one| one.2 > 0.0).count() as u64, of: found.len() as u64 };
+            let in_percent =
+                |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{:.1}", value * 100.0));
             rows.push(vec![
                 format!("turns {:.1} %, starts {:.1} %", truth.sd_of_turns() * 100.0, truth.sd_of_starts() * 100.0),
                 turns.to_string(),

@@ -183,7 +183,10 @@ fn a_study_in_turns_tells_what_slices_leave_behind_and_how_much_starts_and_turns
     keep(&documents, "turns");
     let (report, json) = (text(&documents, "report.md"), text(&documents, "report.json"));
     assert!(report.contains("in p95 of iteration_duration the ratios of turns differ by "), "{report}");
-    assert!(report.contains("right after a slice of the variant the baseline differs from its other slices by: "), "{report}");
+    assert!(
+        report.contains("right after a slice of the variant the baseline differs from its other slices by: "),
+        "{report}"
+    );
     assert!(report.contains("after inputQ "), "{report}");
     let json: Value = serde_json::from_str(&json).expect("JSON");
     let comparison = &json["comparisons"][0]["in_turns"];
@@ -199,7 +202,10 @@ fn a_study_in_turns_tells_what_slices_leave_behind_and_how_much_starts_and_turns
     // Three slices 0.7 s apart are a turn of 2.1 s; twelve of those leave 11.8 s of 37.
     let lengths = &json["lengths"];
     let seconds = |key: &str| lengths[key].as_f64().expect("a number");
-    assert!((seconds("seconds_of_turn") - 2.1).abs() < 0.1 && (seconds("seconds_of_start") - 11.8).abs() < 1.0, "{lengths}");
+    assert!(
+        (seconds("seconds_of_turn") - 2.1).abs() < 0.1 && (seconds("seconds_of_start") - 11.8).abs() < 1.0,
+        "{lengths}"
+    );
     assert_eq!(lengths["turns"], 12);
     let trials = text(&self::documents(&sample::study()), "report.json");
     assert!(!trials.contains("in_turns") && !trials.contains("seconds_of_turn"));

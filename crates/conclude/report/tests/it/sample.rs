@@ -106,7 +106,8 @@ pub(crate) fn in_turns() -> Input {
         (start.number, start.position, start.variants) = (number, 1, vec![0, 1, 2]);
     }
     let mut noise = Noise(3);
-    input.starts = input.plan.starts.iter().map(|start| start_in_turns(&input.plan, start, &ORDERS, &mut noise)).collect();
+    input.starts =
+        input.plan.starts.iter().map(|start| start_in_turns(&input.plan, start, &ORDERS, &mut noise)).collect();
     input
 }
 

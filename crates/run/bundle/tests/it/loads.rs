@@ -137,7 +137,10 @@ fn a_slice_reads_back_with_the_variant_before_it_also_where_that_does_not_count(
     };
     // In the third turn, which is left out, variant 0 was last.
     assert_eq!(of(1), [(1, None), (2, Some(0)), (4, Some(0)), (5, Some(1)), (6, Some(0)), (7, Some(1)), (8, Some(0))]);
-    assert_eq!(of(0), [(1, Some(1)), (2, Some(0)), (4, Some(0)), (5, Some(1)), (6, Some(0)), (7, Some(1)), (8, Some(0))]);
+    assert_eq!(
+        of(0),
+        [(1, Some(1)), (2, Some(0)), (4, Some(0)), (5, Some(1)), (6, Some(0)), (7, Some(1)), (8, Some(0))]
+    );
 }
 
 #[test]
