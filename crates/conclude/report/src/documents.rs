@@ -36,8 +36,10 @@ pub fn render(input: &Input, analysis: &Analysis) -> Vec<Document> {
         document("report.html", Html { page: &page }.render().expect("a string takes what is written")),
         document("report.json", json::json(input, analysis)),
         document("results.csv", tables::results(input, analysis)),
-        document("comparisons.csv", tables::comparisons(input, analysis)),
     ];
+    if !input.plan.describes() {
+        documents.push(document("comparisons.csv", tables::comparisons(input, analysis)));
+    }
     documents.extend(analysis.storage.iter().map(|report| document("storage.csv", tables::storage(input, report))));
     documents.extend(analysis.database.iter().map(|report| document("database.csv", tables::database(input, report))));
     for figure in figures::figures(input, analysis) {

@@ -16,7 +16,10 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     for sentence in analysis.answer.headline.iter().chain(&analysis.answer.further) {
         writeln!(text, "{}", wrapped(&sentence.to_string(), "  ")).expect("writing to a string does not fail");
     }
-    if input.plan.variants.len() > 1 {
+    if input.plan.describes() {
+        text += "\n";
+        text += &aligned(&crate::described::for_terminal(input, analysis));
+    } else if input.plan.variants.len() > 1 {
         for decision in decisions(&input.facts) {
             text += "\n";
             text += &table(input, analysis, &decision.measure);

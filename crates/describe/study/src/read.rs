@@ -65,7 +65,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
     let listening = check_placeholders(&root, &table, faults)?;
-    let decide = decisions(table.decide(), faults);
+    let decide = decisions(table.decide(), table.compares(), faults);
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.all_valid()?;

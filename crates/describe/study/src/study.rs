@@ -110,6 +110,12 @@ pub enum PortChoice {
 }
 
 impl Study {
+    /// True if variants are compared; otherwise the study describes one system.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        self.factors.iter().any(Factor::is_compared)
+    }
+
     /// The systems and databases that have a port in a trial with these levels, and how they come to
     /// it. A system that is never told a port is not among them, nor is what does not run, or runs
     /// already.

@@ -1,5 +1,6 @@
 //! `plimsoll report`: the report of a bundle, written from the bundle alone.
 
+use super::study;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::Context;
@@ -7,6 +8,9 @@ use plimsoll_analysis::{Analysis, Input, analyse};
 use plimsoll_bundle::Contents;
 use plimsoll_model::start::Validity;
 use std::path::{Path, PathBuf};
+
+/// Why a gate takes verdicts.
+pub(super) const WHAT_A_GATE_DOES: &str = "passes where the verdicts show that no variant is worse";
 
 /// A report that was written, with its analysis.
 pub(super) struct Written {
@@ -30,6 +34,7 @@ pub(super) fn report(bundle: &Path, out: Option<&Path>, gate: bool) -> Result<Ex
     if !gate {
         return Ok(Exit::Fine);
     }
+    study::must_compare(written.analysis.described.is_empty(), "--gate", WHAT_A_GATE_DOES)?;
     if !written.complete {
         say::result("gate    not passed: the run did not come to its end; `plimsoll run --resume` goes on with it")?;
         return Ok(Exit::GateNotPassed);
@@ -63,6 +68,7 @@ impl Written {
         }
         Ok(match judge {
             Judge::Nothing => Exit::Fine,
+            Judge::Verdicts if !self.analysis.described.is_empty() => Exit::of_description(&self.analysis),
             Judge::Verdicts => Exit::of(self.analysis.verdicts(), false),
             Judge::Gate => Exit::of(self.analysis.verdicts(), true),
         })

@@ -13,6 +13,7 @@ mod doctor;
 mod failing_systems;
 mod flows;
 mod nothing_outlives;
+mod one_system;
 mod other_commands;
 mod resume;
 mod script_studies;

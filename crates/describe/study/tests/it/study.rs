@@ -3,6 +3,7 @@
 use crate::{GRPC, read_text, study};
 use plimsoll_model::factor::{Assignment, Level, Role};
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::start::Design;
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::system::Probe;
 use plimsoll_model::workload::{GrpcSchema, Protocol, Sequence, Steps, Target};
@@ -35,6 +36,51 @@ fn a_study_says_what_it_is_about() {
         ("iteration_duration.p95", 0.05)
     );
     assert_eq!((&facts.systems[..], facts.mean_think), (&["counter".to_owned()][..], Some(0.0)));
+}
+
+/// The study without a comparison, and without what decides.
+fn describing() -> String {
+    let text = GRPC.replace(", compare = true, baseline = \"mutex\"", "");
+    text.split("[decide]").next().expect("a part").to_owned()
+}
+
+#[test]
+fn a_study_that_compares_nothing_describes() {
+    let (one, warnings) = read_text(&describing());
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let one = one.expect("a study");
+    assert!(one.factors.iter().all(|factor| factor.role == Role::Condition));
+    assert_eq!((one.noise_floor, one.design()), (None, Design::Trials), "there is nothing to differ from itself");
+    let decide = one.facts().decide;
+    assert_eq!((decide.len(), decide[0].measure.to_string().as_str()), (1, "iteration_duration.p95"));
+    let without_factors = describing().replace("{mode}", "mutex").replace("\"{users}\"", "10");
+    let factors =
+        without_factors.find("[factors]").expect("factors")..without_factors.find("[system").expect("a system");
+    let without_factors = without_factors.replacen(&without_factors[factors], "", 1);
+    assert_eq!(study(&without_factors).factors, []);
+}
+
+#[test]
+fn what_is_described_needs_no_margin() {
+    let decide = |table: &str| -> Vec<(String, f64)> {
+        let decide = study(&(describing() + "[decide]\n" + table)).facts().decide;
+        decide.into_iter().map(|one| (one.measure.to_string(), one.margin)).collect()
+    };
+    let counted = ("errors.count".to_owned(), 1.0);
+    assert_eq!(decide("measures = ['errors.count', 'iterations.rate']")[0], counted);
+    assert_eq!(decide("measure = 'iterations.rate'\nmargin = '3%'"), [("iterations.rate".to_owned(), 0.03)]);
+}
+
+#[test]
+fn what_takes_a_comparison_is_warned_of_where_there_is_none() {
+    let warnings = |keys: &str| -> Vec<String> {
+        let (study, warnings) = read_text(&(keys.to_owned() + &describing()));
+        assert!(study.is_some(), "{warnings:?}");
+        warnings.iter().map(|warning| warning.message.clone()).collect()
+    };
+    let no_effect = |key: &str| format!("`{key}` has no effect: the study compares nothing");
+    assert_eq!(warnings("noise_floor = 'strict'\nlooks = [5, 7]\n"), [no_effect("noise_floor"), no_effect("looks")]);
+    assert_eq!(warnings("repeats = 2\nnoise_floor = false\n"), ["fewer than 3 repeats cannot give an interval"]);
 }
 
 #[test]
