@@ -2,6 +2,7 @@
 
 use crate::databases::may_load;
 use crate::disk_space;
+use crate::keys;
 use crate::scripts;
 use crate::target;
 use plimsoll_generator::WorkloadDiagnostic;
@@ -16,8 +17,12 @@ use plimsoll_system::{check_commands, check_port_free};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A placeholder for a free port, which is chosen only when its system starts.
-const STAND_IN: u16 = 1;
+/// A placeholder for a free port, which is chosen only when its system starts: the last port, which no message has for
+/// another reason.
+const STAND_IN: u16 = u16::MAX;
+
+/// What messages say in its place.
+const A_PORT: &str = "{port}";
 
 /// A fault that would make the study fail.
 #[derive(Clone, Debug)]
@@ -39,7 +44,7 @@ impl std::fmt::Display for PreflightFault {
 
 /// Finds what would go wrong, each fault once: programs that are not found, ports in use, targets that the study may
 /// not load, folders that hold no data of Plimsoll's, `.proto` files that do not compile, calls and messages that do
-/// not fit, measures of metrics that scripts do not make. Empty when the study can start.
+/// not fit, measures of metrics that scripts do not make, secrets that are not there. Empty when the study can start.
 #[must_use]
 pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<PreflightFault> {
     let mut faults: Vec<PreflightFault> = Vec::new();
@@ -47,9 +52,10 @@ pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<PreflightFau
     let of_trials = assignments(plan).into_iter().flat_map(|assignment| faults_of(study, &assignment, program));
     let of_databases = faults_of_databases(&databases(study, plan, program)).into_iter().map(PreflightFault::Elsewhere);
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
+    let of_secrets = keys::read_secrets(study).err().unwrap_or_default().into_iter().map(PreflightFault::Elsewhere);
     let scripts = scripts::metrics(study, specs.map(|spec| spec.workload));
     let of_measures = study.check_metrics(&scripts).into_iter().map(PreflightFault::InStudy);
-    for fault in of_trials.chain(of_databases).chain(of_measures) {
+    for fault in of_trials.chain(of_databases).chain(of_secrets).chain(of_measures) {
         if texts.insert(fault.to_string()) {
             faults.push(fault);
         }
@@ -128,8 +134,9 @@ pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -
         PortChoice::Free => STAND_IN,
     };
     let ports = study.system_ports(assignment).into_iter().map(|(name, choice)| (name, port(choice))).collect();
-    // The versions of programs are recorded, and must not contain the keys of the run.
-    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys: study.stand_in_keys() };
+    // The versions of programs are recorded, and must not contain the keys and secrets of the run.
+    let (keys, secrets) = (study.stand_in_keys(), study.stand_in_secrets());
+    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys, secrets };
     study.resolve(assignment, &bindings)
 }
 
@@ -147,7 +154,8 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
             return faults.into_iter().map(PreflightFault::Elsewhere).chain(diagnostics).collect();
         }
     };
-    faults.extend(spec.systems.iter().flat_map(check_commands).map(|error| error.to_string()));
+    let of_commands = spec.systems.iter().flat_map(check_commands);
+    faults.extend(of_commands.map(|error| error.to_string().replace(&STAND_IN.to_string(), A_PORT)));
     faults.extend(spec.databases.iter().filter_map(|database| may_load(study, database).err()));
     faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
     faults.extend(disk_space::check(&spec));

@@ -18,6 +18,7 @@ mod other_commands;
 mod resume;
 mod script_studies;
 mod scripts;
+mod secrets;
 mod spare_blocks;
 mod steady;
 mod storage;

@@ -1,6 +1,6 @@
 //! `[factors]`: what the study varies.
 
-use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, one_of, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, level_in_words, one_of, table};
 use crate::table::root::StudyTable;
 use crate::value::{Literal, is_name};
 use plimsoll_model::factor::{Factor, Level, Role};
@@ -184,6 +184,11 @@ fn role(table: &FactorTable, levels: &[Level], path: &str, faults: &mut Faults) 
             if position.is_none() {
                 let message = format!("baseline `{}` is not a level of `{path}`", baseline.value);
                 faults.add(Fault::error(&baseline.span, message).help(format!("the levels are {}", all_of(known()))));
+            }
+            if let Some(level) = position.map(|position| &levels[position]).filter(|level| **level != baseline.value) {
+                let (written, meant) = (level_in_words(&baseline.value), level_in_words(level));
+                let fault = Fault::warning(&baseline.span, format!("the baseline is {written}, and the level {meant}"));
+                faults.add(fault.help("both read the same, so that level is taken; write both alike"));
             }
             position.map(|baseline| Role::Compared { baseline })
         }

@@ -10,6 +10,7 @@ use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
 use crate::table::named_tables::NamedTables;
 use crate::table::report::ReportTable;
+use crate::table::secret::SecretTables;
 use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
 use crate::table::system::Systems;
@@ -54,6 +55,8 @@ table! {
         database: Option<Section<DatabaseTables>>,
         /// Where objects are kept, by name, for storage workloads.
         store: Option<Section<Stores>>,
+        /// Texts that no bundle, report or message holds, by name: from the environment or from files.
+        secret: Option<Section<SecretTables>>,
         /// What one virtual user does in an iteration.
         workload: Section<WorkloadTable>,
         /// How load is offered in a trial.
@@ -168,6 +171,12 @@ impl StudyTable {
     pub(crate) fn stores(&self) -> Option<&Stores> {
         static NONE: Stores = NamedTables(Vec::new());
         self.store.as_ref().map_or(Some(&NONE), Section::valid)
+    }
+
+    /// The secrets; none when the study has none.
+    pub(crate) fn secrets(&self) -> Option<&SecretTables> {
+        static NONE: SecretTables = NamedTables(Vec::new());
+        self.secret.as_ref().map_or(Some(&NONE), Section::valid)
     }
 
     pub(crate) fn workload(&self) -> Option<&WorkloadTable> {

@@ -38,6 +38,16 @@ fn a_study_says_what_it_is_about() {
     assert_eq!((&facts.systems[..], facts.mean_think), (&["counter".to_owned()][..], Some(0.0)));
 }
 
+#[test]
+fn a_baseline_that_is_written_otherwise_than_its_level_is_told() {
+    let text =
+        GRPC.replace("[\"mutex\", \"inputQ\"]", "[\"1\", \"2\"]").replace("baseline = \"mutex\"", "baseline = 1");
+    let (study, warnings) = read_text(&text);
+    assert_eq!(study.expect("a study").factors[0].role, Role::Compared { baseline: 0 });
+    let told: Vec<&str> = warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(told, ["the baseline is 1, and the level \"1\""]);
+}
+
 /// The study without a comparison, and without what decides.
 fn describing() -> String {
     let text = GRPC.replace(", compare = true, baseline = \"mutex\"", "");
