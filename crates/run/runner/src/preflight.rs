@@ -11,7 +11,7 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::start::Plan;
-use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};
 use std::collections::BTreeSet;
@@ -97,7 +97,7 @@ fn variable_of(auth: &Auth) -> Option<String> {
 }
 
 /// Warnings about the workload for the author of the study, each once: scripts may set things that the study sets too,
-/// and feeds may have too few rows.
+/// feeds may have too few rows, and this machine too few files for the connections.
 #[must_use]
 pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
     let mut notes: Vec<Diagnostic> = Vec::new();
@@ -109,12 +109,30 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
             notes.extend(of_script.map(|note| study.warning_of_workload(&note)));
             let of_flow = plimsoll_generator::diagnostics(&pair.0, &pair.1);
             notes.extend(of_flow.iter().filter_map(|remark| in_study(study, Severity::Warning, remark)));
+            let of_machine = too_few_files(&pair.0, &pair.1, plimsoll_telemetry::most_open_files());
+            notes.extend(of_machine.map(|note| study.warning_of_workload(&note)));
             known.push(pair);
         }
     }
     let mut texts = BTreeSet::new();
     notes.retain(|note| texts.insert(note.to_string()));
     notes
+}
+
+/// Files that Plimsoll opens beside connections.
+const OTHER_FILES: u64 = 100;
+
+/// The warning about a load that takes more connections than this machine lets Plimsoll open.
+fn too_few_files(workload: &Workload, load: &LoadProfile, most: Option<u64>) -> Option<String> {
+    let connections = match workload.connect {
+        Connect::PerUser | Connect::PerIteration => u64::from(load.most_users()),
+        Connect::Shared(count) => u64::from(count),
+    };
+    let most = most.filter(|most| workload.target.is_some() && connections + OTHER_FILES > *most)?;
+    Some(format!(
+        "{connections} users take as many connections, and on this machine a process opens {most} files at most: a run here \
+         fails; raise the hard limit (`ulimit -Hn`), name fewer users, or let them share connections (`connect`)"
+    ))
 }
 
 /// Converts a remark on a part of the workload to a diagnostic with its place in the study.
@@ -171,4 +189,38 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
 fn faults_of_databases(databases: &[Database]) -> Vec<String> {
     let faults = databases.iter().flat_map(plimsoll_database::check);
     faults.chain(plimsoll_database::check_disk_space(databases)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+    use plimsoll_model::workload::Target;
+    use std::time::Duration;
+
+    #[test]
+    fn connections_beyond_the_machines_limit_are_warned_of() {
+        let target = Target { host: "127.0.0.1".to_owned(), port: 80, tls: None };
+        let workload = |connect| Workload {
+            target: Some(target.clone()),
+            connect,
+            timeout: Duration::from_secs(1),
+            steps: Steps::Http(Vec::new()),
+        };
+        let second = Duration::from_secs(1);
+        let load = LoadProfile {
+            model: LoadModel::Closed { users: Profile::constant(30_000.0), think: Think::Constant(second) },
+            warmup: second,
+            stop: Stop::After(second),
+            drain: second,
+        };
+        let said = |connect, most| too_few_files(&workload(connect), &load, most);
+        let warning = said(Connect::PerUser, Some(20_000)).expect("a warning");
+        assert!(warning.starts_with("30000 users take as many connections"), "{warning}");
+        for (connect, most) in
+            [(Connect::PerUser, Some(524_288)), (Connect::PerUser, None), (Connect::Shared(100), Some(20_000))]
+        {
+            assert_eq!(said(connect, most), None);
+        }
+    }
 }

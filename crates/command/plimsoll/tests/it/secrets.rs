@@ -109,6 +109,41 @@ fn what_a_server_sends_back_in_an_error_is_masked() {
     }
 }
 
+/// A script names its requests by their URLs, and may say what it likes.
+#[test]
+fn what_a_script_does_with_a_secret_is_masked() {
+    let place = place();
+    let steps = STUDY.find("[workload]").unwrap()..STUDY.find("[load]").unwrap();
+    let workload = "[workload]\nscript = \"users.js\"\n\
+                    env = { BASE = \"http://{web.address}\", KEY = \"{secret.password}\", TOKEN = \"{secret.token}\" }\n\n";
+    place.write("study.toml", STUDY.replacen(&STUDY[steps], workload, 1));
+    place.write(
+        "users.js",
+        "import http from 'k6/http';\n\
+         import { Counter } from 'k6/metrics';\n\
+         const own = new Counter('own');\n\
+         export default function () {\n\
+             const headers = { Authorization: 'Bearer ' + __ENV.TOKEN };\n\
+             const reply = http.get(`${__ENV.BASE}/?key=${__ENV.KEY}`, { headers });\n\
+             if (reply.status !== 200) throw new Error('refused ' + __ENV.KEY);\n\
+             console.log('sent', __ENV.TOKEN, 'and', encodeURIComponent(__ENV.TOKEN));\n\
+             own.add(1);\n\
+         }\n",
+    );
+    let ended = place.plimsoll_with(&[("PLIMSOLL_TEST_TOKEN", TOKEN)], &["run", "study.toml", "--out", "bundle"]);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    for trial in &bundle.starts {
+        assert!(trial.validity().counts(), "{:?}", trial.validity());
+        assert!(trial.loads[0].tallies.values().all(|tally| tally.failed() == 0), "the secrets did not arrive");
+    }
+    assert!(place.read("bundle/report/report.md").contains("?key=****"), "the request is there, without its secret");
+    for secret in [TOKEN, PASSWORD, "tok%2Fen-of-the-test%204711"] {
+        is_nowhere(secret, &place.path("bundle"));
+        assert!(!said.contains(secret), "{said}");
+    }
+}
+
 #[test]
 fn secrets_that_are_not_there_are_told_before_anything_starts() {
     let place = place();

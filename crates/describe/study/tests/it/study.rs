@@ -39,13 +39,30 @@ fn a_study_says_what_it_is_about() {
 }
 
 #[test]
+fn a_load_that_no_machine_can_offer_is_refused() {
+    let said = |from: &str, to: &str| {
+        let (study, faults) = read_text(&GRPC.replace(from, to));
+        let faults: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();
+        (study.is_some(), faults.join("; "))
+    };
+    let (read, message) = said("[10, 100, 200, 300, 1000]", "[10, 1000000]");
+    assert!(!read && message.starts_with("1000000 users with a connection each are too many"), "{message}");
+    let (read, message) = said("[10, 100, 200, 300, 1000]", "[10, 60000]");
+    assert!(read && message.is_empty(), "what a machine allows is not known here: {message}");
+    let (read, message) = said("users    = \"{users}\"", "rate = 5000000\nmax_users = \"{users}\"");
+    assert!(!read && message.starts_with("5000000 iterations per second are too many"), "{message}");
+    let (read, message) = said("users    = \"{users}\"", "rate = 50_000\nmax_users = \"{users}\"");
+    assert!(read, "{message}");
+}
+
+#[test]
 fn a_baseline_that_is_written_otherwise_than_its_level_is_told() {
     let text =
         GRPC.replace("[\"mutex\", \"inputQ\"]", "[\"1\", \"2\"]").replace("baseline = \"mutex\"", "baseline = 1");
     let (study, warnings) = read_text(&text);
     assert_eq!(study.expect("a study").factors[0].role, Role::Compared { baseline: 0 });
     let told: Vec<&str> = warnings.iter().map(|warning| warning.message.as_str()).collect();
-    assert_eq!(told, ["the baseline is 1, and the level \"1\""]);
+    assert_eq!(told, ["the baseline is the whole number 1, and the level the text \"1\""]);
 }
 
 /// The study without a comparison, and without what decides.
@@ -297,17 +314,6 @@ fn a_study_that_takes_forever_is_a_warning() {
         assert!(found.contains(&format!("the trials take {span} under load")), "{found}");
     }
     study(&GRPC.replace("\"20s\"", "\"1h\""));
-}
-
-#[test]
-fn a_rate_that_no_machine_sends_is_a_warning() {
-    let text =
-        |rate: &str| GRPC.replace("users    = \"{users}\"", &format!("rate = {rate}\nmax_users = \"{{users}}\""));
-    for (rate, words) in [("1e9", "1 billion"), ("20e6", "20 million")] {
-        let found = warning(&text(rate));
-        assert!(found.contains(&format!("{words} arrivals per second are more than one machine can send")), "{found}");
-    }
-    study(&text("50_000"));
 }
 
 #[test]
