@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::Context;
 use plimsoll_analysis::{Analysis, Input, analyse};
-use plimsoll_bundle::Contents;
+use plimsoll_bundle::{Contents, RunFolder};
 use plimsoll_model::start::Validity;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +80,11 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
     let contents = plimsoll_bundle::read(bundle).map_err(|error| Failure::new(Exit::Usage, error))?;
     for problem in &contents.problems {
         say::note(&format!("{}: {problem}", bundle.display()));
+    }
+    if let Some(place) = RunFolder::at(bundle).data_note().read().filter(|_| !contents.complete) {
+        say::note(&format!(
+            "the data of its databases still lies in {place}; `plimsoll run --resume` removes it at its end"
+        ));
     }
     let input = input_of(contents);
     let stand = input.trials().filter(|result| !input.plan.is_superseded(result.identity()));
