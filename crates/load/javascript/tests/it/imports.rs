@@ -75,8 +75,7 @@ fn a_circle_of_imports_is_named_where_something_is_not_there_yet() {
         ("c.js", "import { a } from './a.js';\nexport const c = a;"),
     ]);
     let Ok(program) = load(home.path(), "load.js", ".") else { panic!("every module can be read") };
-    let Parked::Over(Err(stop)) = User::of(&program).load() else { panic!("`a` does not exist yet") };
-    let said = format!("{stop:?}");
+    let said = format!("{:?}", User::of(&program).load());
     let at = home.path().display();
     let circle =
         format!("in a circle run before what they import exists: {at}/c.js → {at}/a.js → {at}/lib/b.js → {at}/c.js");
