@@ -4,7 +4,9 @@ use crate::document::profile::Profiles;
 use crate::document::{Fault, Faults, Section, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
-use crate::table::design::{DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, refuse_impossible, why_impossible, why_unwise};
+use crate::table::design::{
+    DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, refuse_impossible, why_impossible, why_unwise,
+};
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
