@@ -9,7 +9,6 @@ use std::net::TcpListener;
 /// place of `TARGET`, counts what it gets.
 const SOUND: &str = r#"title    = "sound"
 question = "Is nothing started?"
-design   = "trials"
 repeats  = 3
 
 [factors]

@@ -34,7 +34,7 @@ fn check_says_with_its_place_what_a_trial_cannot_have() {
     let place = Place::with_study(&study);
     place.plimsoll(&["check", "study.toml"]).with(0).prints(&["no errors"]).says(&[
         "p95 takes 200 requests; 2 users with 20 ms of thinking do at most 30 in 300 ms",
-        "study.toml:30:12",
+        "study.toml:31:12",
         "duration = \"300ms\"",
     ]);
 }

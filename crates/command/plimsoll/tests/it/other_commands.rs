@@ -23,7 +23,7 @@ fn init_writes_a_study_that_check_accepts() {
     // `check` starts nothing, so that any program of that name will do.
     place.write("programs/python3", "#!/bin/sh\n");
     std::fs::set_permissions(programs.join("python3"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    check_with_path(&place, &programs).end().with(0).prints(&["no errors; 30 trials"]);
+    check_with_path(&place, &programs).end().with(0).prints(&["no errors; 10 starts of 3 variants"]);
 }
 
 #[test]
