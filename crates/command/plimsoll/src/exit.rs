@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A system could not be built or started, or it died, or its replies were wrong.
     SystemFailed = 3,
-    /// A verdict is inconclusive or void.
+    /// A verdict is inconclusive or void, or the machine was too busy for loads to count.
     Open = 4,
     /// With `--gate`: a variant is not shown to be no worse.
     GateNotPassed = 5,

@@ -73,6 +73,10 @@ pub struct LoadSummary {
     pub steadiness: Steadiness,
     /// How near the generator came to its limits.
     pub headroom: Headroom,
+    /// CPU that others used meanwhile, in cores: neither Plimsoll nor its systems, and what the hypervisor took away.
+    /// None where that is not known, as of systems that run already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
     /// What was found in the replies.
     pub replies: Replies,
     /// The kind of work that users did.
@@ -155,6 +159,7 @@ impl LoadSummary {
             timing: LoadTiming::default(),
             steadiness: Steadiness::default(),
             headroom: Headroom::default(),
+            others: None,
             replies: Replies::default(),
             work: Work::default(),
         }

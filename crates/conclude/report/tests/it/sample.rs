@@ -189,6 +189,7 @@ pub(crate) fn plan(facts: &StudyFacts) -> Plan {
         starts,
         design: Design::Trials,
         with_duplicate: true,
+        given_time: None,
         spare_blocks: 0,
         looks: Vec::new(),
     }

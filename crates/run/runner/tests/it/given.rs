@@ -11,6 +11,7 @@ use plimsoll_study::Study;
 use plimsoll_system::{Interrupt, Launcher};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Two variants and the duplicate, twice: six trials that count.
@@ -105,6 +106,9 @@ impl Given {
             folder: &bundle.folder(),
             recorded: &bundle.recorded().clone(),
             interrupted: &interrupted,
+            observe: Duration::ZERO,
+            keep_going: false,
+            pause_after: None,
         };
         let mut events = Vec::new();
         let mut tell = |event: &Event| {

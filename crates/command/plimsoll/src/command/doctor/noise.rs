@@ -2,6 +2,7 @@
 
 use super::wrapped;
 use crate::arguments;
+use crate::command::interrupt::Listener;
 use crate::command::study::{self, Extent};
 use crate::command::{demo, report, run};
 use crate::exit::{Exit, Failure};
@@ -23,6 +24,7 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
         Some(path) => (path.display().to_string(), study::read(path, None)?),
         None => ("demo.toml".to_owned(), demo::source()?),
     };
+    let signals = Listener::start(Exit::Interrupted as i32)?;
     let out = arguments.out.clone().unwrap_or_else(|| run::new_folder("doctor"));
     let extent = Extent::AgainstItself(arguments.blocks);
     let ended = run::run_study(&run::Task {
@@ -35,6 +37,8 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
         judge: report::Judge::Nothing,
         // The answer to the study's own question is not asked for here.
         prints_answer: false,
+        keep_going: true,
+        signals: &signals,
     })?;
     if ended == Exit::SystemFailed {
         say::note(&format!("a trial failed, so no noise floor is told: {}/report/report.md says why", out.display()));
