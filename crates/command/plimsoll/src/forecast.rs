@@ -17,15 +17,21 @@ pub(crate) struct Forecaster {
     before: u32,
     ended: u32,
     began: Instant,
+    /// The time that forecasts have taken.
+    spent: Duration,
 }
+
+/// The share of a run that forecasts may take: they read the whole bundle, which grows.
+const MAX_SHARE: f64 = 0.02;
 
 impl Forecaster {
     pub(crate) fn new(plan: &Plan) -> Forecaster {
         let starts_in_repeat = (plan.starts_in_block() * plan.conditions.len()).max(1) as u32;
-        Forecaster { starts_in_repeat, before: 0, ended: 0, began: Instant::now() }
+        Forecaster { starts_in_repeat, before: 0, ended: 0, began: Instant::now(), spent: Duration::ZERO }
     }
 
-    /// The repeats that have ended, if the event is the end of one and there are enough for an interval.
+    /// The repeats that have ended, if the event is the end of one, there are enough for an interval, and forecasts have
+    /// not taken too much of the run.
     pub(crate) fn repeats_after(&mut self, event: &Event) -> Option<u32> {
         match event {
             Event::RunStarted { already_done, .. } => self.before = *already_done,
@@ -36,11 +42,17 @@ impl Forecaster {
                 let all = self.before + self.ended;
                 let repeats = all / self.starts_in_repeat;
                 let enough = repeats >= estimate::MIN_REPEATS as u32;
-                return (enough && all.is_multiple_of(self.starts_in_repeat)).then_some(repeats);
+                let affordable = self.spent <= self.began.elapsed().mul_f64(MAX_SHARE);
+                return (enough && affordable && all.is_multiple_of(self.starts_in_repeat)).then_some(repeats);
             }
             _ => {}
         }
         None
+    }
+
+    /// Notes that a forecast took so long.
+    pub(crate) fn spend(&mut self, took: Duration) {
+        self.spent += took;
     }
 
     /// How long one repeat takes, with starting and stopping its systems.
@@ -104,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_forecast_is_due_after_each_whole_repeat_from_the_third_on() {
-        let mut forecaster = Forecaster { starts_in_repeat: 2, before: 0, ended: 0, began: Instant::now() };
+        let mut forecaster = Forecaster { starts_in_repeat: 2, before: 0, ended: 0, began: Instant::now(), spent: Duration::ZERO };
         let resumed = Event::RunStarted { starts: 20, already_done: 3, time_under_load: Duration::ZERO };
         assert_eq!(forecaster.repeats_after(&resumed), None);
         let ended = || Event::StartFinished {
@@ -116,5 +128,8 @@ mod tests {
         };
         let due: Vec<Option<u32>> = (4..=8).map(|_| forecaster.repeats_after(&ended())).collect();
         assert_eq!(due, [None, None, Some(3), None, Some(4)]);
+        forecaster.spend(Duration::from_secs(600));
+        let due: Vec<Option<u32>> = (9..=10).map(|_| forecaster.repeats_after(&ended())).collect();
+        assert_eq!(due, [None, None], "too dear for a run that has just begun");
     }
 }

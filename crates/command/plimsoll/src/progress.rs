@@ -200,8 +200,8 @@ fn too_disturbed(blocks: u32, others: f64, goes_on: bool) -> String {
         format!("{why}; the run goes on, as it was asked to")
     } else {
         format!(
-            "{why}: the run ends here\n  stop what else runs (plimsoll doctor says what), or wait until it has ended, and go \
-             on; `--keep-going` runs on whatever others do"
+            "{why}: the run ends here\n  stop what else runs (`plimsoll doctor` says what), or wait until it has ended; \
+             `plimsoll run --keep-going` runs on whatever others do"
         )
     }
 }

@@ -88,6 +88,10 @@ pub struct Version {
     /// The program as the study names it. Where that is a wrapper that runs another program, the full path of that
     /// other program's file.
     pub program: String,
+    /// The full path of the program's file, where `program` is another text: a name that was found by search, or a path
+    /// in the folder of the study. None where nothing had to be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// What the version command printed, if the study has one.
     pub version: Option<String>,
     /// SHA-256 of the program's file, in hexadecimal.

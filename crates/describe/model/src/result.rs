@@ -207,13 +207,25 @@ pub fn validity_of_loads(loads: &[&LoadSummary]) -> Validity {
     if whole >= Turns::needed_of(turns) as usize {
         return Validity::Valid;
     }
-    let mut reasons: Vec<String> = Vec::new();
-    for reason in all().reasons() {
-        if !reasons.contains(reason) {
-            reasons.push(reason.clone());
+    Validity::Void(vec![format!("only {whole} of {turns} turns count: {}", alike_once(all().reasons()).join("; "))])
+}
+
+/// The first of all reasons that differ in nothing but their figures, with the number of those.
+fn alike_once(reasons: &[String]) -> Vec<String> {
+    let without_figures = |reason: &str| reason.replace(|letter: char| letter.is_ascii_digit() || letter == '.', "");
+    let mut kinds: Vec<(String, &String, usize)> = Vec::new();
+    for reason in reasons {
+        let kind = without_figures(reason);
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., count)) => *count += 1,
+            None => kinds.push((kind, reason, 1)),
         }
     }
-    Validity::Void(vec![format!("only {whole} of {turns} turns count: {}", reasons.join("; "))])
+    let shown = |(_, first, count): (String, &String, usize)| match count {
+        1 => first.clone(),
+        count => format!("{first} (the first of {count} slices)"),
+    };
+    kinds.into_iter().map(shown).collect()
 }
 
 /// The turns in which the load of every variant counts.
@@ -724,7 +736,13 @@ mod tests {
         assert!(start.validity().counts(), "half of the turns are enough");
         assert_eq!(whole_turns(start.loads.iter()), BTreeSet::from([2, 3, 5, 8]));
         start.loads[3].validity = void;
-        assert_eq!(start.validity(), Validity::Void(vec!["only 3 of 8 turns count: a stall".to_owned()]));
+        assert_eq!(start.validity(), Validity::Void(vec!["only 3 of 8 turns count: a stall (the first of 4 slices)".to_owned()]));
+        for (slice, late) in [(3, "7.5 ms late"), (5, "12 ms late")] {
+            start.loads[slice].validity = Validity::Void(vec![late.to_owned()]);
+        }
+        let reasons = "a stall (the first of 3 slices); 7.5 ms late (the first of 2 slices)";
+        let expected = format!("only 3 of 8 turns count: {reasons}");
+        assert_eq!(start.validity(), Validity::Void(vec![expected]));
         let failed = Validity::Failed(vec!["wrong replies".to_owned()]);
         start.loads[15].validity = failed.clone();
         assert_eq!(start.validity(), failed, "a wrong reply is no matter of a turn");

@@ -579,3 +579,49 @@ fn outcome(finished: &FinishedStart, machine: &Machine) -> Outcome {
         Validity::Void(_) | Validity::Failed(_) => Outcome::DoesNotCount,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::result::{StartSummary, StartTiming};
+    use plimsoll_model::start::{Load, PhaseLengths};
+
+    /// A start with a void load, under which the generator was so late, and others used so many cores.
+    fn void(late_ms: u64, others: Option<f64>) -> FinishedStart {
+        let load = Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() };
+        let mut load = LoadSummary::not_offered(load);
+        load.validity = Validity::Void(vec!["a reason".to_owned()]);
+        load.headroom.lateness = Nanos(late_ms * 1_000_000);
+        load.others = others;
+        let start = Start {
+            number: 1,
+            block: 1,
+            repeat: 1,
+            attempt: 1,
+            extended: false,
+            position: 1,
+            condition: 0,
+            variants: vec![0],
+        };
+        let (validity, warnings, timing) = (Validity::Valid, Vec::new(), StartTiming::default());
+        FinishedStart {
+            summary: StartSummary { start, validity, warnings, timing, systems: Vec::new() },
+            loads: vec![load],
+        }
+    }
+
+    #[test]
+    fn a_start_is_disturbed_where_the_generator_fell_behind_and_others_used_the_processors() {
+        let limits = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(5) };
+        let machine = Machine { limits, processors: 4 };
+        for (late_ms, others, expected) in [
+            (9, Some(1.5), Outcome::Disturbed),
+            (9, Some(0.5), Outcome::DoesNotCount),
+            (9, None, Outcome::DoesNotCount),
+            (1, Some(3.0), Outcome::DoesNotCount),
+        ] {
+            assert_eq!(outcome(&void(late_ms, others), &machine), expected, "{late_ms} ms, {others:?}");
+        }
+        assert_eq!(others_in_what_does_not_count(&void(9, Some(1.5))), Some(1.5));
+    }
+}

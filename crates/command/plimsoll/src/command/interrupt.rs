@@ -4,10 +4,14 @@ use crate::say;
 use anyhow::Context;
 use plimsoll_system::Interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level;
+use signal_hook::flag::register;
+use signal_hook::low_level::{self, pipe};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+const FAILED: &str = "failed to listen for signals";
 
 /// SIGINT, SIGTERM and SIGHUP as a request to stop. The first one sets the [`Interrupt`], and what runs is stopped in
 /// order. The second one ends the program at once; the wardens then end the systems under test.
@@ -30,22 +34,27 @@ impl Listener {
     /// Listens from now on. `exit_code` is that of a program that the second signal ends.
     pub(super) fn start(exit_code: i32) -> anyhow::Result<Listener> {
         let listener = Listener { interrupt: Interrupt::new(), words: Arc::default() };
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("failed to listen for signals")?;
-        let own = listener.clone();
+        // Each signal writes a byte, so that none is lost where two come at once.
+        let (mut read, write) = UnixStream::pair().context(FAILED)?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            register(signal, Arc::clone(listener.interrupt.flag())).context(FAILED)?;
+            pipe::register(signal, write.try_clone().context(FAILED)?).context(FAILED)?;
+        }
+        let words = Arc::clone(&listener.words);
         let listen = move || {
-            for _ in signals.forever() {
-                let again = own.interrupt.is_set();
-                own.interrupt.set();
-                let words = own.words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if let Some(text) = if again { words.second } else { words.first } {
+            let mut is_first = true;
+            while read.read_exact(&mut [0]).is_ok() {
+                let words = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some(text) = if is_first { words.first } else { words.second } {
                     say::note(&text);
                 }
-                if again {
+                if !is_first {
                     low_level::exit(exit_code);
                 }
+                is_first = false;
             }
         };
-        thread::Builder::new().name("signals".to_owned()).spawn(listen).context("failed to listen for signals")?;
+        thread::Builder::new().name("signals".to_owned()).spawn(listen).context(FAILED)?;
         Ok(listener)
     }
 

@@ -19,7 +19,7 @@ use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let signals = Listener::start(Exit::Interrupted as i32)?;
@@ -115,7 +115,9 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
         report::print_summary(&written)?;
     }
     if broken_off {
-        tell_how_to_go_on(task);
+        if let Some(how) = &task.resume_command {
+            say::note(&format!("\ngo on:  {how}"));
+        }
         return Ok(Exit::Open);
     }
     written.judged(task.judge)
@@ -152,29 +154,34 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
         // The bundle gets the event first, so that everything shown is in the bundle.
         bundle.on_event(event)?;
         progress.show(event);
-        if let Some(repeats) = forecaster.repeats_after(event)
-            && let Ok(Some(text)) = forecast_after(task.out, repeats, &forecaster)
-        {
-            progress.forecast(text);
+        if let Some(repeats) = forecaster.repeats_after(event) {
+            let began = Instant::now();
+            if let Ok(Some(text)) = forecast_after(task.out, repeats, &forecaster) {
+                progress.forecast(text);
+            }
+            forecaster.spend(began.elapsed());
         }
         Ok(())
     };
     let result = plimsoll_runner::run(&run, &mut decided, &mut tell);
     progress.finish();
-    result.map_err(|error| {
-        let exit = match error {
-            RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } => Exit::SystemFailed,
-            RunError::Bundle(_) => Exit::Usage,
-        };
-        match (exit, &task.resume_command) {
-            // A disk that was full, say: what had ended is in the bundle.
-            (Exit::Usage, Some(how)) => {
-                let kept = format!("the trials that had ended are kept; with the cause removed, go on:  {how}");
-                Failure::new(exit, anyhow::anyhow!("{error}\n{kept}"))
-            }
-            _ => Failure::new(exit, error),
+    result.map_err(|error| match (&error, &task.resume_command) {
+        // A disk that was full, say: what had ended is in the bundle.
+        (RunError::Bundle(_), Some(how)) => {
+            let kept = format!("the trials that had ended are kept; with the cause removed, go on:  {how}");
+            Failure::new(Exit::Usage, anyhow::anyhow!("{error}\n{kept}"))
         }
+        _ => failure(error),
     })
+}
+
+/// The failure of a run that ended early.
+pub(super) fn failure(error: RunError) -> Failure {
+    let exit = match error {
+        RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } => Exit::SystemFailed,
+        RunError::Bundle(_) => Exit::Usage,
+    };
+    Failure::new(exit, error)
 }
 
 fn tell_interrupted(task: &Task<'_>) {

@@ -93,6 +93,7 @@ pub(crate) fn versions() -> Vec<Version> {
     vec![Version {
         name: "counter".to_owned(),
         program: "./counter".to_owned(),
+        path: None,
         version: Some("1.0\n".to_owned()),
         sha256: Some("ab".repeat(32)),
     }]
