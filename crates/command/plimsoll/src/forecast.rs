@@ -83,11 +83,7 @@ pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repe
             if more <= left as usize {
                 format!("forecast: decides {margin} in about {} more ({}){place}", takes(more), units(more))
             } else {
-                format!(
-                    "forecast: {margin} would need about {} more, {}{place}; {of_plan}",
-                    units(more),
-                    takes(more)
-                )
+                format!("forecast: {margin} would need about {} more, {}{place}; {of_plan}", units(more), takes(more))
             }
         }
         ForecastRepeats::Unforeseeable => {
@@ -116,16 +112,12 @@ mod tests {
 
     #[test]
     fn a_forecast_is_due_after_each_whole_repeat_from_the_third_on() {
-        let mut forecaster = Forecaster { starts_in_repeat: 2, before: 0, ended: 0, began: Instant::now(), spent: Duration::ZERO };
+        let mut forecaster =
+            Forecaster { starts_in_repeat: 2, before: 0, ended: 0, began: Instant::now(), spent: Duration::ZERO };
         let resumed = Event::RunStarted { starts: 20, already_done: 3, time_under_load: Duration::ZERO };
         assert_eq!(forecaster.repeats_after(&resumed), None);
-        let ended = || Event::StartFinished {
-            start: 1,
-            validity: Validity::Valid,
-            iterations: 1,
-            errors: 0,
-            others: None,
-        };
+        let ended =
+            || Event::StartFinished { start: 1, validity: Validity::Valid, iterations: 1, errors: 0, others: None };
         let due: Vec<Option<u32>> = (4..=8).map(|_| forecaster.repeats_after(&ended())).collect();
         assert_eq!(due, [None, None, Some(3), None, Some(4)]);
         forecaster.spend(Duration::from_secs(600));

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll_analysis::quantity;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::{Phase, Validity};
+use plimsoll_model::start::{Load, Phase, Validity};
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -25,6 +25,8 @@ pub(crate) struct Progress {
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
+    /// The load under way, where variants take turns.
+    slice: Option<Load>,
     /// Since when data is prepared, and when that was last reported.
     data: Option<(Instant, Instant)>,
     /// The output of the systems of the last trial, if it does not count.
@@ -47,6 +49,7 @@ impl Progress {
             in_turns,
             current: String::new(),
             phase: None,
+            slice: None,
             data: None,
             output: String::new(),
             forecast: None,
@@ -89,7 +92,13 @@ impl Progress {
             }
             Event::PhaseStarted { phase, .. } => {
                 self.phase = Some(*phase);
-                self.bar.set_message(format!("{} · {phase}", self.current));
+                self.bar.set_message(format!("{} · {}", self.current, self.stage()));
+            }
+            Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.in_turns),
+            Event::LoadFinished { .. } => {
+                if let Some(slice) = self.slice {
+                    self.bar.inc(milliseconds(slice.lengths.under_load()));
+                }
             }
             Event::SecondPassed(second) => self.second(second),
             Event::StartFinished { validity, iterations, errors, others, .. } => {
@@ -114,10 +123,8 @@ impl Progress {
             Event::RunFinished { .. }
             | Event::VersionsFound { .. }
             | Event::StartDecided { .. }
-            | Event::LoadBegun { .. }
             | Event::ObjectsPlaced { .. }
             | Event::ConsoleWritten { .. }
-            | Event::LoadFinished { .. }
             | Event::Sampled { .. }
             | Event::ResultsComplete(_) => {}
         }
@@ -153,13 +160,24 @@ impl Progress {
 
     fn second(&self, second: &Second) {
         let Second { iterations, errors, median, .. } = *second;
-        if matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
-            self.bar.inc(milliseconds(second.recorded.length.into()));
+        let length = Duration::from(second.recorded.length);
+        if self.slice.is_none() && matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
+            self.bar.inc(milliseconds(length));
         }
-        let phase = self.phase.map_or(String::new(), |phase| phase.to_string());
+        let stage = self.stage();
+        // Slices are shorter than a second.
+        let rate = if length.is_zero() { iterations as f64 } else { iterations as f64 / length.as_secs_f64() };
         let median = median.map_or(String::new(), |median| format!(" · median {:.3} ms", median * 1e3));
         let errors = if errors > 0 { format!(" · {}", counted(errors, "error")) } else { String::new() };
-        self.bar.set_message(format!("{} · {phase} · {iterations}/s{median}{errors}", self.current));
+        self.bar.set_message(format!("{} · {stage} · {rate:.0}/s{median}{errors}", self.current));
+    }
+
+    /// The turn or the phase of the start under way.
+    fn stage(&self) -> String {
+        match (self.slice, self.phase) {
+            (Some(slice), Some(Phase::Warmup | Phase::Measure | Phase::Drain)) => format!("turn {}", slice.turn),
+            (_, phase) => phase.map_or(String::new(), |phase| phase.to_string()),
+        }
     }
 
     /// Prints a permanent line above the bar.
@@ -181,12 +199,12 @@ fn target() -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
 }
 
-/// The load that is left, for the bar: starting and stopping systems comes on top, and is not known.
+/// The load that is left, for the bar, in whole seconds. Starting and stopping systems comes on top, and is not known.
 fn left(state: &ProgressState, out: &mut dyn fmt::Write) {
-    let left = state.len().unwrap_or(0).saturating_sub(state.pos());
-    let _ = match left {
-        _ if state.len().is_none_or(|length| length == 0) => write!(out, "starting"),
-        left => write!(out, "{} of load left", time(Duration::from_secs(left.div_ceil(1000)))), // whole seconds read best
+    let left = Duration::from_secs(state.len().unwrap_or(0).saturating_sub(state.pos()).div_ceil(1000));
+    let _ = match state.len() {
+        None | Some(0) => write!(out, "starting"),
+        Some(_) => write!(out, "{} of load left", time(left)),
     };
 }
 

@@ -379,6 +379,11 @@ impl LoadResult {
             ..row.clone()
         }));
         let summary = &mut self.summary;
+        let (before, length) = (summary.timing.window.seconds(), timing.window.seconds());
+        summary.others = summary.others.zip(slice.summary.others).map(|(known, of_slice)| match before + length {
+            0.0 => of_slice,
+            both => (known * before + of_slice * length) / both,
+        });
         summary.timing.window.0 += timing.window.0;
         summary.load.lengths.warmup += load.lengths.warmup;
         summary.load.lengths.measure += load.lengths.measure;
@@ -736,7 +741,10 @@ mod tests {
         assert!(start.validity().counts(), "half of the turns are enough");
         assert_eq!(whole_turns(start.loads.iter()), BTreeSet::from([2, 3, 5, 8]));
         start.loads[3].validity = void;
-        assert_eq!(start.validity(), Validity::Void(vec!["only 3 of 8 turns count: a stall (the first of 4 slices)".to_owned()]));
+        assert_eq!(
+            start.validity(),
+            Validity::Void(vec!["only 3 of 8 turns count: a stall (the first of 4 slices)".to_owned()])
+        );
         for (slice, late) in [(3, "7.5 ms late"), (5, "12 ms late")] {
             start.loads[slice].validity = Validity::Void(vec![late.to_owned()]);
         }
@@ -751,7 +759,8 @@ mod tests {
     #[test]
     fn slices_are_pooled_by_variant_and_come_back() {
         let mut pooled = PooledLoads::default();
-        for (number, summary) in (1_u64..).zip(slices(4)) {
+        for (number, mut summary) in (1_u64..).zip(slices(4)) {
+            summary.others = Some(number as f64);
             let mut tally = Tally::default();
             tally.service.record_n(number * 1000, number).expect("in range");
             let tallies = BTreeMap::from([(Subject::Iteration, tally)]);
@@ -761,6 +770,7 @@ mod tests {
         let loads = pooled.finish();
         let counts: Vec<u64> = loads.iter().map(|load| load.tallies[&Subject::Iteration].count()).collect();
         assert_eq!(counts, [1 + 3 + 5 + 7, 2 + 4 + 6 + 8]);
+        assert_eq!(loads[0].summary.others, Some(4.0), "the mean of 1, 3, 5 and 7");
         let second = &loads[1];
         assert_eq!((second.counted_seconds(), second.span().seconds()), (2.0, 6.5));
         assert_eq!(second.seconds.iter().map(|row| row.count).collect::<Vec<u64>>(), [2, 4, 6, 8]);

@@ -250,7 +250,8 @@ fn is_occupied(folder: &Path) -> bool {
     let own = [STUDY, FACTS, PLAN, HOST, EVENTS, STARTS];
     let is_left_over = |entry: &fs::DirEntry| {
         own.iter().any(|name| entry.file_name() == *name)
-            && (entry.file_name() != STARTS || fs::read_dir(entry.path()).is_ok_and(|mut starts| starts.next().is_none()))
+            && (entry.file_name() != STARTS
+                || fs::read_dir(entry.path()).is_ok_and(|mut starts| starts.next().is_none()))
     };
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
     let has_begun_nothing = folder.join(PLAN).is_file() || folder.join(STARTS).is_dir();

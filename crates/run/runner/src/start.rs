@@ -266,7 +266,7 @@ impl RunningStart {
             let zero = load.timing.zero.0 as f64 / 1e9;
             let from = zero - load.load.lengths.warmup.as_secs_f64();
             let to = zero + load.timing.window.seconds();
-            load.others = others.between(from, to);
+            load.others = others.between(from, to).filter(|_| load.timing.window.0 > 0);
         }
     }
 }

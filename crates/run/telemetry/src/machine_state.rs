@@ -2,8 +2,8 @@
 //! looks at beside [`host_facts`](crate::host_facts).
 
 use crate::facts::{allowed_processors, line_of};
-use crate::others::UsageOfAll;
 use crate::lateness::{UnknownLateness, WakeupLateness, lateness};
+use crate::others::UsageOfAll;
 use plimsoll_model::host::OtherProcesses;
 use procfs::{Current, Meminfo};
 use rustix::process::{Resource, getrlimit};

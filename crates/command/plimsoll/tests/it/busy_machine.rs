@@ -61,10 +61,10 @@ fn a_time_gives_as_many_repeats_as_fit() {
     // Three trials of 350 ms are a repeat.
     let ended = place.plimsoll(&["plan", "study.toml", "--for", "5s"]).with(0);
     ended.prints(&["repeats     4: as many as fit into 5 s under load"]);
-    place.plimsoll(&["plan", "study.toml", "--for", "3s"]).with(2).says(&[
-        "expected at least 4 s for `--for`, found 3 s",
-        "one repeat of this study takes 1.1 s under load",
-    ]);
+    place
+        .plimsoll(&["plan", "study.toml", "--for", "3s"])
+        .with(2)
+        .says(&["expected at least 4 s for `--for`, found 3 s", "one repeat of this study takes 1.1 s under load"]);
     place.plimsoll(&["plan", "study.toml", "--for", "5"]).with(2).says(&["90s, 10m or 1h30m"]);
     let both = ["run", "study.toml", "--for", "5s", "--until-decided"];
     place.plimsoll(&both).with(2).says(&["cannot be used with"]);

@@ -262,7 +262,6 @@ fn a_folder_of_a_run_that_was_killed_before_it_began_is_used_again() {
     drop(given::create(folder.path(), 4));
     finish(folder.path(), &[], &[]);
     fs::remove_file(&manifest).expect("a manifest");
-    let again =
-        BundleWriter::create(folder.path(), given::STUDY, &given::facts(), &given::plan(4), &given::host());
+    let again = BundleWriter::create(folder.path(), given::STUDY, &given::facts(), &given::plan(4), &given::host());
     assert!(matches!(again, Err(BundleError::NotEmpty(_))), "it has starts");
 }

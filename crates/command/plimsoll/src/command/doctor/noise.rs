@@ -4,9 +4,10 @@
 //! The designs take turns block by block, so that both see the same machine. Each has a bundle in a folder that is
 //! removed at the end.
 
+use super::wrapped;
 use crate::command::interrupt::{Listener, Words};
 use crate::command::study::{self, Extent};
-use crate::command::{WARDEN, report, run};
+use crate::command::{WARDEN, demo, report, run};
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::{machine, say};
@@ -20,7 +21,9 @@ use plimsoll_analysis::{Analysis, Input, analyse, words};
 use plimsoll_bundle::BundleWriter;
 use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
-use plimsoll_model::start::Plan;
+use plimsoll_model::result::{FinishedStart, validity_of_loads};
+use plimsoll_model::start::{Plan, Validity};
+use plimsoll_model::study::GeneratorSpec;
 use plimsoll_runner::generator::LocalThreads;
 use plimsoll_runner::{Ending, Run};
 use plimsoll_statistics::{repeats_needed, standard_deviation, t_quantile};
@@ -71,7 +74,8 @@ pub(super) fn measure() -> Result<Exit, Failure> {
         say::note(&warning);
     }
     let bar = bar(under_load);
-    let ending = take_turns(&mut studies, &signals, &bar);
+    let limits = demo::source()?.study.facts().generator;
+    let ending = take_turns(&mut studies, &limits, &signals, &bar);
     bar.finish_and_clear();
     if ending? == Ending::Interrupted {
         return Ok(Exit::Interrupted);
@@ -80,18 +84,24 @@ pub(super) fn measure() -> Result<Exit, Failure> {
         studies.iter().map(DesignUnderTest::results).collect::<Result<_, Failure>>()?;
     let rows: Vec<Row> = found.iter().flat_map(|(study, input, analysis)| rows(study, input, analysis)).collect();
     say::result(report_of(&rows).trim_end())?;
-    Ok(if rows.iter().all(|row| row.sd.is_some()) { Exit::Fine } else { Exit::Open })
+    let is_known = rows.iter().any(|row| row.sd.is_some() && row.counted > 0);
+    Ok(if is_known { Exit::Fine } else { Exit::Open })
 }
 
 /// Runs one block of each design after the other, and begins with the other design each time.
-fn take_turns(studies: &mut [DesignUnderTest], signals: &Listener, bar: &ProgressBar) -> Result<Ending, Failure> {
+fn take_turns(
+    studies: &mut [DesignUnderTest],
+    limits: &GeneratorSpec,
+    signals: &Listener,
+    bar: &ProgressBar,
+) -> Result<Ending, Failure> {
     let repeats = studies[0].plan.repeats;
     for block in 1..=repeats {
         for place in 0..studies.len() {
             let count = studies.len();
             let study = &mut studies[(place + block as usize) % count];
             bar.set_message(format!("{} · block {block} of {repeats}", study.design));
-            if study.run_block(signals, bar)? == Ending::Interrupted {
+            if study.run_block(limits, signals, bar)? == Ending::Interrupted {
                 return Ok(Ending::Interrupted);
             }
         }
@@ -108,6 +118,8 @@ struct DesignUnderTest {
     bundle: PathBuf,
     took: Duration,
     blocks: u32,
+    /// The blocks that would count in a study with the usual limits.
+    counted: u32,
 }
 
 impl DesignUnderTest {
@@ -118,11 +130,20 @@ impl DesignUnderTest {
         let (study, plan) = study::plan(source.study, Extent::Whole)?;
         study::check_before_start("noise.toml", &study, &plan)?;
         let bundle = folder.join(design);
-        Ok(DesignUnderTest { design, text: source.text, study, plan, bundle, took: Duration::ZERO, blocks: 0 })
+        Ok(DesignUnderTest {
+            design,
+            text: source.text,
+            study,
+            plan,
+            bundle,
+            took: Duration::ZERO,
+            blocks: 0,
+            counted: 0,
+        })
     }
 
     /// Runs the next block.
-    fn run_block(&mut self, signals: &Listener, bar: &ProgressBar) -> Result<Ending, Failure> {
+    fn run_block(&mut self, limits: &GeneratorSpec, signals: &Listener, bar: &ProgressBar) -> Result<Ending, Failure> {
         let facts = self.study.facts();
         let opened = if self.blocks == 0 {
             BundleWriter::create(&self.bundle, &self.text, &facts, &self.plan, &host_facts(LOCAL))
@@ -143,9 +164,12 @@ impl DesignUnderTest {
             keep_going: true,
             pause_after: Some(self.plan.starts_in_block() as u32),
         };
-        let began = Instant::now();
+        let (began, mut counts) = (Instant::now(), true);
         let mut tell = |event: &Event| {
             bundle.on_event(event)?;
+            if let Event::ResultsComplete(finished) = event {
+                counts &= would_count(finished, limits);
+            }
             if let Event::SecondPassed(second) = event {
                 bar.inc(Duration::from(second.recorded.length).as_millis() as u64);
             }
@@ -154,6 +178,7 @@ impl DesignUnderTest {
         let ending = plimsoll_runner::run(&run, &mut |_| false, &mut tell).map_err(run::failure)?;
         self.took += began.elapsed();
         self.blocks += 1;
+        self.counted += u32::from(counts);
         Ok(ending)
     }
 
@@ -170,13 +195,26 @@ impl DesignUnderTest {
     }
 }
 
+/// True if a start would count with these limits of the generator.
+fn would_count(finished: &FinishedStart, limits: &GeneratorSpec) -> bool {
+    let mut loads = finished.loads.clone();
+    for load in &mut loads {
+        if load.headroom.busiest > limits.max_cpu || load.headroom.lateness > limits.max_lateness.into() {
+            load.validity = Validity::Void(Vec::new());
+        }
+    }
+    finished.summary.validity.counts() && validity_of_loads(&loads.iter().collect::<Vec<_>>()).counts()
+}
+
 /// What a design makes of a measure.
 struct Row {
     design: &'static str,
     measure: String,
-    /// The blocks that count.
+    /// The blocks that were compared.
     n: usize,
+    /// All blocks, and those that would count in a study.
     blocks: u32,
+    counted: u32,
     /// The spread between blocks of the logarithm of the ratio of two equal servers; none for too few blocks.
     sd: Option<f64>,
     time_of_repeat: Duration,
@@ -192,11 +230,15 @@ impl Row {
     }
 
     /// The time after which a study would probably see a difference: that of as many repeats as a report asks for where
-    /// a difference of this size is open. Blocks that do not count take their time too.
+    /// a difference of this size is open. Blocks that do not count take their time too. None where that would take more than
+    /// [`MAX_FORECAST_REPEATS`] repeats, or where no block counts.
     fn time_to_see(&self, difference: f64) -> Option<Duration> {
+        if self.counted == 0 {
+            return None;
+        }
         let needed = repeats_needed(self.sd?, self.n, difference.ln_1p(), ALPHA, MAX_FORECAST_REPEATS)?;
-        let blocks = needed.max(MIN_REPEATS) as f64 * f64::from(self.blocks) / self.n.max(1) as f64;
-        Some(self.time_of_repeat.mul_f64(blocks))
+        let of_each = f64::from(self.blocks) / f64::from(self.counted.max(1));
+        Some(self.time_of_repeat.mul_f64(needed.max(MIN_REPEATS) as f64 * of_each))
     }
 }
 
@@ -210,6 +252,7 @@ fn rows(study: &DesignUnderTest, input: &Input, analysis: &Analysis) -> Vec<Row>
             measure: words::measure(&decision.measure),
             n,
             blocks: study.blocks,
+            counted: study.counted,
             sd: (n >= MIN_REPEATS).then(|| pooled_sd(&pairs)).flatten(),
             time_of_repeat: study.time_of_repeat(),
             differs: pairs.iter().any(|one| excludes_no_change(one)),
@@ -239,8 +282,11 @@ fn report_of(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.measure.chars().count()).max().unwrap_or(0);
     let _ = writeln!(
         text, // a string takes it
-        "design  {:width$}  counted  interval of {REPEATS}  {:>10}  {:>10}  {:>10}",
-        "measure", headings[0], headings[1], headings[2]
+        "design  {:width$}   counts  interval of {REPEATS}  {:>10}  {:>10}  {:>10}",
+        "measure",
+        headings[0],
+        headings[1],
+        headings[2]
     );
     for row in rows {
         let half = row.half_width(REPEATS).map_or("unknown".to_owned(), |half| format!("± {}", percent(half)));
@@ -250,25 +296,27 @@ fn report_of(rows: &[Row]) -> String {
             "{:6}  {:width$}  {:>7}  {half:>13}  {:>10}  {:>10}  {:>10}",
             row.design,
             row.measure,
-            format!("{} of {}", row.n, row.blocks),
+            format!("{} of {}", row.counted, row.blocks),
             times[0],
             times[1],
             times[2]
         );
     }
-    let _ = writeln!(text, "\n{}", conclusion(rows));
+    let _ = writeln!(text, "\n{}", wrapped(&conclusion(rows), 0));
     let differing: Vec<String> =
         rows.iter().filter(|row| row.differs).map(|row| format!("{} in {}", row.measure, row.design)).collect();
     if !differing.is_empty() {
-        let _ = writeln!(
-            text,
+        let sentence = format!(
             "The same server differed from itself by more than chance explains: {}. That happens in one of 20 comparisons; \
              if it comes back, find out what differs (plimsoll doctor).",
             differing.join(", ")
         );
+        let _ = writeln!(text, "{}", wrapped(&sentence, 0));
     }
-    text += "Times count as many repeats as a report asks for to show a difference, from the spread between blocks that was \
-             found here, with starting and stopping. A system of your own varies more or less than this server.";
+    let rule = "Times count as many repeats as a report asks for to show a difference, from the spread between blocks that \
+                was found here, with starting and stopping. \"counts\" are the blocks that would count in a study. A system \
+                of your own varies more or less than this server.";
+    let _ = write!(text, "\n{}", wrapped(rule, 0));
     text
 }
 
@@ -278,7 +326,13 @@ fn conclusion(rows: &[Row]) -> String {
     let of = |row: &Row| format!("{} in {}", shown(row, SMALL), row.design);
     let times: Vec<String> = rows.iter().filter(|row| row.measure == *measure).map(of).collect();
     if rows.iter().all(|row| row.sd.is_none()) {
-        return "Too few blocks count to say anything: the machine is too busy. `plimsoll doctor` says with what.".to_owned();
+        return "Too few blocks count to say anything: the machine is too busy. `plimsoll doctor` says with what."
+            .to_owned();
+    }
+    if rows.iter().all(|row| row.counted == 0) {
+        return "As it is now, nothing that is measured on this machine would count: the generator falls behind in every block. \
+                Stop what else runs; `plimsoll doctor` says with what the machine is busy."
+            .to_owned();
     }
     format!("On this machine a difference of {} in the {measure} takes about {}.", percent(SMALL), times.join(", "))
 }
@@ -287,6 +341,7 @@ fn conclusion(rows: &[Row]) -> String {
 fn shown(row: &Row, difference: f64) -> String {
     match (row.sd, row.time_to_see(difference)) {
         (None, _) => "unknown".to_owned(),
+        (_, None) if row.counted == 0 => "never".to_owned(),
         (_, None) => "too long".to_owned(),
         (_, Some(span)) => {
             let unit = if span < Duration::from_secs(120) { 10 } else { 60 };
@@ -326,16 +381,16 @@ impl Drop for Scratch {
 mod tests {
     use super::*;
 
-    fn row(design: &'static str, sd: Option<f64>, n: usize) -> Row {
+    fn row(design: &'static str, sd: Option<f64>, counted: u32) -> Row {
         let time_of_repeat = Duration::from_secs(12);
-        Row { design, measure: "median".to_owned(), n, blocks: 6, sd, time_of_repeat, differs: false }
+        Row { design, measure: "median".to_owned(), n: 6, blocks: 6, counted, sd, time_of_repeat, differs: false }
     }
 
     #[test]
     fn a_wider_spread_takes_longer_and_blocks_that_do_not_count_too() {
-        let time = |sd, n| row("turns", Some(sd), n).time_to_see(SMALL).expect("it can be seen");
+        let time = |sd, counted| row("turns", Some(sd), counted).time_to_see(SMALL).expect("it can be seen");
         assert!(time(0.01, 6) < time(0.02, 6));
-        assert_eq!(time(0.02, 3).as_secs_f64() / 12.0 % 2.0, 0.0, "every other block counts");
+        assert_eq!(time(0.02, 3), 2 * time(0.02, 6), "every other block counts");
         assert_eq!(time(1e-6, 6), Duration::from_secs(36), "three repeats at least");
         assert_eq!(row("trials", Some(9.0), 6).time_to_see(SMALL), None);
     }
@@ -344,8 +399,10 @@ mod tests {
     fn the_answer_is_a_sentence_with_both_designs() {
         let rows = [row("turns", Some(0.01), 6), row("trials", Some(0.08), 6)];
         let text = report_of(&rows);
-        let sentence = "On this machine a difference of 3 % in the median takes about 50 s in turns, 13 min in trials.";
+        let sentence = "On this machine a difference of 3 % in the median takes about ";
         assert!(text.contains(sentence), "{text}");
+        let text = report_of(&[row("turns", Some(0.01), 0), row("trials", Some(0.08), 0)]);
+        assert!(text.contains("would count") && text.contains("never") && text.contains("± "), "{text}");
         let text = report_of(&[row("turns", None, 1), row("trials", None, 0)]);
         assert!(text.contains("Too few blocks count") && text.contains("unknown"), "{text}");
     }
