@@ -226,14 +226,14 @@ fn too_disturbed(blocks: u32, others: f64, goes_on: bool) -> String {
 
 fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64, others: Option<f64>) -> String {
     let errors = if errors > 0 { format!(", {}", counted(errors, "error")) } else { String::new() };
-    let others = others.map_or(String::new(), |cores| format!(" ({} meanwhile)", machine::others_used(cores)));
+    let others = others.map_or(String::new(), |cores| format!("; {} meanwhile", machine::others_used(cores)));
     let (word, reasons) = match validity {
         Validity::Valid => return format!("{trial} · {iterations} iterations{errors}"),
         Validity::Void(reasons) => ("void", reasons),
         Validity::Failed(reasons) => ("failed", reasons),
     };
     let reasons: Vec<String> = reasons.iter().map(|reason| in_one_line(reason)).collect();
-    format!("{trial} · {word}{others}: {}", reasons.join("; "))
+    format!("{trial} · {word}: {}{others}", reasons.join("; "))
 }
 
 /// A reason with only the last line of a system's output, which is indented below it.
@@ -284,6 +284,11 @@ mod tests {
                     too many; set fewer";
         assert_eq!(trial_line("1/4 a", &failed, 0, 0, None), line);
         assert_eq!(outputs(&failed), "    one\n    two");
+        let void = Validity::Void(vec!["late".to_owned()]);
+        assert_eq!(
+            trial_line("2/4 b", &void, 0, 0, Some(0.94)),
+            "2/4 b · void: late; others used 0.94 cores meanwhile"
+        );
     }
 
     #[test]
