@@ -47,6 +47,7 @@ pub(crate) fn facts() -> StudyFacts {
         loopback: true,
         profile: None,
         quick: false,
+        design_reason: String::new(),
     }
 }
 
