@@ -30,7 +30,7 @@ mod tests {
         let mut outcomes = Outcomes::default();
         for (number, outcome) in (1..).zip(ended) {
             let (repeat, attempt, extended, condition) = (1, 1, false, 0);
-            let (block, position, variants) = ((number + 1) / 2, (number + 1) % 2 + 1, vec![0]);
+            let (block, position, variants) = (u32::div_ceil(number, 2), (number + 1) % 2 + 1, vec![0]);
             let start = Start { number, block, repeat, attempt, extended, position, condition, variants };
             outcomes.stopped(start, *outcome);
         }
