@@ -25,12 +25,7 @@ impl Drop for Others {
 
 /// [`TINY`] with a generator that is always later than it may be.
 fn always_late() -> String {
-    in_trials(5).replace("max_lateness = \"10s\"", "max_lateness = \"1us\"")
-}
-
-/// [`TINY`] in trials: three of 350 ms in each of so many repeats.
-fn in_trials(repeats: u32) -> String {
-    TINY.replace("repeats  = 2", &format!("repeats  = {repeats}\ndesign   = \"trials\""))
+    TINY.replace("repeats  = 2", "repeats  = 5").replace("max_lateness = \"10s\"", "max_lateness = \"1us\"")
 }
 
 #[test]
@@ -61,7 +56,8 @@ fn a_run_breaks_off_where_others_void_block_after_block_and_goes_on_later() {
 
 #[test]
 fn a_time_gives_as_many_repeats_as_fit() {
-    let place = Place::with_study(&in_trials(2));
+    let place = Place::with_study(TINY);
+    // Three trials of 350 ms are a repeat.
     let ended = place.plimsoll(&["plan", "study.toml", "--for", "5s"]).with(0);
     ended.prints(&["repeats     4: as many as fit into 5 s under load"]);
     place
@@ -75,7 +71,7 @@ fn a_time_gives_as_many_repeats_as_fit() {
 
 #[test]
 fn a_run_of_a_given_time_tells_forecasts_and_says_so_in_its_report() {
-    let place = Place::with_study(&in_trials(2));
+    let place = Place::with_study(TINY);
     let ended = place.plimsoll(&["run", "study.toml", "--for", "4s", "--out", "bundle"]);
     let _ = ended.says(&["forecast: "]);
     let report = place.read("bundle/report/report.md");
@@ -87,7 +83,7 @@ fn a_run_of_a_given_time_tells_forecasts_and_says_so_in_its_report() {
 #[test]
 fn a_system_that_takes_long_to_stop_is_named() {
     let ignores = r#"start = "sh -c 'trap \"\" TERM; \"$0\" demo-server --mode {mode} --listen {address} & wait; sleep 60' '{plimsoll}'""#;
-    let study = in_trials(2).replace(crate::common::START, &format!("{ignores}\nstop = {{ grace = \"3s\" }}"));
+    let study = TINY.replace(crate::common::START, &format!("{ignores}\nstop = {{ grace = \"3s\" }}"));
     let place = Place::with_study(&study.replace("repeats  = 2", "repeats  = 2\nnoise_floor = false"));
     let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]);
     let said = "stopping `counter` takes 3 s on each start";
