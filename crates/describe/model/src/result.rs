@@ -743,13 +743,13 @@ mod tests {
         start.loads[3].validity = void;
         assert_eq!(
             start.validity(),
-            Validity::Void(vec!["only 3 of 8 turns count: a stall (the first of 4 slices)".to_owned()])
+            Validity::Void(vec!["only 3 of 8 turns count: a stall (the first of 5 slices)".to_owned()])
         );
         for (slice, late) in [(3, "7.5 ms late"), (5, "12 ms late")] {
             start.loads[slice].validity = Validity::Void(vec![late.to_owned()]);
         }
-        let reasons = "a stall (the first of 3 slices); 7.5 ms late (the first of 2 slices)";
-        let expected = format!("only 3 of 8 turns count: {reasons}");
+        let reasons = "a stall (the first of 4 slices); 7.5 ms late (the first of 2 slices)";
+        let expected = format!("only 2 of 8 turns count: {reasons}");
         assert_eq!(start.validity(), Validity::Void(vec![expected]));
         let failed = Validity::Failed(vec!["wrong replies".to_owned()]);
         start.loads[15].validity = failed.clone();
