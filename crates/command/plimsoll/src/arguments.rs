@@ -6,8 +6,10 @@ pub(crate) use script::{Flags, Script, Shown};
 
 use clap::{Args, Parser, Subcommand};
 use plimsoll_demo::Mode;
+use plimsoll_k6_run::duration;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Performance studies: which is faster, by how much, and how sure that is.
 #[derive(Debug, Parser)]
@@ -45,6 +47,9 @@ pub(crate) enum Command {
         /// The plan of a run that ends when every verdict is reached
         #[arg(long, conflicts_with = "quick")]
         until_decided: bool,
+        /// The plan of a run that takes so long
+        #[arg(long = "for", value_name = "TIME", value_parser = time, conflicts_with_all = ["quick", "until_decided"])]
+        time: Option<Duration>,
     },
     /// Run a study and write its report
     Run(Run),
@@ -121,10 +126,16 @@ pub(crate) struct Run {
     /// that names none: after 5, 7 and 10 repeats]
     #[arg(long, conflicts_with = "quick")]
     pub(crate) until_decided: bool,
+    /// As many repeats as fit into so much time under load: `10m`, `1h30m`. Their number is fixed before the run
+    #[arg(long = "for", value_name = "TIME", value_parser = time, conflicts_with_all = ["quick", "until_decided"])]
+    pub(crate) time: Option<Duration>,
     /// Pass only where every variant is shown to be no worse than the baseline by the margin: what is
     /// not known does not pass, and exits with 5
     #[arg(long, conflicts_with = "quick")]
     pub(crate) gate: bool,
+    /// Run to the end on a machine that is too busy for trials to count, rather than end early
+    #[arg(long)]
+    pub(crate) keep_going: bool,
     /// Go on with the bundle that an interrupted run has left; of one that is complete, write the
     /// report
     #[arg(long, requires = "out")]
@@ -157,6 +168,10 @@ pub(crate) struct Doctor {
     /// tell the noise floor [STUDY: the demo]
     #[arg(long, value_name = "STUDY", num_args = 0..=1)]
     pub(crate) aa: Option<Option<PathBuf>>,
+    /// Measure for two to three minutes how much the demo's server differs from itself, in trials and in turns, and
+    /// tell how long it takes on this machine to see a small difference
+    #[arg(long, conflicts_with = "aa")]
+    pub(crate) noise: bool,
     /// How often the two are run side by side
     #[arg(long, value_name = "N", default_value_t = 10, requires = "aa", value_parser = clap::value_parser!(u32).range(3..=1000))]
     pub(crate) blocks: u32,
@@ -172,6 +187,12 @@ pub(crate) struct Output {
     /// `plimsoll-runs`]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// A span of time, as `10m`, `90s` or `1h30m`.
+fn time(text: &str) -> Result<Duration, String> {
+    let time = duration::parse(text).filter(|time| !time.is_zero() && text.ends_with(char::is_alphabetic));
+    time.ok_or_else(|| "expected a time with its unit, such as 90s, 10m or 1h30m".to_owned())
 }
 
 impl Arguments {

@@ -29,7 +29,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Demo(output) => demo::demo(&output)?,
         Command::Init { folder, describe } => init::init(&folder, describe)?,
         Command::Check(file) => check::check(&file.study, file.profile.as_deref())?,
-        Command::Plan { file, quick, until_decided } => plan::plan(&file, study::Extent::of(quick, until_decided))?,
+        Command::Plan { file, quick, until_decided, time } => {
+            plan::plan(&file, study::Extent::of(quick, until_decided, time))?
+        }
         Command::Run(arguments) => run::run(&arguments)?,
         Command::Report { bundle, out, gate } => report::report(&bundle, out.as_deref(), gate)?,
         Command::Compare(arguments) => compare::compare(&arguments)?,

@@ -17,7 +17,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A system could not be built or started, or it died, or its replies were wrong.
     SystemFailed = 3,
-    /// A verdict is inconclusive or void, or a study that compares nothing lacks a value.
+    /// A verdict is inconclusive or void, a study that compares nothing lacks a value, or the machine was too busy for
+    /// loads to count.
     Open = 4,
     /// With `--gate`: a variant is not shown to be no worse.
     GateNotPassed = 5,

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 mod arguments;
 mod command;
 mod exit;
+mod forecast;
+mod machine;
 mod progress;
 mod say;
 

@@ -1,12 +1,14 @@
 //! The progress of a run. A terminal shows a bar over the time under load and a line per trial; any other output gets
 //! the lines alone.
 
+use crate::machine;
 use crate::say;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll_analysis::quantity;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::{Phase, Validity};
+use plimsoll_model::start::{Load, Phase, Validity};
+use std::fmt;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,23 +20,40 @@ const TELL_DATA_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Progress {
     bar: ProgressBar,
     trials: u32,
+    /// True if variants take turns on a start.
+    in_turns: bool,
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
+    /// The load under way, where variants take turns.
+    slice: Option<Load>,
     /// Since when data is prepared, and when that was last reported.
     data: Option<(Instant, Instant)>,
     /// The output of the systems of the last trial, if it does not count.
     output: String,
+    /// What was last said of when the run will probably decide.
+    forecast: Option<String>,
 }
 
 impl Progress {
     /// Prints what is about to run and where its results go.
-    pub(crate) fn new(title: &str, out: &Path) -> Progress {
+    pub(crate) fn new(title: &str, out: &Path, in_turns: bool) -> Progress {
         say::note(&format!("{title}\nbundle  {}", out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
-        let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %, {eta} left  {msg}");
-        bar.set_style(style.expect("the template is well-formed"));
-        Progress { bar, trials: 0, current: String::new(), phase: None, data: None, output: String::new() }
+        let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %, {left}  {msg}");
+        let style = style.expect("the template is well-formed").with_key("left", left);
+        bar.set_style(style);
+        Progress {
+            bar,
+            trials: 0,
+            in_turns,
+            current: String::new(),
+            phase: None,
+            slice: None,
+            data: None,
+            output: String::new(),
+            forecast: None,
+        }
     }
 
     /// Removes the bar.
@@ -47,6 +66,11 @@ impl Progress {
         match event {
             Event::RunStarted { starts, already_done, time_under_load } => {
                 self.begin(*starts, *already_done, *time_under_load);
+            }
+            Event::MachineObserved { others, .. } => {
+                if let Some(warning) = machine::warning(others, self.in_turns) {
+                    self.say(&warning);
+                }
             }
             Event::BuildStarted { system, command } => self.bar.set_message(format!("building {system}: {command}")),
             Event::BuildFinished { system, took } => self.say(&format!("built {system} in {}", time(*took))),
@@ -68,11 +92,17 @@ impl Progress {
             }
             Event::PhaseStarted { phase, .. } => {
                 self.phase = Some(*phase);
-                self.bar.set_message(format!("{} · {phase}", self.current));
+                self.bar.set_message(format!("{} · {}", self.current, self.stage()));
+            }
+            Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.in_turns),
+            Event::LoadFinished { .. } => {
+                if let Some(slice) = self.slice {
+                    self.bar.inc(milliseconds(slice.lengths.under_load()));
+                }
             }
             Event::SecondPassed(second) => self.second(second),
-            Event::StartFinished { validity, iterations, errors, .. } => {
-                self.say(&trial_line(&self.current, validity, *iterations, *errors));
+            Event::StartFinished { validity, iterations, errors, others, .. } => {
+                self.say(&trial_line(&self.current, validity, *iterations, *errors, *others));
                 self.output = outputs(validity);
             }
             Event::BlockRepeated { of, starts, time_under_load, extended, .. } => {
@@ -82,6 +112,7 @@ impl Progress {
                 let (trials, time) = (counted((*starts).into(), "more trial"), time(*time_under_load));
                 self.say(&format!("block {of} does not count and runs again{longer}: {trials}, {time} under load"));
             }
+            Event::TooDisturbed { blocks, others, goes_on } => self.say(&too_disturbed(*blocks, *others, *goes_on)),
             Event::LookTaken { repeats, decided } => self.say(&match decided {
                 true => format!("after {repeats} repeats every verdict is reached: the run ends here"),
                 false => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
@@ -92,12 +123,18 @@ impl Progress {
             Event::RunFinished { .. }
             | Event::VersionsFound { .. }
             | Event::StartDecided { .. }
-            | Event::LoadBegun { .. }
             | Event::ObjectsPlaced { .. }
             | Event::ConsoleWritten { .. }
-            | Event::LoadFinished { .. }
             | Event::Sampled { .. }
             | Event::ResultsComplete(_) => {}
+        }
+    }
+
+    /// Says when the run will probably decide, unless that was said last.
+    pub(crate) fn forecast(&mut self, text: String) {
+        if self.forecast.as_ref() != Some(&text) {
+            self.say(&text);
+            self.forecast = Some(text);
         }
     }
 
@@ -123,13 +160,24 @@ impl Progress {
 
     fn second(&self, second: &Second) {
         let Second { iterations, errors, median, .. } = *second;
-        if matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
-            self.bar.inc(milliseconds(second.recorded.length.into()));
+        let length = Duration::from(second.recorded.length);
+        if self.slice.is_none() && matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
+            self.bar.inc(milliseconds(length));
         }
-        let phase = self.phase.map_or(String::new(), |phase| phase.to_string());
+        let stage = self.stage();
+        // Slices are shorter than a second.
+        let rate = if length.is_zero() { iterations as f64 } else { iterations as f64 / length.as_secs_f64() };
         let median = median.map_or(String::new(), |median| format!(" · median {:.3} ms", median * 1e3));
         let errors = if errors > 0 { format!(" · {}", counted(errors, "error")) } else { String::new() };
-        self.bar.set_message(format!("{} · {phase} · {iterations}/s{median}{errors}", self.current));
+        self.bar.set_message(format!("{} · {stage} · {rate:.0}/s{median}{errors}", self.current));
+    }
+
+    /// The turn or the phase of the start under way.
+    fn stage(&self) -> String {
+        match (self.slice, self.phase) {
+            (Some(slice), Some(Phase::Warmup | Phase::Measure | Phase::Drain)) => format!("turn {}", slice.turn),
+            (_, phase) => phase.map_or(String::new(), |phase| phase.to_string()),
+        }
     }
 
     /// Prints a permanent line above the bar.
@@ -151,15 +199,41 @@ fn target() -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
 }
 
-fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64) -> String {
+/// The load that is left, for the bar, in whole seconds. Starting and stopping systems comes on top, and is not known.
+fn left(state: &ProgressState, out: &mut dyn fmt::Write) {
+    let left = Duration::from_secs(state.len().unwrap_or(0).saturating_sub(state.pos()).div_ceil(1000));
+    let _ = match state.len() {
+        None | Some(0) => write!(out, "starting"),
+        Some(_) => write!(out, "{} of load left", time(left)),
+    };
+}
+
+/// Why a run ends early on a busy machine, and what to do.
+fn too_disturbed(blocks: u32, others: f64, goes_on: bool) -> String {
+    let why = format!(
+        "the last {blocks} blocks do not count, because the generator fell behind while {}",
+        machine::others_used(others)
+    );
+    if goes_on {
+        format!("{why}; the run goes on, as it was asked to")
+    } else {
+        format!(
+            "{why}: the run ends here\n  stop what else runs (`plimsoll doctor` says what), or wait until it has ended; \
+             `plimsoll run --keep-going` runs on whatever others do"
+        )
+    }
+}
+
+fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64, others: Option<f64>) -> String {
     let errors = if errors > 0 { format!(", {}", counted(errors, "error")) } else { String::new() };
+    let others = others.map_or(String::new(), |cores| format!("; {} meanwhile", machine::others_used(cores)));
     let (word, reasons) = match validity {
         Validity::Valid => return format!("{trial} · {iterations} iterations{errors}"),
         Validity::Void(reasons) => ("void", reasons),
         Validity::Failed(reasons) => ("failed", reasons),
     };
     let reasons: Vec<String> = reasons.iter().map(|reason| in_one_line(reason)).collect();
-    format!("{trial} · {word}: {}", reasons.join("; "))
+    format!("{trial} · {word}: {}{others}", reasons.join("; "))
 }
 
 /// A reason with only the last line of a system's output, which is indented below it.
@@ -208,8 +282,13 @@ mod tests {
         let failed = Validity::Failed(vec![reason.to_owned(), "too many\nset fewer".to_owned()]);
         let line = "1/4 a · failed: the system `db` ended by itself; its last output (all of it in output-db.log): two; \
                     too many; set fewer";
-        assert_eq!(trial_line("1/4 a", &failed, 0, 0), line);
+        assert_eq!(trial_line("1/4 a", &failed, 0, 0, None), line);
         assert_eq!(outputs(&failed), "    one\n    two");
+        let void = Validity::Void(vec!["late".to_owned()]);
+        assert_eq!(
+            trial_line("2/4 b", &void, 0, 0, Some(0.94)),
+            "2/4 b · void: late; others used 0.94 cores meanwhile"
+        );
     }
 
     #[test]

@@ -15,6 +15,8 @@
 //! 6. [`database`]: for databases, the throughput of each setting and its cost;
 //! 7. [`answer`], [`finding`] and [`conclusion`]: the answer, what limits it, and the exit code.
 //!
+//! [`forecast`] says, while a run is under way, when it will probably decide.
+//!
 //! [`cross_run`] compares two bundles of one study; [`noise`] computes from a machine's noise floor
 //! how small a change later studies can detect.
 //!
@@ -37,6 +39,7 @@ mod excluded;
 mod extremes;
 pub mod finding;
 mod findings;
+pub mod forecast;
 pub mod grid;
 mod input;
 pub mod lengths;

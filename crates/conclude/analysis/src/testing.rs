@@ -36,6 +36,7 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> StartResult) -> Input {
             lengths: vec![LENGTHS],
             design: Design::Trials,
             with_duplicate: false,
+            given_time: None,
             spare_blocks: 0,
             looks: Vec::new(),
         },

@@ -232,6 +232,7 @@ mod tests {
             starts: Vec::new(),
             lengths: Vec::new(),
             with_duplicate: false,
+            given_time: None,
             spare_blocks: 0,
             looks: Vec::new(),
         };

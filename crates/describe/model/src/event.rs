@@ -1,7 +1,7 @@
 //! The events of a run. The runner emits each event once; the bundle, the terminal and any other subscriber receive the
 //! same stream. Everything that a bundle records of a run comes from these events.
 
-use crate::host::Version;
+use crate::host::{OtherProcesses, Version};
 use crate::record::{Interval, Subject, Tally};
 use crate::result::{FinishedStart, GeneratorRow, LoadSecond};
 use crate::sample::Samples;
@@ -22,6 +22,13 @@ pub enum Event {
         already_done: u32,
         /// Time under load of the starts that remain.
         time_under_load: Duration,
+    },
+    /// The machine was observed before the first start, to see who else uses it.
+    MachineObserved {
+        /// For how long.
+        span: Duration,
+        /// Others.
+        others: OtherProcesses,
     },
     /// The programs and files that the run uses, as far as they are known by now.
     VersionsFound {
@@ -137,6 +144,10 @@ pub enum Event {
         iterations: u64,
         /// Exchanges that failed in those.
         errors: u64,
+        /// CPU that others used under those of its loads that do not count, in cores; none where all count, or where
+        /// that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        others: Option<f64>,
     },
     /// A block runs again as a whole, because a load in it did not count.
     BlockRepeated {
@@ -154,6 +165,15 @@ pub enum Event {
         time_under_load: Duration,
         /// Why loads of the earlier block do not count, each reason once.
         reasons: Vec<String>,
+    },
+    /// Others used so much of the processors that loads did not count in several blocks, one after the other.
+    TooDisturbed {
+        /// The number of blocks.
+        blocks: u32,
+        /// CPU that others used under the loads of these blocks that do not count, in cores.
+        others: f64,
+        /// True if the run goes on nevertheless, because it was asked to.
+        goes_on: bool,
     },
     /// The verdicts so far were computed, to find out whether the run can end.
     LookTaken {

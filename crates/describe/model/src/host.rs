@@ -14,6 +14,38 @@ fn is_local(machine: &str) -> bool {
     machine.is_empty() || machine == LOCAL
 }
 
+/// The use of the processors by everything but Plimsoll and its systems, in cores.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherProcesses {
+    /// CPU.
+    pub cpu_cores: f64,
+    /// CPU that the hypervisor took away.
+    pub steal_cores: f64,
+    /// The processors of the machine.
+    pub processors: usize,
+    /// The processes that used the most, the first one most of all; only those of at least a hundredth of a core.
+    pub busiest: Vec<BusyProcess>,
+}
+
+impl OtherProcesses {
+    /// The share of all processors that others used, or that the hypervisor took away: 0 to 1.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        (self.cpu_cores + self.steal_cores) / self.processors.max(1) as f64
+    }
+}
+
+/// A process that uses a processor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BusyProcess {
+    /// Its id.
+    pub pid: i32,
+    /// Its name, as the kernel has it: 15 characters at most.
+    pub name: String,
+    /// CPU that it used, in cores.
+    pub cores: f64,
+}
+
 /// The machine as it was before the first start. `None` means that a value could not be read; nothing is guessed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
@@ -56,6 +88,10 @@ pub struct Version {
     /// The program as the study names it. Where that is a wrapper that runs another program, the full path of that
     /// other program's file.
     pub program: String,
+    /// The full path of the program's file, where `program` is another text: a name that was found by search, or a path
+    /// in the folder of the study. None where nothing had to be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// What the version command printed, if the study has one.
     pub version: Option<String>,
     /// SHA-256 of the program's file, in hexadecimal.

@@ -73,6 +73,10 @@ pub struct LoadSummary {
     pub steadiness: Steadiness,
     /// How near the generator came to its limits.
     pub headroom: Headroom,
+    /// CPU that others used meanwhile, in cores: neither Plimsoll nor its systems, and what the hypervisor took away.
+    /// None where that is not known, as of systems that run already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
     /// What was found in the replies.
     pub replies: Replies,
     /// The kind of work that users did.
@@ -155,6 +159,7 @@ impl LoadSummary {
             timing: LoadTiming::default(),
             steadiness: Steadiness::default(),
             headroom: Headroom::default(),
+            others: None,
             replies: Replies::default(),
             work: Work::default(),
         }
@@ -202,13 +207,25 @@ pub fn validity_of_loads(loads: &[&LoadSummary]) -> Validity {
     if whole >= Turns::needed_of(turns) as usize {
         return Validity::Valid;
     }
-    let mut reasons: Vec<String> = Vec::new();
-    for reason in all().reasons() {
-        if !reasons.contains(reason) {
-            reasons.push(reason.clone());
+    Validity::Void(vec![format!("only {whole} of {turns} turns count: {}", alike_once(all().reasons()).join("; "))])
+}
+
+/// The first of all reasons that differ in nothing but their figures, with the number of those.
+fn alike_once(reasons: &[String]) -> Vec<String> {
+    let without_figures = |reason: &str| reason.replace(|letter: char| letter.is_ascii_digit() || letter == '.', "");
+    let mut kinds: Vec<(String, &String, usize)> = Vec::new();
+    for reason in reasons {
+        let kind = without_figures(reason);
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., count)) => *count += 1,
+            None => kinds.push((kind, reason, 1)),
         }
     }
-    Validity::Void(vec![format!("only {whole} of {turns} turns count: {}", reasons.join("; "))])
+    let shown = |(_, first, count): (String, &String, usize)| match count {
+        1 => first.clone(),
+        count => format!("{first} (the first of {count} slices)"),
+    };
+    kinds.into_iter().map(shown).collect()
 }
 
 /// The turns in which the load of every variant counts.
@@ -376,6 +393,11 @@ impl LoadResult {
             ..row.clone()
         }));
         let summary = &mut self.summary;
+        let (before, length) = (summary.timing.window.seconds(), timing.window.seconds());
+        summary.others = summary.others.zip(slice.summary.others).map(|(known, of_slice)| match before + length {
+            0.0 => of_slice,
+            both => (known * before + of_slice * length) / both,
+        });
         summary.timing.window.0 += timing.window.0;
         summary.load.lengths.warmup += load.lengths.warmup;
         summary.load.lengths.measure += load.lengths.measure;
@@ -733,7 +755,16 @@ mod tests {
         assert!(start.validity().counts(), "half of the turns are enough");
         assert_eq!(whole_turns(start.loads.iter()), BTreeSet::from([2, 3, 5, 8]));
         start.loads[3].validity = void;
-        assert_eq!(start.validity(), Validity::Void(vec!["only 3 of 8 turns count: a stall".to_owned()]));
+        assert_eq!(
+            start.validity(),
+            Validity::Void(vec!["only 3 of 8 turns count: a stall (the first of 5 slices)".to_owned()])
+        );
+        for (slice, late) in [(3, "7.5 ms late"), (5, "12 ms late")] {
+            start.loads[slice].validity = Validity::Void(vec![late.to_owned()]);
+        }
+        let reasons = "a stall (the first of 4 slices); 7.5 ms late (the first of 2 slices)";
+        let expected = format!("only 2 of 8 turns count: {reasons}");
+        assert_eq!(start.validity(), Validity::Void(vec![expected]));
         let failed = Validity::Failed(vec!["wrong replies".to_owned()]);
         start.loads[15].validity = failed.clone();
         assert_eq!(start.validity(), failed, "a wrong reply is no matter of a turn");
@@ -742,7 +773,8 @@ mod tests {
     #[test]
     fn slices_are_pooled_by_variant_and_come_back() {
         let mut pooled = PooledLoads::default();
-        for (number, summary) in (1_u64..).zip(slices(4)) {
+        for (number, mut summary) in (1_u64..).zip(slices(4)) {
+            summary.others = Some(number as f64);
             let mut tally = Tally::default();
             tally.service.record_n(number * 1000, number).expect("in range");
             let tallies = BTreeMap::from([(Subject::Iteration, tally)]);
@@ -752,6 +784,7 @@ mod tests {
         let loads = pooled.finish();
         let counts: Vec<u64> = loads.iter().map(|load| load.tallies[&Subject::Iteration].count()).collect();
         assert_eq!(counts, [1 + 3 + 5 + 7, 2 + 4 + 6 + 8]);
+        assert_eq!(loads[0].summary.others, Some(4.0), "the mean of 1, 3, 5 and 7");
         let second = &loads[1];
         assert_eq!((second.counted_seconds(), second.span().seconds()), (2.0, 6.5));
         assert_eq!(second.seconds.iter().map(|row| row.count).collect::<Vec<u64>>(), [2, 4, 6, 8]);

@@ -156,6 +156,9 @@ pub struct Plan {
     /// The repeats after which the run may end when every verdict is reached, ascending, the last
     /// one being `repeats`; empty when all repeats run whatever they show.
     pub looks: Vec<u32>,
+    /// The time under load that the run was given, from which `repeats` follows; none where the study says how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_time: Option<Duration>,
 }
 
 impl Plan {
@@ -366,6 +369,7 @@ mod tests {
             with_duplicate: true,
             spare_blocks: 1,
             looks: vec![1, 2],
+            given_time: None,
         }
     }
 

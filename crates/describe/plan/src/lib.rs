@@ -8,9 +8,11 @@
 //!
 //! [`plan`] draws that order. [`next`] is the strategy by which a run carries it out: it takes the
 //! plan and the [`Outcomes`] so far and gives the next [`Step`]. It is composed of small
-//! strategies: the loads on a start, blocks that run again, and looks after which a run may end.
+//! strategies: the loads on a start, blocks that run again, looks after which a run may end, and
+//! when to break off on a machine that is too busy.
 
 mod blocks;
+mod disturbed;
 mod looks;
 mod order;
 mod outcomes;
@@ -18,6 +20,7 @@ mod spare;
 mod step;
 mod strategy;
 
+pub use disturbed::MOST_DISTURBED;
 pub use order::{Options, loads, plan};
 pub use outcomes::{Look, Outcome, Outcomes};
 pub use spare::{MOST_ATTEMPTS, Retry, left_out};

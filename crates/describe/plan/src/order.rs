@@ -47,6 +47,7 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
         lengths,
         spare_blocks: options.spare_blocks.unwrap_or_else(|| blocks.div_ceil(BLOCKS_PER_SPARE)),
         looks: options.looks.clone(),
+        given_time: None,
         design: options.design,
     };
     plan.starts = starts(&plan);

@@ -11,6 +11,8 @@ pub enum Outcome {
     DoesNotCount,
     /// It is void only because a load on it found no steady state.
     Unsteady,
+    /// It is void because the generator fell behind while others used the processors.
+    Disturbed,
 }
 
 /// A look at the verdicts.
@@ -28,6 +30,15 @@ pub struct Outcomes {
     ended: Vec<(Start, Outcome)>,
     under_way: Option<(Start, Vec<Load>)>,
     looks: Vec<Look>,
+    recent_blocks: Vec<RecentBlock>,
+}
+
+/// A block that has begun since the run began or went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecentBlock {
+    number: u32,
+    /// True if a start of it was disturbed.
+    pub(crate) disturbed: bool,
 }
 
 impl Outcomes {
@@ -47,6 +58,11 @@ impl Outcomes {
     /// dropped.
     pub fn stopped(&mut self, start: Start, outcome: Outcome) {
         self.under_way = None;
+        let disturbed = outcome == Outcome::Disturbed;
+        match self.recent_blocks.last_mut().filter(|block| block.number == start.block) {
+            Some(block) => block.disturbed |= disturbed,
+            None => self.recent_blocks.push(RecentBlock { number: start.block, disturbed }),
+        }
         self.ended.retain(|(known, _)| known.number != start.number);
         self.ended.push((start, outcome));
     }
@@ -54,6 +70,17 @@ impl Outcomes {
     /// Records a look.
     pub fn looked(&mut self, look: Look) {
         self.looks.push(look);
+    }
+
+    /// Records that the run goes on after it was interrupted or should have broken off. Blocks that were disturbed
+    /// before do not count towards breaking off any more.
+    pub fn went_on(&mut self) {
+        self.recent_blocks.clear();
+    }
+
+    /// The blocks that have begun since the run began or went on, in the order in which they ran.
+    pub(crate) fn recent_blocks(&self) -> &[RecentBlock] {
+        &self.recent_blocks
     }
 
     /// The current start.

@@ -16,4 +16,6 @@ pub enum Step {
         /// The repeats that have run.
         repeats: u32,
     },
+    /// Break off: the machine is too busy with something else for loads to count.
+    BreakOff,
 }

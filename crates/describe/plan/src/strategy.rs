@@ -2,6 +2,7 @@
 //! An interrupted run calls the same function with the outcomes that it recorded, and so continues
 //! as it would have without the interruption.
 
+use crate::disturbed::is_disturbed;
 use crate::looks;
 use crate::order::loads;
 use crate::outcomes::{Outcome, Outcomes};
@@ -13,7 +14,10 @@ use plimsoll_model::start::{Load, Plan, Start};
 pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
     match outcomes.under_way() {
         Some((start, loads)) => Some(on_start(plan, start, loads)),
-        None => looks::next(plan, outcomes),
+        None => match looks::next(plan, outcomes)? {
+            Step::Start(_) if is_disturbed(outcomes) => Some(Step::BreakOff),
+            step => Some(step),
+        },
     }
 }
 
@@ -23,7 +27,7 @@ fn on_start(plan: &Plan, start: &Start, ended: &[Load]) -> Step {
     loads(plan, start).into_iter().find(|load| !ended.contains(load)).map_or(Step::Stop, Step::Load)
 }
 
-/// The remaining starts, if all of them count and no look ends the run.
+/// The remaining starts, if all of them count, no look ends the run, and it does not break off.
 #[must_use]
 pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
     let mut outcomes = outcomes.clone();
@@ -40,6 +44,7 @@ pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
                 outcomes.stopped(start, Outcome::Counts);
             }
             Step::Look { repeats } => outcomes.looked(crate::Look { repeats, decided: false }),
+            Step::BreakOff => outcomes.went_on(),
         }
     }
     starts

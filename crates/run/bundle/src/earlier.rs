@@ -107,7 +107,20 @@ impl From<EarlierPlan> for Plan {
             plan;
         let starts = trials.into_iter().map(Start::from).collect();
         let design = Design::Trials;
-        Plan { seed, repeats, variants, conditions, starts, lengths, design, with_duplicate, spare_blocks, looks }
+        let given_time = None;
+        Plan {
+            seed,
+            repeats,
+            variants,
+            conditions,
+            starts,
+            lengths,
+            design,
+            with_duplicate,
+            spare_blocks,
+            looks,
+            given_time,
+        }
     }
 }
 
@@ -154,6 +167,7 @@ impl TrialSummary {
             timing: LoadTiming { zero: Instant(0), window: self.window },
             steadiness: Steadiness { from: self.steady_from, unsteady: self.unsteady, unjudged: self.unjudged },
             headroom: self.headroom,
+            others: None,
             replies: Replies {
                 open_load: self.open_load,
                 sequences: self.sequences,

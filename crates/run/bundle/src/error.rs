@@ -24,7 +24,7 @@ pub enum BundleError {
     #[error("{} is being written by another run: wait for its end, or stop it", .0.display())]
     InUse(PathBuf),
     /// The folder is no bundle.
-    #[error("expected a bundle, found no manifest.jsonl in {}", .0.display())]
+    #[error("expected a bundle, found no manifest.jsonl in {}; a run that was killed before it began leaves none, and then starts anew without `--resume`", .0.display())]
     NoBundle(PathBuf),
     /// The bundle was written by a later version.
     #[error("{} has format {found}; this program reads up to {}: use the version that wrote it, or a newer one", path.display(), crate::FORMAT)]

@@ -44,7 +44,7 @@ struct TimedEvent {
 }
 
 impl BundleWriter {
-    /// Begins a bundle in a new or empty folder.
+    /// Begins a bundle in a new or empty folder, or in one of a run that was killed before its bundle had begun.
     ///
     /// # Errors
     /// The folder is not empty, or the disk does not accept what is written.
@@ -56,8 +56,7 @@ impl BundleWriter {
         host: &Host,
     ) -> Result<BundleWriter, BundleError> {
         let starts = folder.join(STARTS);
-        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied {
+        if is_occupied(folder) {
             return Err(BundleError::NotEmpty(folder.to_owned()));
         }
         fs::create_dir_all(&starts).map_err(BundleError::io("make the folder", &starts))?;
@@ -243,6 +242,20 @@ impl BundleWriter {
     fn complete(&mut self, decided_after: Option<u32>) -> Result<(), BundleError> {
         self.manifest.append(&ManifestLine::Complete { at: Timestamp::now().to_string(), decided_after })
     }
+}
+
+/// True if a folder has files that a bundle must not replace. Those of a run that was killed before it wrote its
+/// manifest hold nothing yet.
+fn is_occupied(folder: &Path) -> bool {
+    let own = [STUDY, FACTS, PLAN, HOST, EVENTS, STARTS];
+    let is_left_over = |entry: &fs::DirEntry| {
+        own.iter().any(|name| entry.file_name() == *name)
+            && (entry.file_name() != STARTS
+                || fs::read_dir(entry.path()).is_ok_and(|mut starts| starts.next().is_none()))
+    };
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
+    let has_begun_nothing = folder.join(PLAN).is_file() || folder.join(STARTS).is_dir();
+    entries.peek().is_some() && !(has_begun_nothing && entries.all(|entry| is_left_over(&entry)))
 }
 
 /// The starts that a manifest lists and whose folders exist. A start whose folder was deleted runs again; a bundle with

@@ -248,6 +248,7 @@ fn sum_up(
             unjudged: judgement.unjudged,
         },
         headroom: judgement.headroom,
+        others: None,
         replies: Replies {
             open_load: matches!(running.spec.load.model, LoadModel::Open { .. }),
             sequences: record.sequences,

@@ -83,7 +83,7 @@ impl Programs {
             let sha256 = sha256(file).ok();
             if !self.versions.iter().any(|known| known.name == *name && known.sha256 == sha256) {
                 let (name, program) = (name.clone(), file.display().to_string());
-                self.versions.push(Version { name, program, version: version.clone(), sha256 });
+                self.versions.push(Version { name, program, path: None, version: version.clone(), sha256 });
             }
         }
         if self.versions.len() > before { self.tell_versions(tell) } else { Ok(()) }
@@ -130,7 +130,8 @@ impl Programs {
         }
         for file in files_of(&workload) {
             let path = file.strip_prefix(context.study.folder()).unwrap_or(&file).display().to_string();
-            self.add(Version { name: WORKLOAD.to_owned(), program: path, version: None, sha256: sha256(&file).ok() });
+            let (name, sha256) = (WORKLOAD.to_owned(), sha256(&file).ok());
+            self.add(Version { name, program: path, path: None, version: None, sha256 });
         }
         self.workloads.push(workload);
     }
@@ -179,6 +180,7 @@ fn arguments((name, folder, start): &Command) -> Vec<Version> {
     let version = |path: PathBuf| Version {
         name: name.clone(),
         program: path.display().to_string(),
+        path: None,
         version: None,
         sha256: sha256(&path).ok(),
     };

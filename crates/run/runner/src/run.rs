@@ -10,14 +10,17 @@ use crate::start::{Abort, EndedStart, RunningStart};
 use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
-use plimsoll_model::result::{FinishedStart, RecordedRun};
+use plimsoll_model::result::{FinishedStart, LoadSummary, RecordedRun};
 use plimsoll_model::start::{Plan, Start, Validity};
-use plimsoll_model::study::StudyFacts;
-use plimsoll_plan::{Look, Outcome, Outcomes, Step, left_out, next, remaining};
+use plimsoll_model::study::{GeneratorSpec, StudyFacts};
+use plimsoll_model::units::Nanos;
+use plimsoll_plan::{Look, MOST_DISTURBED, Outcome, Outcomes, Step, left_out, next, remaining};
 use plimsoll_study::Study;
 use plimsoll_system::{Interrupt, Launcher, SystemError};
+use plimsoll_telemetry::other_processes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 /// The parameters of a run.
 pub struct Run<'a> {
@@ -37,6 +40,12 @@ pub struct Run<'a> {
     pub recorded: &'a RecordedRun,
     /// The caller sets this to stop the run.
     pub interrupted: &'a Interrupt,
+    /// For how long the machine is observed before the first start, to see who else uses it; zero for not at all.
+    pub observe: Duration,
+    /// True if the run goes on where others use so much of the processors that loads do not count.
+    pub keep_going: bool,
+    /// The number of starts after which the run pauses; none for a run to its end.
+    pub pause_after: Option<u32>,
 }
 
 /// Passes an event to the subscribers. The bundle is the first of them; its error ends the run.
@@ -54,6 +63,11 @@ pub(crate) struct Context<'a> {
     pub(crate) folder: &'a RunFolder,
     pub(crate) keys: &'a Keys,
     pub(crate) interrupted: &'a Interrupt,
+    /// The processors of this machine.
+    pub(crate) processors: usize,
+    pub(crate) observe: Duration,
+    pub(crate) keep_going: bool,
+    pub(crate) pause_after: Option<u32>,
 }
 
 /// How a run ended.
@@ -63,6 +77,10 @@ pub enum Ending {
     Complete,
     /// It was stopped from outside. The starts that had ended are in the bundle.
     Interrupted,
+    /// It was broken off, because others used so much of the processors that loads did not count.
+    BrokenOff,
+    /// It has run as many starts as it was asked to, and there are more.
+    Paused,
 }
 
 /// Why a run ended early.
@@ -125,6 +143,10 @@ pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Event
         folder: run.folder,
         keys: &keys,
         interrupted: run.interrupted,
+        processors: plimsoll_telemetry::processors(),
+        observe: run.observe,
+        keep_going: run.keep_going,
+        pause_after: run.pause_after,
     };
     let mut databases = Databases::new(run.launcher, run.folder.path());
     databases::note_data_folder(&databases, &used, run.folder, &mut tell)?;
@@ -150,7 +172,7 @@ fn walk(
 ) -> Result<Ending, RunError> {
     let mut walk = Walk::new(context, recorded.clone(), tell);
     walk.tell_start()?;
-    match walk.until_the_end(databases, decided) {
+    match walk.observe_machine().and_then(|()| walk.until_the_end(databases, decided)) {
         Ok(decided_after) => {
             walk.tell(&Event::RunFinished { complete: true, decided_after })?;
             Ok(Ending::Complete)
@@ -159,6 +181,8 @@ fn walk(
             walk.tell(&Event::RunFinished { complete: false, decided_after: None })?;
             match stop {
                 Stop::Interrupted => Ok(Ending::Interrupted),
+                Stop::BrokenOff => Ok(Ending::BrokenOff),
+                Stop::Paused => Ok(Ending::Paused),
                 Stop::Abort(error) => Err(error),
             }
         }
@@ -168,6 +192,8 @@ fn walk(
 /// Why the run stopped before the end of its plan.
 pub(crate) enum Stop {
     Interrupted,
+    BrokenOff,
+    Paused,
     Abort(RunError),
 }
 
@@ -201,17 +227,39 @@ struct Walk<'a> {
     left_out: BTreeSet<u32>,
     /// The start that began last.
     begun: Option<u32>,
+    /// The starts that have ended since the run began or resumed.
+    ended_now: u32,
+    /// What a load on this machine is judged by.
+    machine: Machine,
+    /// The blocks of starts that were disturbed since then, with the cores that others used.
+    disturbed: Vec<(u32, f64)>,
+    /// What was said of systems that take long to stop.
+    slow_to_stop: BTreeSet<String>,
 }
 
 impl<'a> Walk<'a> {
     fn new(context: &'a Context<'a>, recorded: RecordedRun, tell: &'a mut EventSink<'a>) -> Walk<'a> {
-        let outcomes = outcomes(context.plan, &recorded);
+        let machine = Machine { limits: context.facts.generator.clone(), processors: context.processors };
+        let outcomes = outcomes(context.plan, &recorded, &machine);
         // A resumed run has been checked before.
         let first_block = if recorded.starts.is_empty() { context.plan.starts_in_block() } else { 0 };
         let missing_names = MissingNames::new(context.facts, first_block);
         let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
-        let begun = None;
-        let mut walk = Walk { context, outcomes, recorded, tell, programs, working, missing_names, left_out, begun };
+        let mut walk = Walk {
+            context,
+            outcomes,
+            recorded,
+            tell,
+            programs,
+            working,
+            missing_names,
+            left_out,
+            begun: None,
+            ended_now: 0,
+            machine,
+            disturbed: Vec::new(),
+            slow_to_stop: BTreeSet::new(),
+        };
         let worked = walk.finished().filter(|finished| !has_failed(finished));
         walk.working =
             worked.flat_map(|finished| &finished.summary.start.variants).map(|one| walk.program_of(*one)).collect();
@@ -231,6 +279,18 @@ impl<'a> Walk<'a> {
             time_under_load: plan.time_under_load(&left),
         };
         self.tell(&event)
+    }
+
+    /// Looks at who else uses the machine, before anything of this run does.
+    fn observe_machine(&mut self) -> Result<(), Stop> {
+        let (span, interrupted) = (self.context.observe, self.context.interrupted);
+        if !span.is_zero()
+            && next(self.context.plan, &self.outcomes).is_some()
+            && let Some(others) = other_processes(span, &|| interrupted.is_set())
+        {
+            self.tell(&Event::MachineObserved { span, others })?;
+        }
+        Ok(())
     }
 
     /// Runs all steps, and removes secrets from the output of a start that was cut off. Returns after how many repeats
@@ -257,6 +317,7 @@ impl<'a> Walk<'a> {
         let (context, mut running) = (self.context, None);
         while let Some(step) = next(context.plan, &self.outcomes) {
             match step {
+                Step::Start(_) if self.context.pause_after == Some(self.ended_now) => return Err(Stop::Paused),
                 Step::Start(start) => running = Some(self.begin(databases, start)?),
                 Step::Load(load) => {
                     let running = running.as_mut().expect("a load is on a start");
@@ -264,6 +325,7 @@ impl<'a> Walk<'a> {
                     self.outcomes.loaded(load);
                 }
                 Step::Stop => self.end(databases, running.take().expect("only a start is stopped"))?,
+                Step::BreakOff => self.break_off()?,
                 Step::Look { repeats } => {
                     self.tell_left_out(repeats)?;
                     if self.look(repeats, decided)? {
@@ -274,6 +336,20 @@ impl<'a> Walk<'a> {
         }
         self.tell_left_out(context.plan.repeats)?;
         Ok(None)
+    }
+
+    /// Breaks the run off, unless it was asked to go on.
+    fn break_off(&mut self) -> Result<(), Stop> {
+        let goes_on = self.context.keep_going;
+        let mut blocks: Vec<u32> = self.disturbed.iter().map(|(block, _)| *block).collect();
+        blocks.dedup();
+        let last = &blocks[blocks.len().saturating_sub(MOST_DISTURBED)..];
+        let in_last = self.disturbed.iter().filter(|(block, _)| last.contains(block));
+        let others = plimsoll_statistics::mean(&in_last.map(|(_, cores)| *cores).collect::<Vec<f64>>()).unwrap_or(0.0);
+        self.disturbed.clear();
+        self.tell(&Event::TooDisturbed { blocks: MOST_DISTURBED as u32, others, goes_on })?;
+        self.outcomes.went_on();
+        if goes_on { Ok(()) } else { Err(Stop::BrokenOff) }
     }
 
     /// Takes a look: asks whether every verdict is reached after `repeats` repeats.
@@ -371,7 +447,7 @@ impl<'a> Walk<'a> {
         let ended = running.stop(self.context, self.tell);
         // The systems have ended by now, even if the start failed.
         let secrets = self.context.keys.secrets(databases);
-        let EndedStart { finished, outcomes, executables } = ended?;
+        let EndedStart { finished, outcomes, executables, slow_to_stop } = ended?;
         let number = finished.summary.start.number;
         secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(number, secret))?;
         let finished = without_secrets(&secrets, finished);
@@ -383,8 +459,19 @@ impl<'a> Walk<'a> {
             validity: finished.validity(),
             iterations: outcomes.iter().map(|load| load.iterations).sum(),
             errors: outcomes.iter().map(|load| load.errors).sum(),
+            others: others_in_what_does_not_count(&finished),
         })?;
-        self.outcomes.stopped(start.clone(), outcome(&finished));
+        self.ended_now += 1;
+        for message in slow_to_stop {
+            if self.slow_to_stop.insert(message.clone()) {
+                self.tell(&Event::Warning { message })?;
+            }
+        }
+        let outcome = outcome(&finished, &self.machine);
+        if let (Outcome::Disturbed, Some(cores)) = (outcome, others_in_what_does_not_count(&finished)) {
+            self.disturbed.push((start.block, cores));
+        }
+        self.outcomes.stopped(start.clone(), outcome);
         self.programs.add_executables(&executables, self.tell)?;
         for message in self.missing_names.observe(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
             self.tell(&Event::Warning { message })?;
@@ -446,11 +533,12 @@ fn finished<'b>(plan: &'b Plan, recorded: &'b RecordedRun) -> impl Iterator<Item
 }
 
 /// The outcomes of the starts that a bundle has of an interrupted run.
-fn outcomes(plan: &Plan, recorded: &RecordedRun) -> Outcomes {
+fn outcomes(plan: &Plan, recorded: &RecordedRun, machine: &Machine) -> Outcomes {
     let mut outcomes = Outcomes::default();
     for known in finished(plan, recorded) {
-        outcomes.stopped(known.summary.start.clone(), outcome(known));
+        outcomes.stopped(known.summary.start.clone(), outcome(known, machine));
     }
+    outcomes.went_on();
     for (repeats, decided) in &recorded.looks {
         outcomes.looked(Look { repeats: *repeats, decided: *decided });
     }
@@ -461,12 +549,86 @@ fn has_failed(finished: &FinishedStart) -> bool {
     matches!(finished.validity(), Validity::Failed(_))
 }
 
-fn outcome(finished: &FinishedStart) -> Outcome {
+/// CPU that others used under the loads of a start that do not count, in cores: their mean.
+fn others_in_what_does_not_count(finished: &FinishedStart) -> Option<f64> {
+    let bad = finished.loads.iter().filter(|load| !load.validity.counts());
+    plimsoll_statistics::mean(&bad.filter_map(|load| load.others).collect::<Vec<f64>>())
+}
+
+/// What tells a load that the machine has spoilt.
+struct Machine {
+    limits: GeneratorSpec,
+    processors: usize,
+}
+
+impl Machine {
+    /// True if the generator fell behind under this load, and others used the processors meanwhile. Where they did not,
+    /// the study asks more of the generator than it can do, and a quieter machine is no remedy.
+    fn has_spoilt(&self, load: &LoadSummary) -> bool {
+        let fell_behind = load.headroom.busiest > self.limits.max_cpu
+            || load.headroom.lateness > Nanos::from(self.limits.max_lateness);
+        let crowded = load.others.is_some_and(|cores| cores > CROWDED * self.processors as f64);
+        matches!(load.validity, Validity::Void(_)) && fell_behind && crowded
+    }
+}
+
+/// The share of all processors that others use on a machine that has no room for a study: what `plimsoll doctor` calls
+/// a problem, and a report a crowded host.
+const CROWDED: f64 = 0.25;
+
+fn outcome(finished: &FinishedStart, machine: &Machine) -> Outcome {
     let bad = finished.loads.iter().filter(|load| !load.validity.counts());
     let unsteady = finished.summary.validity.counts() && bad.clone().all(|load| load.steadiness.unsteady);
     match finished.validity() {
         Validity::Valid => Outcome::Counts,
+        Validity::Void(_) if finished.loads.iter().any(|load| machine.has_spoilt(load)) => Outcome::Disturbed,
         _ if unsteady => Outcome::Unsteady,
         Validity::Void(_) | Validity::Failed(_) => Outcome::DoesNotCount,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::result::{StartSummary, StartTiming};
+    use plimsoll_model::start::{Load, PhaseLengths};
+
+    /// A start with a void load, under which the generator was so late, and others used so many cores.
+    fn void(late_ms: u64, others: Option<f64>) -> FinishedStart {
+        let load = Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() };
+        let mut load = LoadSummary::not_offered(load);
+        load.validity = Validity::Void(vec!["a reason".to_owned()]);
+        load.headroom.lateness = Nanos(late_ms * 1_000_000);
+        load.others = others;
+        let start = Start {
+            number: 1,
+            block: 1,
+            repeat: 1,
+            attempt: 1,
+            extended: false,
+            position: 1,
+            condition: 0,
+            variants: vec![0],
+        };
+        let (validity, warnings, timing) = (Validity::Valid, Vec::new(), StartTiming::default());
+        FinishedStart {
+            summary: StartSummary { start, validity, warnings, timing, systems: Vec::new() },
+            loads: vec![load],
+        }
+    }
+
+    #[test]
+    fn a_start_is_disturbed_where_the_generator_fell_behind_and_others_used_the_processors() {
+        let limits = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(5) };
+        let machine = Machine { limits, processors: 4 };
+        for (late_ms, others, expected) in [
+            (9, Some(1.5), Outcome::Disturbed),
+            (9, Some(0.5), Outcome::DoesNotCount),
+            (9, None, Outcome::DoesNotCount),
+            (1, Some(3.0), Outcome::DoesNotCount),
+        ] {
+            assert_eq!(outcome(&void(late_ms, others), &machine), expected, "{late_ms} ms, {others:?}");
+        }
+        assert_eq!(others_in_what_does_not_count(&void(9, Some(1.5))), Some(1.5));
     }
 }

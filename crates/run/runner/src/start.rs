@@ -12,8 +12,8 @@ use plimsoll_model::host::LOCAL;
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
-use plimsoll_system::{Running, SystemError, free_port};
-use plimsoll_telemetry::{Sampler, Target};
+use plimsoll_system::{Running, Stopped, SystemError, free_port};
+use plimsoll_telemetry::{Sampler, Target, UseByOthers};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -24,6 +24,8 @@ pub(crate) struct EndedStart {
     /// The counts of each load, in the order of the loads.
     pub(crate) outcomes: Vec<LoadOutcome>,
     pub(crate) executables: Vec<Executable>,
+    /// A sentence for each system that took long to stop. They are among the warnings of the start too.
+    pub(crate) slow_to_stop: Vec<String>,
 }
 
 /// The file that the first process of a system ran.
@@ -214,17 +216,22 @@ impl RunningStart {
     pub(crate) fn stop(mut self, context: &Context<'_>, tell: &mut EventSink<'_>) -> Result<EndedStart, Abort> {
         tell(&phase(&self.start, Phase::Teardown, None))?;
         if let (Some(sampler), Some(zero)) = (self.sampler.take(), self.zero) {
-            tell(&Event::Sampled { start: self.start.number, samples: sampler.stop(zero) })?;
+            let (samples, others) = sampler.stop(zero);
+            tell(&Event::Sampled { start: self.start.number, samples })?;
+            if self.knows_all_systems() {
+                self.note_others(&others);
+            }
         }
         if self.zero.is_some() {
             self.check_data(context);
         }
         let executables = self.variants.iter().flat_map(RunningVariant::executables).collect();
-        let (mut systems, mut died) = (Vec::new(), Vec::new());
+        let (mut systems, mut died, mut slow_to_stop) = (Vec::new(), Vec::new(), Vec::new());
         // In the opposite order of starting.
         for running in self.variants.drain(..).rev() {
-            let (summary, stopped) = running.stop();
+            let StoppedVariant { summary, stopped, slow } = running.stop();
             systems.push(summary);
+            slow_to_stop.extend(slow);
             died.extend(stopped.err().map(|reason| context.folder.as_sealed(&reason, self.start.number)));
         }
         systems.reverse();
@@ -237,12 +244,30 @@ impl RunningStart {
         let summary = StartSummary {
             start: self.start,
             validity: if failures.is_empty() { Validity::Valid } else { Validity::Failed(failures) },
-            warnings: self.warnings,
+            warnings: [self.warnings, slow_to_stop.clone()].concat(),
             timing: StartTiming { started_unix_ms: self.started_unix_ms, took: self.began.elapsed().into() },
             systems,
         };
         let finished = FinishedStart { summary, loads: self.summaries };
-        Ok(EndedStart { finished, outcomes: self.outcomes, executables })
+        Ok(EndedStart { finished, outcomes: self.outcomes, executables, slow_to_stop })
+    }
+
+    /// True if every server that the loads go to was started by this run, so that what is left of the machine's use
+    /// belongs to others.
+    fn knows_all_systems(&self) -> bool {
+        let started = |running: &RunningVariant| running.systems.len();
+        let used = |running: &RunningVariant| running.spec.systems.len() + running.databases.len();
+        self.variants.iter().all(|running| started(running) > 0 && started(running) == used(running))
+    }
+
+    /// Adds to each load what others used while it ran.
+    fn note_others(&mut self, others: &UseByOthers) {
+        for load in &mut self.summaries {
+            let zero = load.timing.zero.0 as f64 / 1e9;
+            let from = zero - load.load.lengths.warmup.as_secs_f64();
+            let to = zero + load.timing.window.seconds();
+            load.others = others.between(from, to).filter(|_| load.timing.window.0 > 0);
+        }
     }
 }
 
@@ -322,19 +347,51 @@ impl RunningVariant {
         self.systems.iter().filter_map(executable).collect()
     }
 
-    /// Stops the systems in the opposite order. The error names the first one that had died by itself.
-    fn stop(self) -> (VariantSystems, Result<(), String>) {
-        let mut result = Ok(());
+    /// Stops the systems in the opposite order.
+    fn stop(self) -> StoppedVariant {
+        let (mut stopped, mut slow) = (Ok(()), Vec::new());
         for system in self.systems.into_iter().rev() {
-            if let Err(error) = system.stop() {
-                result = Err(error.to_string());
+            let name = system.name().to_owned();
+            match system.stop() {
+                Ok(after) => slow.extend(slow_to_stop(&name, &after)),
+                Err(error) => stopped = Err(error.to_string()),
             }
         }
         // The servers have ended, so their data may be removed.
         drop(self.databases);
         let ready_after = self.ready_after.into();
-        (VariantSystems { variant: self.variant, ready_after, databases: self.facts }, result)
+        StoppedVariant {
+            summary: VariantSystems { variant: self.variant, ready_after, databases: self.facts },
+            stopped,
+            slow,
+        }
     }
+}
+
+/// A variant whose systems have ended.
+struct StoppedVariant {
+    summary: VariantSystems,
+    /// The error names the first system that had died by itself.
+    stopped: Result<(), String>,
+    /// A sentence for each system that took long to stop.
+    slow: Vec<String>,
+}
+
+/// Stopping a system costs this much of a run before it is worth a word.
+const SLOW_STOP: Duration = Duration::from_secs(2);
+
+/// What to say of a system that took long to stop. It is the same for each start on which that takes about as long, so
+/// that a report says it once.
+fn slow_to_stop(name: &str, stopped: &Stopped) -> Option<String> {
+    let seconds = stopped.took.as_secs_f64().round();
+    (stopped.took > SLOW_STOP).then(|| match stopped.killed {
+        0 => format!("stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out"),
+        _ => format!(
+            "stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out: it does not end \
+             after its stop signal and is killed; let it end, or set `stop` of the system to another signal or a shorter \
+             wait"
+        ),
+    })
 }
 
 /// The specification of a variant on this start, with ports that are free now.

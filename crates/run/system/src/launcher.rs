@@ -91,9 +91,11 @@ impl Launcher {
         check_folder(spec)?;
         let program = check_command(&spec.start, spec)?;
         let hash = sha256(&program).map_err(SystemError::io(&spec.name, format!("read {}", program.display())))?;
+        let path = program.display().to_string();
         Ok(Version {
             name: spec.name.clone(),
             program: spec.start.program().to_owned(),
+            path: Some(path).filter(|path| path != spec.start.program()),
             version: self.version_line(spec)?,
             sha256: Some(hash),
         })

@@ -24,11 +24,13 @@ mod frequency;
 mod host;
 mod lateness;
 mod machine_state;
+mod others;
 mod sampler;
 mod snapshot;
 mod usage;
 
 pub use facts::{allowed_processors, host_facts};
 pub use lateness::{UnknownLateness, WakeupLateness, lateness};
-pub use machine_state::{MachineState, OtherProcesses, machine_state, most_open_files};
+pub use machine_state::{MachineState, machine_state, most_open_files, processors};
+pub use others::{UseByOthers, other_processes};
 pub use sampler::{Sampler, Target};

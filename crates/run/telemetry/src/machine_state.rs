@@ -3,16 +3,14 @@
 
 use crate::facts::{allowed_processors, line_of};
 use crate::lateness::{UnknownLateness, WakeupLateness, lateness};
-use procfs::process::{Process, all_processes};
-use procfs::{Current, CurrentSI, KernelStats, Meminfo};
+use crate::others::UsageOfAll;
+use plimsoll_model::host::OtherProcesses;
+use procfs::{Current, Meminfo};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// How many of the busiest processes are named.
-const BUSIEST: usize = 3;
+use std::time::Duration;
 
 /// The machine at present. What cannot be read is `None`.
 #[derive(Clone, Debug)]
@@ -49,18 +47,6 @@ pub struct MachineState {
     pub pressure: BTreeMap<&'static str, f64>,
 }
 
-/// The usage of everything but this process, in cores.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OtherProcesses {
-    /// CPU.
-    pub cpu_cores: f64,
-    /// CPU that the hypervisor took away.
-    pub steal_cores: f64,
-    /// The processes that used the most, with what they used; only those of at least a hundredth
-    /// of a core.
-    pub busiest: Vec<(String, f64)>,
-}
-
 /// The hard limit of the files that a process may open, connections included; none where there is no limit.
 #[must_use]
 pub fn most_open_files() -> Option<u64> {
@@ -70,21 +56,19 @@ pub fn most_open_files() -> Option<u64> {
 /// Looks at the machine for `span`, while doing next to nothing itself.
 #[must_use]
 pub fn machine_state(span: Duration) -> MachineState {
-    let (before, started) = (Usage::read(), Instant::now());
+    let before = UsageOfAll::read();
     let lateness = lateness(span);
-    let others = before.zip(Usage::read()).map(|(before, after)| after.since(&before, started.elapsed()));
+    let others = before.and_then(|before| before.others_since());
     let memory = Meminfo::current().ok();
     let allowed = allowed_processors();
-    let processors = Path::new("/sys/devices/system/cpu");
+    let folder = Path::new("/sys/devices/system/cpu");
     MachineState {
         others,
         lateness,
-        governors: governors(processors),
-        turbo: turbo(processors),
-        siblings: siblings(processors, &allowed),
-        online: line_of(processors.join("online"))
-            .and_then(|list| numbers(&list))
-            .map_or(allowed.len(), |all| all.len()),
+        governors: governors(folder),
+        turbo: turbo(folder),
+        siblings: siblings(folder, &allowed),
+        online: processors(),
         allowed,
         memory_available: memory.as_ref().map(|memory| memory.mem_available.unwrap_or(memory.mem_free)),
         swap_used: memory.map(|memory| memory.swap_total.saturating_sub(memory.swap_free)),
@@ -93,52 +77,6 @@ pub fn machine_state(span: Duration) -> MachineState {
         time_wait: fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| time_wait(&text)),
         huge_pages: line_of("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|text| chosen(&text)),
         pressure: pressure(Path::new("/proc/pressure")),
-    }
-}
-
-/// CPU in ticks since the start of the machine.
-struct Usage {
-    all: u64,
-    steal: u64,
-    /// Name and CPU of each process, by its id.
-    processes: BTreeMap<i32, (String, u64)>,
-}
-
-impl Usage {
-    fn read() -> Option<Usage> {
-        let cpu = KernelStats::current().ok()?.total;
-        let processes = all_processes().ok()?.filter_map(|process| {
-            let stat = process.ok()?.stat().ok()?;
-            Some((stat.pid, (stat.comm, stat.utime + stat.stime)))
-        });
-        Some(Usage {
-            all: cpu.user + cpu.nice + cpu.system + cpu.irq.unwrap_or(0) + cpu.softirq.unwrap_or(0),
-            steal: cpu.steal.unwrap_or(0),
-            processes: processes.collect(),
-        })
-    }
-
-    fn since(&self, before: &Usage, span: Duration) -> OtherProcesses {
-        let cores = |ticks: u64| ticks as f64 / procfs::ticks_per_second() as f64 / span.as_secs_f64();
-        let own = Process::myself().map_or(0, |process| process.pid);
-        let used = |pid: &i32| {
-            let now = self.processes.get(pid).map_or(0, |(_, ticks)| *ticks);
-            now.saturating_sub(before.processes.get(pid).map_or(0, |(_, ticks)| *ticks))
-        };
-        let mut busiest: Vec<(String, f64)> = self
-            .processes
-            .iter()
-            .filter(|(pid, _)| **pid != own && before.processes.contains_key(pid))
-            .map(|(pid, (name, _))| (name.clone(), cores(used(pid))))
-            .filter(|(_, cores)| *cores >= 0.01)
-            .collect();
-        busiest.sort_by(|one, other| other.1.total_cmp(&one.1));
-        busiest.truncate(BUSIEST);
-        OtherProcesses {
-            cpu_cores: cores(self.all.saturating_sub(before.all).saturating_sub(used(&own))),
-            steal_cores: cores(self.steal.saturating_sub(before.steal)),
-            busiest,
-        }
     }
 }
 
@@ -151,6 +89,13 @@ fn governors(processors: &Path) -> BTreeSet<String> {
 fn turbo(processors: &Path) -> Option<bool> {
     let is_one = |file: &str| line_of(processors.join(file)).map(|line| line == "1");
     is_one("intel_pstate/no_turbo").map(|off| !off).or_else(|| is_one("cpufreq/boost"))
+}
+
+/// How many processors there are, those that Plimsoll may not use included.
+#[must_use]
+pub fn processors() -> usize {
+    let list = line_of(Path::new("/sys/devices/system/cpu/online"));
+    list.and_then(|list| numbers(&list)).map_or_else(|| allowed_processors().len(), |all| all.len())
 }
 
 /// Each processor with the first one on its core, where that is another one.
@@ -249,22 +194,6 @@ mod tests {
         fs::write(folder.path().join("cpu"), "some avg10=4.40 avg60=4.80 avg300=5.40 total=6\n").unwrap();
         fs::write(folder.path().join("io"), "none of this\n").unwrap();
         assert_eq!(pressure(folder.path()), [("cpu", 0.048)].into());
-    }
-
-    #[test]
-    fn others_are_all_but_this_process() {
-        let own = std::process::id() as i32;
-        let usage = |all, steal, processes: &[(i32, &str, u64)]| Usage {
-            all,
-            steal,
-            processes: processes.iter().map(|(pid, name, ticks)| (*pid, ((*name).to_owned(), *ticks))).collect(),
-        };
-        let rate = procfs::ticks_per_second();
-        let before = usage(0, 0, &[(own, "this", 0), (2, "busy", 0), (3, "idle", 0)]);
-        let after = usage(4 * rate, rate, &[(own, "this", rate), (2, "busy", 2 * rate), (3, "idle", 0), (4, "new", 9)]);
-        let others = after.since(&before, Duration::from_secs(2));
-        assert_eq!((others.cpu_cores, others.steal_cores), (1.5, 0.5));
-        assert_eq!(others.busiest, [("busy".to_owned(), 1.0)]);
     }
 
     #[test]

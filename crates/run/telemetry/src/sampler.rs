@@ -2,6 +2,7 @@
 
 use crate::frequency::Frequency;
 use crate::host::HostCounters;
+use crate::others::{SpanOfOthers, UseByOthers};
 use crate::snapshot::{ProcessTree, Snapshot};
 use crate::usage::usage;
 use plimsoll_model::sample::{HostSample, ProcessSample, Samples};
@@ -32,7 +33,8 @@ pub struct Sampler {
     began: Instant,
     stop: Sender<()>,
     samples: Receiver<Samples>,
-    thread: JoinHandle<()>,
+    /// It returns what others used, in spans that count from `began`.
+    thread: JoinHandle<Vec<SpanOfOthers>>,
 }
 
 impl Sampler {
@@ -69,13 +71,14 @@ impl Sampler {
         take(&self.samples, self.began, zero)
     }
 
-    /// Samples once more, and returns the samples since the last call of `take`.
+    /// Samples once more, and returns the samples since the last call of `take`, and what others used of the processors
+    /// since the start of sampling. All instants count from `zero`.
     #[must_use]
-    pub fn stop(self, zero: Instant) -> Samples {
+    pub fn stop(self, zero: Instant) -> (Samples, UseByOthers) {
         let Sampler { began, stop, samples, thread } = self;
         drop(stop);
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        take(&samples, began, zero)
+        let spans = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (take(&samples, began, zero), UseByOthers::new(spans, signed_seconds(began, zero)))
     }
 }
 
@@ -97,6 +100,8 @@ struct Observation {
     at: Instant,
     systems: Vec<Snapshot>,
     host: HostCounters,
+    /// CPU of this process, the generator's.
+    own: Duration,
 }
 
 impl Observation {
@@ -107,7 +112,7 @@ impl Observation {
         let tree = (!targets.is_empty()).then(ProcessTree::read);
         let below = |target: &Target| tree.as_ref().map(|tree| tree.below(target.root)).unwrap_or_default();
         let systems = targets.iter().map(below).collect();
-        Ok(Observation { at, systems, host })
+        Ok(Observation { at, systems, host, own: own_cpu() })
     }
 }
 
@@ -123,25 +128,27 @@ struct Sampling {
 }
 
 impl Sampling {
-    /// Samples at each whole second from the start until told to stop, and then once more.
-    fn run(mut self, stopped: &Receiver<()>) {
+    /// Samples at each whole second from the start until told to stop, and then once more. Returns what others used.
+    fn run(mut self, stopped: &Receiver<()>) -> Vec<SpanOfOthers> {
+        let mut others = Vec::new();
         loop {
             let due = next_whole_second(self.began.elapsed());
             let left = (self.began + due).saturating_duration_since(Instant::now());
             match stopped.recv_timeout(left) {
-                Err(RecvTimeoutError::Timeout) => self.sample(),
+                Err(RecvTimeoutError::Timeout) => others.extend(self.sample()),
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         if self.last.at.elapsed() >= SHORTEST {
-            self.sample();
+            others.extend(self.sample());
         }
+        others
     }
 
-    /// Sends a sample of each system and of the host. If counters cannot be read this time, the next sample covers the
-    /// longer span.
-    fn sample(&mut self) {
-        let Ok(now) = Observation::take(&self.targets) else { return };
+    /// Sends a sample of each system and of the host, and returns what others used. If counters cannot be read this
+    /// time, the next sample covers the longer span.
+    fn sample(&mut self) -> Option<SpanOfOthers> {
+        let now = Observation::take(&self.targets).ok()?;
         let span = now.at.duration_since(self.last.at);
         let at = now.at.duration_since(self.began).as_secs_f64();
         let pairs = self.targets.iter().zip(self.last.systems.iter().zip(&now.systems));
@@ -155,10 +162,21 @@ impl Sampling {
         let host = now.host.since(&self.last.host, span, self.ticks_per_second);
         let host = HostSample { at, machine: self.machine.clone(), frequency_mhz: self.frequency.read(), ..host };
         let samples = Samples { processes: processes.collect(), host: vec![host], ..Samples::default() };
+        let own = now.own.saturating_sub(self.last.own).as_secs_f64() / span.as_secs_f64();
+        let systems: f64 = samples.processes.iter().map(|sample| sample.cpu_cores).sum();
+        let host = &samples.host[0];
+        let cores = (host.cpu_cores - own - systems).max(0.0) + host.steal_cores;
         // The receiver is gone once the start is over.
         let _ = self.samples.send(samples);
         self.last = now;
+        Some(SpanOfOthers { from: at - span.as_secs_f64(), to: at, cores })
     }
+}
+
+/// CPU time of this process, all of its threads together.
+fn own_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// When the next sample is due. Missed seconds are skipped, so samples never drift.

@@ -7,7 +7,7 @@ use crate::say;
 use std::path::Path;
 
 pub(crate) fn check(path: &Path, profile: Option<&str>) -> Result<Exit, Failure> {
-    let (study, plan) = study::plan(study::read(path, profile)?.study, Extent::Whole);
+    let (study, plan) = study::plan(study::read(path, profile)?.study, Extent::Whole)?;
     study::check_before_start(&path.display().to_string(), &study, &plan)?;
     say::result(&format!("{}: no errors; {}", path.display(), plan::in_short(&plan)))?;
     if study.compares() {

@@ -1,5 +1,6 @@
 //! `plimsoll demo`: a short study of a server that is part of this program.
 
+use super::interrupt::Listener;
 use super::study::{self, Extent, Source};
 use super::{report, run};
 use crate::arguments::Output;
@@ -15,6 +16,7 @@ const STUDY: &str = include_str!("demo.toml");
 const WORKERS: usize = 2;
 
 pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
+    let signals = Listener::start(Exit::Interrupted as i32)?;
     let source = source()?;
     let out = output.out.clone().unwrap_or_else(|| run::new_folder("demo"));
     let (name, extent) = ("demo.toml", Extent::Whole);
@@ -27,6 +29,8 @@ pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
         resume_command: None,
         judge: report::Judge::Nothing,
         prints_answer: true,
+        keep_going: false,
+        signals: &signals,
     })
 }
 

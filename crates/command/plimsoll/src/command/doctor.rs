@@ -1,6 +1,7 @@
-//! `plimsoll doctor`: is this machine fit to measure on? With `--aa`: how much does a system differ
-//! from itself here?
+//! `plimsoll doctor`: is this machine fit to measure on? With `--noise`: how long does it take here to
+//! see a small difference? With `--aa`: how much does a system differ from itself?
 
+mod against_itself;
 mod checks;
 mod noise;
 
@@ -21,7 +22,8 @@ const OBSERVATION_TIME: Duration = Duration::from_secs(2);
 
 pub(super) fn doctor(arguments: &arguments::Doctor) -> Result<Exit, Failure> {
     match &arguments.aa {
-        Some(study) => noise::measure(study.as_deref(), arguments),
+        Some(study) => against_itself::measure(study.as_deref(), arguments),
+        None if arguments.noise => noise::measure(),
         None => examine(),
     }
 }
@@ -59,7 +61,11 @@ fn shown(checks: &[Check]) -> String {
             format!("This machine is not fit to measure on as it is: {problems} problem{}.", plural(problems))
         }
     };
-    let _ = write!(text, "\n{conclusion}\nHow much a system differs from itself here: plimsoll doctor --aa [STUDY]");
+    let _ = write!(
+        text,
+        "\n{conclusion}\nHow long it takes here to see a small difference: plimsoll doctor --noise\n\
+         How much a system differs from itself here: plimsoll doctor --aa [STUDY]"
+    );
     text
 }
 
@@ -97,6 +103,7 @@ mod tests {
         let expected = "ok       swap        not in use\n\
                         caution  huge pages  transparent ones: always\n                     set them to madvise\n\n\
                         This machine can be measured on, with 1 caution: small differences may drown.\n\
+                        How long it takes here to see a small difference: plimsoll doctor --noise\n\
                         How much a system differs from itself here: plimsoll doctor --aa [STUDY]";
         assert_eq!(text, expected);
         let problem = shown(&[check(Grade::Problem, "processors", "1 for Plimsoll", "use two")]);

@@ -1,19 +1,70 @@
 //! Interrupts a run by a signal.
 
+use crate::say;
 use anyhow::Context;
 use plimsoll_system::Interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag::{register, register_conditional_shutdown};
-use std::sync::Arc;
+use signal_hook::flag::register;
+use signal_hook::low_level::{self, pipe};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-/// Returns an interrupt that the first SIGINT, SIGTERM or SIGHUP sets. The second one ends the program at
-/// once with this exit code; the wardens then end the systems under test.
-pub(super) fn interruptible(exit_code: i32) -> anyhow::Result<Interrupt> {
-    let interrupted = Interrupt::new();
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        register_conditional_shutdown(signal, exit_code, Arc::clone(interrupted.flag()))
-            .and_then(|_| register(signal, Arc::clone(interrupted.flag())))
-            .context("failed to listen for signals")?;
+const FAILED: &str = "failed to listen for signals";
+
+/// SIGINT, SIGTERM and SIGHUP as a request to stop. The first one sets the [`Interrupt`], and what runs is stopped in
+/// order. The second one ends the program at once; the wardens then end the systems under test.
+#[derive(Clone, Debug)]
+pub(super) struct Listener {
+    interrupt: Interrupt,
+    words: Arc<Mutex<Words>>,
+}
+
+/// What is said on standard error.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    /// At the first signal.
+    pub(super) first: Option<String>,
+    /// At the second signal, before the program ends.
+    pub(super) second: Option<String>,
+}
+
+impl Listener {
+    /// Listens from now on. `exit_code` is that of a program that the second signal ends.
+    pub(super) fn start(exit_code: i32) -> anyhow::Result<Listener> {
+        let listener = Listener { interrupt: Interrupt::new(), words: Arc::default() };
+        // Each signal writes a byte, so that none is lost where two come at once.
+        let (mut read, write) = UnixStream::pair().context(FAILED)?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            register(signal, Arc::clone(listener.interrupt.flag())).context(FAILED)?;
+            pipe::register(signal, write.try_clone().context(FAILED)?).context(FAILED)?;
+        }
+        let words = Arc::clone(&listener.words);
+        let listen = move || {
+            let mut is_first = true;
+            while read.read_exact(&mut [0]).is_ok() {
+                let words = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some(text) = if is_first { words.first } else { words.second } {
+                    say::note(&text);
+                }
+                if !is_first {
+                    low_level::exit(exit_code);
+                }
+                is_first = false;
+            }
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(listen).context(FAILED)?;
+        Ok(listener)
     }
-    Ok(interrupted)
+
+    /// What the first signal sets.
+    pub(super) fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    /// Says this from now on.
+    pub(super) fn say(&self, words: Words) {
+        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
 }

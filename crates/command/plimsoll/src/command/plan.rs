@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
     let study = study::read(&file.study, file.profile.as_deref())?.study;
     study::check_extent(&study, extent)?;
-    let (study, plan) = study::plan(study, extent);
+    let (study, plan) = study::plan(study, extent)?;
     let databases = databases::in_words(&study, &plan)?;
     say::result(describe(&study, &plan, &databases).trim_end())?;
     Ok(Exit::Fine)
@@ -35,7 +35,10 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
         let _ = writeln!(text, "design      {}", design(study, plan));
     }
     let _ = writeln!(text, "conditions  {}", plan.conditions.len());
-    let _ = writeln!(text, "repeats     {}", plan.repeats);
+    let _ = match plan.given_time {
+        Some(given) => writeln!(text, "repeats     {}: as many as fit into {} under load", plan.repeats, time(given)),
+        None => writeln!(text, "repeats     {}", plan.repeats),
+    };
     if !plan.looks.is_empty() {
         let _ = writeln!(text, "looks       {}", looks(plan));
     }

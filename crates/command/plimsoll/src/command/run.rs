@@ -1,11 +1,12 @@
 //! `plimsoll run`: from a study file to a bundle and its report.
 
-use super::interrupt::interruptible;
+use super::interrupt::{Listener, Words};
 use super::plan;
 use super::report::{self, Judge};
 use super::study::{self, Extent, Source};
 use crate::arguments;
 use crate::exit::{Exit, Failure};
+use crate::forecast::{self, Forecaster};
 use crate::progress::Progress;
 use crate::say;
 use plimsoll_analysis::analyse;
@@ -18,11 +19,13 @@ use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
+    let signals = Listener::start(Exit::Interrupted as i32)?;
     let file = &arguments.file;
     let source = study::read(&file.study, file.profile.as_deref())?;
-    let extent = Extent::of(arguments.quick, arguments.until_decided);
+    let extent = Extent::of(arguments.quick, arguments.until_decided, arguments.time);
     study::check_extent(&source.study, extent)?;
     study::must_compare(source.study.compares() || !arguments.gate, "--gate", report::WHAT_A_GATE_DOES)?;
     let name = file.study.display().to_string();
@@ -45,6 +48,8 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
         resume_command: Some(resume_command),
         judge,
         prints_answer: true,
+        keep_going: arguments.keep_going,
+        signals: &signals,
     })
 }
 
@@ -65,7 +70,14 @@ pub(super) struct Task<'a> {
     pub(super) judge: Judge,
     /// Whether the answer is printed when the run has ended.
     pub(super) prints_answer: bool,
+    /// True if the run goes on where the machine is too busy for loads to count.
+    pub(super) keep_going: bool,
+    /// What interrupts the run.
+    pub(super) signals: &'a Listener,
 }
+
+/// How long the machine is observed before a run: a tenth of the time under load, and within these limits.
+const OBSERVATION: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(2)];
 
 /// The name of the folder in which the study lies.
 fn folder_name(study: &Path) -> Option<String> {
@@ -81,15 +93,22 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
 
 /// Runs the study and writes its report into the bundle.
 pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
-    let (study, plan) = study::plan(as_it_began(task), task.extent);
+    let (study, plan) = study::plan(as_it_began(task), task.extent)?;
     study::check_before_start(task.name, &study, &plan)?;
+    if task.signals.interrupt().is_set() {
+        say::note("interrupted before the run began: nothing was started, and nothing was written");
+        return Ok(Exit::Interrupted);
+    }
+    let mut broken_off = false;
     match open_bundle(task, &study, &plan) {
-        Ok(bundle) => {
-            if carry_out(task, &study, &plan, bundle)? == Ending::Interrupted {
+        Ok(bundle) => match carry_out(task, &study, &plan, bundle)? {
+            Ending::Interrupted => {
                 tell_interrupted(task);
                 return Ok(Exit::Interrupted);
             }
-        }
+            Ending::BrokenOff => broken_off = true,
+            Ending::Complete | Ending::Paused => {}
+        },
         Err(complete @ BundleError::Complete(_)) => say::note(&complete.to_string()),
         Err(error) => return Err(Failure::new(Exit::Usage, error)),
     }
@@ -97,13 +116,20 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     if task.prints_answer {
         report::print_summary(&written)?;
     }
+    if broken_off {
+        if let Some(how) = &task.resume_command {
+            say::note(&format!("\ngo on:  {how}"));
+        }
+        return Ok(Exit::Open);
+    }
     written.judged(task.judge)
 }
 
 /// Runs what the bundle does not have yet.
 fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
-    let interrupted = interruptible(Exit::Interrupted as i32)?;
-    let mut progress = Progress::new(&study.title, task.out);
+    let mut progress = Progress::new(&study.title, task.out, !plan.design.is_trials());
+    let mut forecaster = Forecaster::new(plan);
+    task.signals.say(words_of_signals(task));
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));
     }
@@ -115,7 +141,10 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
         generator: &LocalThreads,
         folder: &bundle.folder(),
         recorded: &bundle.recorded().clone(),
-        interrupted: &interrupted,
+        interrupted: task.signals.interrupt(),
+        observe: (plan.time_under_load(&plan.starts) / 10).clamp(OBSERVATION[0], OBSERVATION[1]),
+        keep_going: task.keep_going,
+        pause_after: None,
     };
     let mut decided = |repeats| {
         decided(task.out, repeats).unwrap_or_else(|error| {
@@ -127,26 +156,65 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
         // The bundle gets the event first, so that everything shown is in the bundle.
         bundle.on_event(event)?;
         progress.show(event);
+        if let Some(repeats) = forecaster.repeats_after(event) {
+            let began = Instant::now();
+            if let Ok(Some(text)) = forecast_after(task.out, repeats, &forecaster) {
+                progress.forecast(text);
+            }
+            forecaster.spend(began.elapsed());
+        }
         Ok(())
     };
     let result = plimsoll_runner::run(&run, &mut decided, &mut tell);
     progress.finish();
-    result.map_err(|error| {
-        let exit = match error {
-            RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } => Exit::SystemFailed,
-            RunError::Bundle(_) => Exit::Usage,
-        };
-        Failure::new(exit, error)
+    result.map_err(|error| match (&error, &task.resume_command) {
+        // A disk that was full, say: what had ended is in the bundle.
+        (RunError::Bundle(_), Some(how)) => {
+            let kept = format!("the trials that had ended are kept; with the cause removed, go on:  {how}");
+            Failure::new(Exit::Usage, anyhow::anyhow!("{error}\n{kept}"))
+        }
+        _ => failure(error),
     })
 }
 
+/// The failure of a run that ended early.
+pub(super) fn failure(error: RunError) -> Failure {
+    let exit = match error {
+        RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } => Exit::SystemFailed,
+        RunError::Bundle(_) => Exit::Usage,
+    };
+    Failure::new(exit, error)
+}
+
 fn tell_interrupted(task: &Task<'_>) {
-    let shown = task.out.display();
-    say::note(&format!("interrupted; what had ended is in {shown}"));
-    if let Some(resume_command) = &task.resume_command {
-        say::note(&format!("  go on:  {resume_command}"));
+    say::note(&format!("interrupted; what had ended is in {}", task.out.display()));
+    tell_how_to_go_on(task);
+}
+
+fn tell_how_to_go_on(task: &Task<'_>) {
+    if let Some(how) = &task.resume_command {
+        say::note(&format!("  go on:  {how}"));
     }
-    say::note(&format!("  report: plimsoll report {shown}"));
+    say::note(&format!("  report: plimsoll report {}", task.out.display()));
+}
+
+/// What is said when a signal comes: what happens now, and what to do afterwards.
+fn words_of_signals(task: &Task<'_>) -> Words {
+    let how = task.resume_command.as_ref().map_or(String::new(), |how| format!("\n  go on:  {how}"));
+    Words {
+        first: Some("interrupted: stopping what runs (once more ends the program at once)".to_owned()),
+        second: Some(format!("ended at once; what had ended is in {}{how}", task.out.display())),
+    }
+}
+
+/// The forecast after so many repeats of a run that is not over yet.
+fn forecast_after(bundle: &Path, repeats: u32, forecaster: &Forecaster) -> anyhow::Result<Option<String>> {
+    let mut contents = plimsoll_bundle::read(bundle)?;
+    let plan = contents.plan.clone();
+    let done = repeats.min(plan.repeats);
+    contents.plan = contents.plan.up_to(done);
+    let analysis = analyse(&report::input_of(contents));
+    Ok(forecast::in_words(&analysis, &plan, done, forecaster.time_of_repeat()))
 }
 
 /// Whether every verdict is reached after `repeats` repeats of a run that is not over yet.

@@ -7,7 +7,7 @@ mod summary;
 mod terminal;
 mod watch;
 
-use super::interrupt::interruptible;
+use super::interrupt::Listener;
 use crate::arguments::{Flags, Script, Shown};
 use crate::say;
 use anyhow::Context;
@@ -55,7 +55,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     if !flags.quiet {
         say::note(&header(flags, &plan));
     }
-    let interrupted = interruptible(Exit::Interrupted as i32)?;
+    let signals = Listener::start(Exit::Interrupted as i32)?;
     let run = load::Run {
         program: &program,
         plan: &plan,
@@ -65,7 +65,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
         cpus: None,
         seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
         console,
-        interrupted: interrupted.flag(),
+        interrupted: signals.interrupt().flag(),
     };
     let mut watch = Watch::new(&plan, &settled.limits, &terminal);
     let ran = load::run(&run, &mut watch);

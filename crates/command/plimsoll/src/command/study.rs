@@ -1,13 +1,17 @@
 //! Reads and plans a study, for all subcommands.
 
 use crate::exit::{Exit, Failure};
+use crate::progress::time;
 use crate::say;
 use anyhow::{Context, anyhow};
+use plimsoll_analysis::estimate::MIN_REPEATS;
+use plimsoll_k6_run::duration;
 use plimsoll_model::start::Plan;
 use plimsoll_runner::{PreflightFault, preflight};
 use plimsoll_study::{Diagnostic, Severity, Study, Style};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A study with the text that it was read from.
 pub(crate) struct Source {
@@ -72,26 +76,30 @@ pub(crate) enum Extent {
     Quick,
     /// As many repeats as it takes to decide.
     UntilDecided,
+    /// As many repeats as fit into this time under load.
+    For(Duration),
     /// The baseline against itself, in this many blocks.
     AgainstItself(u32),
 }
 
 impl Extent {
     /// The extent for the flags of these names, which exclude one another.
-    pub(crate) fn of(quick: bool, until_decided: bool) -> Extent {
-        match (quick, until_decided) {
-            (true, _) => Extent::Quick,
-            (false, true) => Extent::UntilDecided,
-            (false, false) => Extent::Whole,
+    pub(crate) fn of(quick: bool, until_decided: bool, time: Option<Duration>) -> Extent {
+        match (quick, until_decided, time) {
+            (true, ..) => Extent::Quick,
+            (false, true, _) => Extent::UntilDecided,
+            (false, false, Some(time)) => Extent::For(time),
+            (false, false, None) => Extent::Whole,
         }
     }
 
     /// The flag that selects it, after a space.
-    pub(crate) fn flag(self) -> &'static str {
+    pub(crate) fn flag(self) -> String {
         match self {
-            Extent::Whole | Extent::AgainstItself(_) => "",
-            Extent::Quick => " --quick",
-            Extent::UntilDecided => " --until-decided",
+            Extent::Whole | Extent::AgainstItself(_) => String::new(),
+            Extent::Quick => " --quick".to_owned(),
+            Extent::UntilDecided => " --until-decided".to_owned(),
+            Extent::For(time) => format!(" --for {}", duration::format(time)),
         }
     }
 }
@@ -121,27 +129,58 @@ pub(crate) fn check_extent(study: &Study, extent: Extent) -> Result<(), Failure>
 const LOOKS: [u32; 3] = [5, 7, 10];
 
 /// Reduces a study to the extent that is run, and plans it.
-pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
+pub(crate) fn plan(study: Study, extent: Extent) -> Result<(Study, Plan), Failure> {
     let study = match extent {
         Extent::Quick => plimsoll_study::quick(study),
         Extent::AgainstItself(repeats) => plimsoll_study::against_itself(study, repeats),
-        Extent::Whole | Extent::UntilDecided => study,
+        Extent::Whole | Extent::UntilDecided | Extent::For(_) => study,
     };
     let looks = match extent {
         Extent::UntilDecided if study.looks.is_empty() => LOOKS.to_vec(),
         Extent::UntilDecided => study.looks.clone(),
-        Extent::Whole | Extent::Quick | Extent::AgainstItself(_) => Vec::new(),
+        Extent::Whole | Extent::Quick | Extent::AgainstItself(_) | Extent::For(_) => Vec::new(),
     };
+    let plan = match extent {
+        Extent::For(given) => {
+            let repeats = repeats_within(&plan_of(&study, 1, &[]), given)?;
+            Plan { given_time: Some(given), ..plan_of(&study, repeats, &[]) }
+        }
+        _ => plan_of(&study, looks.last().copied().unwrap_or(study.repeats), &looks),
+    };
+    Ok((study, plan))
+}
+
+/// The repeats that fit into the time, by the plan of one repeat.
+fn repeats_within(one: &Plan, given: Duration) -> Result<u32, Failure> {
+    let each = one.time_under_load(&one.starts);
+    let repeats = (given.as_secs_f64() / each.as_secs_f64().max(1e-3)) as u32;
+    if repeats >= MIN_REPEATS as u32 {
+        return Ok(repeats);
+    }
+    let least = Duration::from_secs((each * MIN_REPEATS as u32).as_secs_f64().ceil() as u64);
+    Err(Failure::new(
+        Exit::Usage,
+        anyhow!(
+            "expected at least {} for `--for`, found {}: one repeat of this study takes {} under load, and an interval takes \
+             {MIN_REPEATS} of them; give more time, or shorten `load.duration`",
+            time(least),
+            time(given),
+            time(each)
+        ),
+    ))
+}
+
+/// The plan of so many repeats.
+fn plan_of(study: &Study, repeats: u32, looks: &[u32]) -> Plan {
     let options = plimsoll_plan::Options {
-        repeats: looks.last().copied().unwrap_or(study.repeats),
+        repeats,
         seed: study.seed,
         duplicate: study.noise_floor.is_some(),
         spare_blocks: study.spare_blocks,
-        looks,
+        looks: looks.to_vec(),
         design: study.design(),
     };
-    let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
-    (study, plan)
+    plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition))
 }
 
 /// Finds everything else that would go wrong, before anything is started.

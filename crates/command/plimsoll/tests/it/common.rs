@@ -256,7 +256,7 @@ fn output_files() -> (TempDir, [File; 2]) {
 /// A command that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    code: Option<i32>,
+    pub(crate) code: Option<i32>,
     signal: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,

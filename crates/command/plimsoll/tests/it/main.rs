@@ -5,6 +5,7 @@ mod architecture;
 mod audit;
 mod bad_input;
 mod bundles_of_earlier_versions;
+mod busy_machine;
 mod check_and_plan;
 mod common;
 mod compare;

@@ -100,8 +100,27 @@ fn nothing_is_left_after_two_interrupts() {
     let run = under_load(&place);
     run.signal(Signal::INT);
     run.signal(Signal::INT);
-    run.end().with(130);
+    // Where the run had stopped in order before the second one came, it says how to go on as well.
+    run.end().with(130).says(&["once more ends the program at once", "go on:", "--resume"]);
     place.wait_for_silence();
+}
+
+#[test]
+fn an_interrupt_before_anything_ran_leaves_nothing() {
+    let place = Place::with_study(&long_study());
+    for pause in [5, 20, 50, 100] {
+        let run = place.start(&RUN);
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+        run.signal(Signal::INT);
+        let ended = run.end();
+        // Before the program itself runs, the signal ends it; from then on it says how it ended.
+        assert!(ended.code.is_none_or(|code| code == 130), "after {pause} ms: {}", ended.stderr);
+        assert!(!ended.stderr.contains("found files"), "one that left nothing begins anew: {}", ended.stderr);
+        place.nothing_runs();
+        if place.has("bundle/manifest.jsonl") {
+            std::fs::remove_dir_all(place.path("bundle")).unwrap();
+        }
+    }
 }
 
 #[test]

@@ -397,8 +397,13 @@ fn programs(first: &ComparedRun<'_>, second: &ComparedRun<'_>, unknown: &mut Vec
             (None, None) => true,
         };
         if !same {
-            let tell =
-                |version: Option<&&Version>| version.map_or("not run".to_owned(), |version| version_label(version));
+            let path = |version: Option<&&Version>| version.and_then(|version| version.path.clone());
+            let found_elsewhere = path(one) != path(other);
+            let tell = |version: Option<&&Version>| match (version, path(version).filter(|_| found_elsewhere)) {
+                (None, _) => "not run".to_owned(),
+                (Some(version), None) => version_label(version),
+                (Some(version), Some(path)) => format!("{}, {path}", version_label(version)),
+            };
             cell_differences.push(Difference {
                 kind: Kind::System,
                 what: format!("program of {} ({})", place.0, place.1),

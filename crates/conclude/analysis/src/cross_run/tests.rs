@@ -38,6 +38,7 @@ impl Run {
             .map(|(level, hash)| Version {
                 name: "web".to_owned(),
                 program: format!("./{level}"),
+                path: None,
                 version: None,
                 sha256: Some(hash.to_string().repeat(64)),
             })
@@ -388,11 +389,23 @@ fn the_same_file_elsewhere_is_no_difference() {
     // As a wrapper script's program, found at another place.
     for (input, place) in two.inputs.iter_mut().zip(["/a/server", "/b/server"]) {
         let sha256 = Some("d".repeat(64));
-        input.versions.push(Version { name: "web".to_owned(), program: place.to_owned(), version: None, sha256 });
+        let (name, program) = ("web".to_owned(), place.to_owned());
+        input.versions.push(Version { name, program, path: None, version: None, sha256 });
     }
     assert_eq!(two.whole().causes, []);
     two.inputs[1].versions[2].sha256 = Some("e".repeat(64));
     assert_eq!(two.whole().causes.len(), 2, "one not run in the second, one not in the first");
+}
+
+#[test]
+fn a_name_that_was_found_elsewhere_comes_with_both_paths() {
+    let mut two = Two::of(&FIRST, &Run { hour: 30, old: (1.0, 'c'), ..FIRST });
+    for (input, path) in two.inputs.iter_mut().zip(["/opt/a/old", "/opt/b/old"]) {
+        input.versions[0].path = Some(path.to_owned());
+    }
+    let causes = two.whole().causes;
+    let [cause] = causes.as_slice() else { panic!("one program differs: {causes:?}") };
+    assert!(cause.first.ends_with("…, /opt/a/old") && cause.second.ends_with("…, /opt/b/old"), "{cause:?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [
         too_few_repeats(context),
+        given_time(context),
         wide_spread(context),
         too_few_requests(context),
         durability(context),
@@ -44,6 +45,28 @@ fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "With {} no difference can be told from chance: a verdict takes at least {MIN_REPEATS}, better 5.",
             words::counted(repeats as usize, "repeat")
+        ),
+        evidence: Vec::new(),
+    })
+}
+
+/// The number of repeats follows from a time, and not from the results.
+fn given_time(context: &Context<'_>) -> Option<Finding> {
+    let plan = &context.input.plan;
+    let given = plan.given_time?.as_secs();
+    let time = match (given / 3600, given % 3600 / 60, given % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    };
+    Some(Finding {
+        severity: Severity::Note,
+        topic: "time",
+        sentence: format!(
+            "The run was given {time} under load, and {} fit into that. The number was fixed before the first start, so \
+             results had no part in when the run ended.",
+            words::counted(plan.repeats as usize, "repeat")
         ),
         evidence: Vec::new(),
     })

@@ -249,6 +249,7 @@ pub(crate) fn plan(facts: &StudyFacts) -> Plan {
         starts,
         design: Design::Trials,
         with_duplicate: true,
+        given_time: None,
         spare_blocks: 0,
         looks: Vec::new(),
     }
@@ -434,6 +435,7 @@ fn versions() -> Vec<Version> {
     vec![Version {
         name: "counter".to_owned(),
         program: "./counter".to_owned(),
+        path: None,
         version: Some("counter 1.0, grpc-go 1.71".to_owned()),
         sha256: Some("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned()),
     }]

@@ -192,6 +192,31 @@ proptest! {
     }
 
     #[test]
+    fn a_run_that_went_on_after_breaking_off_has_the_same_starts(
+        conditions in 1..4_usize, repeats in 1..8_u32, spare in 0..8_u32, seed: u64, bad in 0..100_u64,
+    ) {
+        let plan = plan_with(2, conditions, &Options { spare_blocks: Some(spare), ..options(repeats, seed, true) });
+        let run = |disturbed: Outcome| {
+            let (mut outcomes, mut starts, mut in_a_row) = (Outcomes::default(), Vec::new(), 0);
+            while let Some(step) = next(&plan, &outcomes) {
+                in_a_row = if step == Step::BreakOff { in_a_row + 1 } else { 0 };
+                assert!(in_a_row < 2, "a run that goes on does so for a while");
+                match step {
+                    Step::Start(start) => {
+                        starts.push(start.clone());
+                        let end = outcome(&start, seed, bad);
+                        outcomes.stopped(start, if end == Outcome::Disturbed { disturbed } else { end });
+                    }
+                    Step::BreakOff => outcomes.went_on(),
+                    step => panic!("no {step:?} was planned"),
+                }
+            }
+            starts
+        };
+        prop_assert_eq!(run(Outcome::Disturbed), run(Outcome::DoesNotCount));
+    }
+
+    #[test]
     fn what_remains_at_first_is_the_plan(variants in 2..4_usize, repeats in 1..6_u32, seed: u64) {
         let plan = plan_with(variants, 2, &options(repeats, seed, true));
         prop_assert_eq!(&remaining(&plan, &Outcomes::default()), &plan.starts);
@@ -199,12 +224,13 @@ proptest! {
 }
 
 /// How a start ends in a made-up run: `bad` in a hundred do not count, a third of them for want of a
-/// steady state.
+/// steady state, and a third because others used the processors.
 fn outcome(start: &Start, seed: u64, bad: u64) -> Outcome {
     let draw = (seed ^ (u64::from(start.number) << 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     match draw % 100 {
         share if share >= bad => Outcome::Counts,
         share if share % 3 == 0 => Outcome::Unsteady,
+        share if share % 3 == 1 => Outcome::Disturbed,
         _ => Outcome::DoesNotCount,
     }
 }
@@ -220,6 +246,7 @@ fn carry_out(outcomes: &mut Outcomes, step: Step, seed: u64, bad: u64, decided: 
             outcomes.stopped(start, end);
         }
         Step::Look { repeats } => outcomes.looked(Look { repeats, decided }),
+        Step::BreakOff => outcomes.went_on(),
     }
 }
 

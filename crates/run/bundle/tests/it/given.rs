@@ -63,6 +63,7 @@ pub(crate) fn plan(starts: u32) -> Plan {
         starts: (1..=starts).map(start).collect(),
         lengths: vec![lengths()],
         with_duplicate: false,
+        given_time: None,
         spare_blocks: 1,
         looks: Vec::new(),
     }
@@ -93,6 +94,7 @@ pub(crate) fn versions() -> Vec<Version> {
     vec![Version {
         name: "counter".to_owned(),
         program: "./counter".to_owned(),
+        path: None,
         version: Some("1.0\n".to_owned()),
         sha256: Some("ab".repeat(32)),
     }]
@@ -131,6 +133,7 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
         timing: LoadTiming { zero: Instant(0), window: Nanos(2 * SECOND.0) },
         steadiness: Steadiness { from: Some(Nanos(0)), unsteady: false, unjudged: None },
         headroom: Headroom { busiest: 1.0 / 3.0, lateness: Nanos(12_345) },
+        others: Some(0.25),
         replies: Replies {
             open_load: false,
             sequences: [("increment".to_owned(), Default::default())].into(),

@@ -252,3 +252,16 @@ fn looks_that_were_taken_are_known_when_the_run_goes_on() {
     assert_eq!(given::resume(folder.path(), 4).recorded().looks, [(1, false), (2, true)]);
     finish(folder.path(), &[1, 2], &[]);
 }
+
+#[test]
+fn a_folder_of_a_run_that_was_killed_before_it_began_is_used_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifest = folder.path().join("manifest.jsonl");
+    drop(given::create(folder.path(), 4));
+    fs::remove_file(&manifest).expect("a manifest");
+    drop(given::create(folder.path(), 4));
+    finish(folder.path(), &[], &[]);
+    fs::remove_file(&manifest).expect("a manifest");
+    let again = BundleWriter::create(folder.path(), given::STUDY, &given::facts(), &given::plan(4), &given::host());
+    assert!(matches!(again, Err(BundleError::NotEmpty(_))), "it has starts");
+}

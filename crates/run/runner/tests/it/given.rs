@@ -11,6 +11,7 @@ use plimsoll_study::Study;
 use plimsoll_system::{Interrupt, Launcher};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Two variants and the duplicate, twice: six trials that count.
@@ -89,6 +90,16 @@ impl Given {
     /// Runs the study, or the starts that remain. The run is interrupted at the first event for which `stop` returns
     /// true.
     pub(crate) fn run(&self, decided: &mut dyn FnMut(u32) -> bool, stop: &mut dyn FnMut(&Event) -> bool) -> Ran {
+        self.run_some(None, decided, stop)
+    }
+
+    /// The same, which pauses after so many starts.
+    pub(crate) fn run_some(
+        &self,
+        pause_after: Option<u32>,
+        decided: &mut dyn FnMut(u32) -> bool,
+        stop: &mut dyn FnMut(&Event) -> bool,
+    ) -> Ran {
         let (path, facts) = (self.bundle(), self.study.facts());
         let mut bundle = if path.exists() {
             BundleWriter::resume(&path, &self.text, &facts, &self.plan).expect("a bundle to go on with")
@@ -105,6 +116,9 @@ impl Given {
             folder: &bundle.folder(),
             recorded: &bundle.recorded().clone(),
             interrupted: &interrupted,
+            observe: Duration::from_millis(20),
+            keep_going: false,
+            pause_after,
         };
         let mut events = Vec::new();
         let mut tell = |event: &Event| {

@@ -1,5 +1,6 @@
 //! Whether a machine is fit to measure on, as a function of what was found on it.
 
+use crate::machine::{self, OTHERS};
 use crate::progress::time;
 use plimsoll_analysis::quantity::{grouped, percent, show};
 use plimsoll_model::host::Host;
@@ -10,10 +11,7 @@ use std::time::Duration;
 /// The first kernel that has `epoll_pwait2`.
 const KERNEL: (u32, u32) = (5, 11);
 
-/// Shares of the processors that other processes may use: above the first a caution, above the second a problem.
-const OTHERS: [f64; 2] = [0.03, 0.25];
-
-/// The same for CPU that the hypervisor takes away.
+/// As [`OTHERS`], for CPU that the hypervisor takes away.
 const STEAL: [f64; 2] = [0.005, 0.05];
 
 /// Lateness at the 99th percentile: above the first, short requests show it; above the second, trials
@@ -182,9 +180,8 @@ fn frequency(host: &Host, state: &MachineState) -> Check {
 fn others(state: &MachineState) -> Option<Check> {
     let others = state.others.as_ref()?;
     let share = others.cpu_cores / state.online.max(1) as f64;
-    let names: Vec<String> =
-        others.busiest.iter().map(|(name, cores)| format!("{name} {}", show(*cores, Unit::Cores))).collect();
-    let busiest = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let busiest = machine::busiest(others);
+    let busiest = if busiest.is_empty() { String::new() } else { format!(" ({busiest})") };
     let found = format!("{} of all processors now{busiest}", percent(share));
     Some(check(
         "load by others",
@@ -357,7 +354,8 @@ fn virtualization(host: &Host) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_telemetry::{OtherProcesses, WakeupLateness};
+    use plimsoll_model::host::{BusyProcess, OtherProcesses};
+    use plimsoll_telemetry::WakeupLateness;
 
     const GB: u64 = 1_000_000_000;
 
@@ -371,7 +369,7 @@ mod tests {
             ..Host::default()
         };
         let state = MachineState {
-            others: Some(OtherProcesses { cpu_cores: 0.02, steal_cores: 0.0, busiest: Vec::new() }),
+            others: Some(OtherProcesses { cpu_cores: 0.02, ..OtherProcesses::default() }),
             lateness: Ok(WakeupLateness::of(vec![Duration::from_micros(8); 100]).expect("wake-ups")),
             governors: ["performance".to_owned()].into(),
             turbo: Some(false),
@@ -441,7 +439,8 @@ mod tests {
     }
 
     fn others_use(state: &mut MachineState, cpu_cores: f64, steal_cores: f64) {
-        state.others = Some(OtherProcesses { cpu_cores, steal_cores, busiest: vec![("cargo".to_owned(), cpu_cores)] });
+        let busiest = vec![BusyProcess { pid: 7, name: "cargo".to_owned(), cores: cpu_cores }];
+        state.others = Some(OtherProcesses { cpu_cores, steal_cores, busiest, processors: 8 });
     }
 
     #[test]
