@@ -12,7 +12,8 @@
 //!    [`lengths`]: how many turns and starts would do;
 //! 5. [`storage`]: for storage, the durations of operations on objects of each size;
 //! 6. [`database`]: for databases, the throughput of each setting and its cost;
-//! 7. [`answer`], [`finding`] and [`conclusion`]: the answer, what limits it, and the exit code.
+//! 7. [`answer`], [`finding`], [`next_step`] and [`conclusion`]: the answer, what limits it, what to do where it is
+//!    open, and the exit code.
 //!
 //! [`cross_run`] compares two bundles of one study; [`noise`] computes from a machine's noise floor
 //! how small a change later studies can detect.
@@ -39,6 +40,7 @@ pub mod grid;
 mod input;
 pub mod lengths;
 pub mod measure;
+pub mod next_step;
 pub mod noise;
 mod numbers;
 mod order;
@@ -89,11 +91,13 @@ pub fn analyse(input: &Input) -> Analysis {
         excluded: excluded::excluded(input),
         findings: Vec::new(),
         measures: measures.clone(),
+        next: None,
         cells,
         comparisons,
         floors,
     };
     analysis.findings = findings::findings(input, &readers, &analysis);
+    analysis.next = next_step::next_step(input, &analysis);
     analysis
 }
 

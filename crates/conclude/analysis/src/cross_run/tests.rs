@@ -158,7 +158,7 @@ fn where_one_program_differs_the_comparison_is_about_it() {
     assert_eq!(outcome(&compared, P95, "new"), Some(Outcome::Equivalent));
     assert!(
         compared.answer[0]
-            .starts_with("By p95 of iteration_duration, the second is worse for old (+50.0 %, interval +"),
+            .starts_with("Iterations, p95: the second is worse for old (+50.0 %, interval +"),
         "{:?}",
         compared.answer
     );

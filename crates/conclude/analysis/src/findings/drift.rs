@@ -16,18 +16,19 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let points = points(context);
     let Some(line) = fit(&points, context.input.plan.conditions.len()) else { return Vec::new() };
     let measure = crate::catalogue::headline(&context.input.facts).measure;
+    let unit = words::unit(&context.input.plan);
     let hours = line.span / 3.6e6;
     let drift = Finding {
         severity: Severity::Caution,
         topic: "drift",
         sentence: format!(
-            "The baseline drifted over the run: its {} changed by {} from the first to the last trial. Pairs of trials side \
+            "The baseline drifted over the run: its value ({}) changed by {} from the first to the last {unit}. Pairs side \
              by side take most of that out of the comparisons; the values of single conditions keep it.",
             words::measure(&measure),
             change((line.slope * line.span).exp())
         ),
         evidence: vec![format!(
-            "correlation of its logarithm with time {:.2} over {} trials in {hours:.1} hours (p = {:.4})",
+            "correlation of its logarithm with time {:.2} over {} {unit}s in {hours:.1} hours (p = {:.4})",
             line.correlation,
             points.len(),
             line.p
