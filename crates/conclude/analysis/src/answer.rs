@@ -1,6 +1,6 @@
 //! The answer to the study's question: a sentence for each measure that decides and each variant.
 
-use crate::compare::{Comparison, Contrast};
+use crate::compare::{self, Comparison, Contrast};
 use crate::effect::{ends_in, no_change, shown, shown_in};
 use crate::input::Input;
 use crate::quantity::{Notation, confidence, margin, multiple, size_of_change};
@@ -107,6 +107,11 @@ impl VariantSentences<'_> {
         sentences
     }
 
+    /// The notation of the measure's table, so that a sentence has the same numbers.
+    fn notation(&self) -> Notation {
+        compare::notation(self.comparisons.iter().filter(|one| &one.measure == self.measure))
+    }
+
     fn group(&self, outcome: Outcome, material: Option<bool>) -> Option<Group<'_>> {
         let is_of_group = |one: &&Comparison| {
             one.variant == self.variant
@@ -145,7 +150,7 @@ impl VariantSentences<'_> {
                 (format!("{name} and {baseline} are equal within ±{margin}{place}"), self.evidence(group))
             }
             Outcome::Inconclusive if contrasts.iter().all(|contrast| contrast.interval.is_err()) => {
-                let notation = notation(contrasts);
+                let notation = self.notation();
                 let sizes = self.range_of_changes(contrasts, |value| shown_in(value, self.measure, notation));
                 let claim = format!("{name} against {baseline} is {sizes}{place}, without a verdict");
                 (claim, format!(": {}", self.why_without_interval(group)))
@@ -163,7 +168,7 @@ impl VariantSentences<'_> {
     /// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
     fn difference(&self, contrasts: &[&Contrast]) -> String {
         let more = contrasts[0].value > no_change(self.measure.effect());
-        if self.measure.effect() == Effect::Ratio && notation(contrasts) == Notation::Multiples {
+        if self.measure.effect() == Effect::Ratio && self.notation() == Notation::Multiples {
             let (verb, what) = words::verb_of_multiple(self.measure);
             return format!("{verb} {} times as {what} as", self.range_of_changes(contrasts, multiple));
         }
@@ -198,7 +203,7 @@ impl VariantSentences<'_> {
         let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
         let level = confidence(self.alpha);
         let undecided = group.verdict.outcome == Outcome::Inconclusive;
-        let notation = notation(&group.contrasts);
+        let notation = self.notation();
         let reach = |contrast: &Contrast| match contrast.interval {
             Ok(interval) => ends_in(interval, self.measure, notation).join(" to "),
             Err(_) => "no interval".to_owned(),
@@ -283,12 +288,6 @@ impl VariantSentences<'_> {
 
 /// The most conditions that a sentence lists with their intervals.
 const LISTED: usize = 3;
-
-/// The notation that suits all ratios of a sentence.
-fn notation(contrasts: &[&Contrast]) -> Notation {
-    let ends = contrasts.iter().filter_map(|contrast| contrast.interval.as_ref().ok()).map(|interval| interval.high);
-    Notation::of(contrasts.iter().map(|contrast| contrast.value).chain(ends))
-}
 
 /// What speaks against a verdict that the intervals alone would give.
 fn objections(group: &Group<'_>) -> String {

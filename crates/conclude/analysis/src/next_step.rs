@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::compare::{Comparison, time_per_repeat};
+use crate::excluded::BLOCK_RUN_AGAIN;
 use crate::findings::OTHERS_RAN;
 use crate::input::Input;
 use crate::quantity::margin;
@@ -53,11 +54,13 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
         return only("the study was changed after the run", "run it again as it stands".to_owned());
     }
     if input.facts.quick {
-        return only("this is a first look", format!("run the study without `--quick`{}", whole_study(input)));
+        return only("this is a first look", "run the study without `--quick`; `plimsoll plan` says how long it takes".to_owned());
     }
-    if open.iter().any(|one| one.contrast.as_ref().map_or(true, |contrast| contrast.interval.is_err())) {
-        return only("too few pairs are left", mend(input, analysis, first));
-    }
+    let has_interval = |one: &&&Comparison| one.contrast.as_ref().is_ok_and(|contrast| contrast.interval.is_ok());
+    let open: Vec<&Comparison> = match open.iter().filter(has_interval).copied().collect::<Vec<_>>() {
+        none if none.is_empty() => return Some(mend(input, analysis, first)),
+        some => some,
+    };
     let needed: Option<Vec<usize>> = open.iter().map(|one| one.verdict.as_ref()?.needed).collect();
     let repeats = needed.and_then(|needed| needed.into_iter().max());
     Some(NextStep {
@@ -72,26 +75,46 @@ fn total(repeats: usize, one: Duration) -> Duration {
     one * u32::try_from(repeats).unwrap_or(u32::MAX)
 }
 
-/// The time of the whole study, where this was a first look: unknown, but `plimsoll plan` says it.
-fn whole_study(_: &Input) -> &'static str {
-    "; `plimsoll plan` says how long it takes"
+/// What to do where too few pairs are left for an interval.
+fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> NextStep {
+    let step = |obstacle: &str, alternative: String| NextStep {
+        repeats: None,
+        time: None,
+        obstacle: obstacle.to_owned(),
+        alternative,
+    };
+    let repeats = (input.plan.repeats as usize).max(FEWEST);
+    let time = time_per_repeat(input).map(|one| format!(", which takes {}", time_of(repeats, one)));
+    let again = format!("run again{}", time.unwrap_or_default());
+    match (most_common_reason(analysis), &first.contrast) {
+        (Some(reason), _) => {
+            let others = others(analysis).map(|others| format!(", and {others}")).unwrap_or_default();
+            step("too few pairs are left", format!("{reason}{others}; mend that, and {again}"))
+        }
+        (None, _) if !input.complete || !analysis.excluded.is_empty() => {
+            step("too few pairs are left", format!("resume the run, or {again}"))
+        }
+        (None, Ok(_)) => step("too few repeats", format!("let it have {repeats}{}", again.trim_start_matches("run again"))),
+        (None, Err(reason)) => step("nothing could be compared", format!("{reason}; let another measure decide")),
+    }
 }
 
-/// What to do where too few pairs are left for an interval.
-fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> String {
-    let repeats = input.plan.repeats as usize;
-    let time = time_per_repeat(input).map(|one| format!(", which takes {}", time_of(repeats.max(5), one)));
-    let time = time.unwrap_or_default();
-    if analysis.excluded.is_empty() {
-        return match &first.contrast {
-            Ok(_) => format!("5 repeats{time}"),
-            Err(reason) => format!("{reason}; mend that and run again{time}"),
-        };
+/// The repeats that a study has by default.
+const FEWEST: usize = 5;
+
+/// The reason for which most loads do not count. Reasons that differ in nothing but their numbers are one.
+fn most_common_reason(analysis: &Analysis) -> Option<&str> {
+    let kind = |reason: &str| reason.replace(|letter: char| letter.is_ascii_digit(), "");
+    let mut kinds: Vec<(String, &str, usize)> = Vec::new();
+    let void = analysis.excluded.iter().filter(|one| one.what != crate::NOT_RUN);
+    for reason in void.flat_map(|one| &one.reasons).filter(|reason| *reason != BLOCK_RUN_AGAIN) {
+        match kinds.iter_mut().find(|(known, ..)| *known == kind(reason)) {
+            Some((.., times)) => *times += 1,
+            None => kinds.push((kind(reason), reason, 1)),
+        }
     }
-    if let Some(others) = others(analysis) {
-        return format!("{others}: stop them, and run again{time}");
-    }
-    format!("mend what kept the others from counting (see the findings), and run again{time}")
+    let most = kinds.iter().map(|(.., times)| *times).max()?;
+    kinds.iter().find(|(.., times)| *times == most).map(|(_, reason, _)| *reason)
 }
 
 /// The line of a finding that says how much other programs used.
@@ -189,7 +212,7 @@ mod tests {
         let verdict = analysis.verdicts().next().expect("a verdict");
         assert_eq!(verdict.reason, "7 of 10 trials void, one pair left; an interval takes 3");
         let text = analysis.next.expect("a next step").to_string();
-        assert!(text.starts_with("too few pairs are left: mend what kept"), "{text}");
+        assert!(text.starts_with("too few pairs are left: the generator was the limit; mend that, and run again, which takes 30 s"), "{text}");
         assert!(analysis.findings.iter().all(|finding| finding.topic != "one variant after the other"));
     }
 }

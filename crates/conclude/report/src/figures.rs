@@ -163,15 +163,14 @@ impl Charts<'_> {
         let mut statistics: Vec<Statistic> =
             deciding.filter(|measure| &measure.series == series).map(|measure| measure.statistic).collect();
         for usual in [Statistic::Med, Statistic::Percentile(95.0), Statistic::Percentile(99.0)] {
-            if !statistics.contains(&usual) {
+            if !statistics.iter().any(|known| place_of(*known).total_cmp(&place_of(usual)).is_eq()) {
                 statistics.push(usual);
             }
         }
         statistics.sort_by(|one, other| place_of(*one).total_cmp(&place_of(*other)));
         let panel = |one: Statistic| (name_of(one), self.analysis.measure(series, one));
         let panels: Vec<(String, Measure)> = statistics.into_iter().map(panel).collect();
-        let name = series.to_string();
-        self.figure(row, &name, &name, &panels)
+        self.figure(row, &series.to_string(), &words::series(series), &panels)
     }
 
     /// The measures that decide and are no duration, then throughput and its cost.
@@ -247,8 +246,8 @@ fn place_of(statistic: Statistic) -> f64 {
 
 fn name_of(statistic: Statistic) -> String {
     match statistic {
+        Statistic::Percentile(50.0) | Statistic::Med => "median".to_owned(),
         Statistic::Percentile(p) => format!("{p}th percentile"),
-        Statistic::Med => "median".to_owned(),
         Statistic::Max => "largest".to_owned(),
         Statistic::Min => "least".to_owned(),
         _ => "mean".to_owned(),
@@ -277,7 +276,7 @@ enum OverTime {
 /// A panel for each level on the axis, over the seconds of the measure phase.
 fn time_figure(input: &Input, grid: &Grid, row: &Row, kind: OverTime) -> Option<Figure> {
     let (name, title, unit) = match kind {
-        OverTime::Durations => ("over-time-iteration-duration", "iteration_duration over time", Unit::Seconds),
+        OverTime::Durations => ("over-time-iteration-duration", "Iterations over time", Unit::Seconds),
         OverTime::Cpu => ("over-time-cpu", "CPU of the system over time, cores", Unit::Cores),
         OverTime::Memory => ("over-time-memory", "Memory of the system over time", Unit::Bytes),
     };

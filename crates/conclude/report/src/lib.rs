@@ -9,12 +9,14 @@ pub mod cross_run;
 mod documents;
 mod figures;
 mod json;
+mod junit;
 mod method;
 mod page;
+mod summary;
 mod tables;
 mod terminal;
 mod text;
 
 pub use documents::{Document, render};
-pub use method::gate;
+pub use method::{Gate, gate};
 pub use terminal::terminal;

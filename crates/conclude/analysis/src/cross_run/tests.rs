@@ -187,7 +187,7 @@ fn where_nothing_differs_the_baseline_is_judged_too() {
     assert_eq!((compared.causes.len(), compared.basis), (0, Basis::RatiosToBaseline));
     let about = compared.about();
     assert!(about.starts_with("Nothing differs that the bundles know of"), "{about}");
-    assert!(about.contains("The baseline itself stayed within the margin in p95 of iteration_duration ("), "{about}");
+    assert!(about.contains("The baseline itself stayed within the margin in iterations, p95 ("), "{about}");
     assert!(compared.is_all_equivalent());
     assert!(compared.rows.iter().all(|row| row.verdict.as_ref().is_some_and(|one| one.outcome == Outcome::Equivalent)));
     assert!(compared.rows.iter().any(|row| row.against_baseline.is_some()), "the baseline is the same");

@@ -243,9 +243,9 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         fact(
             "Durations",
             "from histograms over everything that the measure phase scheduled, time-outs at their limit and failures \
-             included; percentiles are never averaged within a trial. iteration_duration runs from the first step to the end \
-             of the last, without think time and pauses; of a script it includes what the script sleeps. request_duration is \
-             what k6 calls http_req_duration and grpc_req_duration.",
+             included; percentiles are never averaged within a trial. an iteration runs from the first step to the end of \
+             the last, without think time and pauses; of a script it includes what the script sleeps. In a study file \
+             these are iteration_duration and request_duration, which k6 calls http_req_duration and grpc_req_duration.",
         ),
         fact(
             "Rates and amounts",
@@ -256,7 +256,7 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     notes.push(if input.facts.open_load {
         fact(
             "Open load",
-            "response_time counts from the instant at which a request was due, request_duration from its send.",
+            "response times count from the instant at which a request was due, the durations of requests from its send.",
         )
     } else {
         fact(

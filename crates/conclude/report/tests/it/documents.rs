@@ -5,14 +5,14 @@ use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::study::FloorRule;
-use plimsoll_report::{Document, render, terminal};
+use plimsoll_report::{Document, Gate, render, terminal};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 pub(crate) fn documents(input: &Input) -> Vec<Document> {
-    render(input, &analyse(input))
+    render(input, &analyse(input), Gate::NotAsked)
 }
 
 pub(crate) fn text(documents: &[Document], path: &str) -> String {
@@ -134,7 +134,7 @@ fn a_maximum_in_the_tables_is_the_largest_of_all_trials() {
 fn results_have_a_row_for_each_trial_and_measure() {
     let input = sample::study();
     let analysis = analyse(&input);
-    let documents = render(&input, &analysis);
+    let documents = render(&input, &analysis, Gate::NotAsked);
     let results = text(&documents, "results.csv");
     assert_eq!(results.lines().count(), 1 + input.starts.len() * analysis.measures.len());
     assert!(results.starts_with(
@@ -159,7 +159,7 @@ fn the_page_is_well_formed_and_stands_alone() {
 fn the_reason_of_a_verdict_is_text_that_is_seen() {
     let input = sample::study();
     let analysis = analyse(&input);
-    let html = text(&render(&input, &analysis), "report.html");
+    let html = text(&render(&input, &analysis, Gate::NotAsked), "report.html");
     for verdict in analysis.comparisons.iter().filter_map(|one| one.verdict.as_ref()) {
         let reason = verdict.reason.replace('\'', "&#39;");
         assert!(html.contains(&format!(">{reason}</td>")), "{reason}");
