@@ -97,8 +97,11 @@ impl VariantSentences<'_> {
     fn sentences(&self) -> Vec<Sentence> {
         let mut sentences = Vec::new();
         for group in GROUPS.iter().filter_map(|(outcome, material)| self.group(*outcome, *material)) {
-            let start =
-                if sentences.is_empty() { format!("{}: ", words::measure_at_start(self.measure)) } else { String::new() };
+            let start = if sentences.is_empty() {
+                format!("{}: ", words::measure_at_start(self.measure))
+            } else {
+                String::new()
+            };
             let (claim, evidence) = self.clause(&group);
             let outcome = Some(group.verdict.outcome);
             let claim = if start.is_empty() { capitalised(&claim) } else { start + &claim };
@@ -213,14 +216,11 @@ impl VariantSentences<'_> {
         match known[..] {
             [(_, only)] if undecided => format!("({}, {level} interval {}, {n})", stands(only), reach(only)),
             [(_, only)] => format!("({level} interval {}, {n})", reach(only)),
-            _ if known.len() <= LISTED => {
+            _ if known.len() <= self.listed() => {
                 let each = known.iter().map(|(one, contrast)| {
                     let value = if undecided { stands(contrast) + ", " } else { String::new() };
-                    let leaves_out = if undecided && self.excludes_no_change(contrast) {
-                        ", which excludes no change"
-                    } else {
-                        ""
-                    };
+                    let leaves_out =
+                        if undecided && self.excludes_zero(contrast) { ", which excludes zero" } else { "" };
                     format!("at {} {value}{}{leaves_out}", place(one), reach(contrast))
                 });
                 format!("({level} intervals: {}; {n})", each.collect::<Vec<String>>().join("; "))
@@ -233,11 +233,15 @@ impl VariantSentences<'_> {
         }
     }
 
-    /// The smallest and the largest change of many conditions, and how many intervals exclude no change.
+    /// The most conditions that a sentence lists with their intervals: fewer where their names are long.
+    fn listed(&self) -> usize {
+        if self.input.plan.conditions.first().is_some_and(|condition| condition.0.len() > 1) { 2 } else { 3 }
+    }
+
+    /// The smallest and the largest change of many conditions, and how many intervals exclude zero.
     fn many_undecided(&self, known: &[(&Comparison, &Contrast)], notation: Notation, n: &str) -> String {
-        let by_value = |one: &&(&Comparison, &Contrast), other: &&(&Comparison, &Contrast)| {
-            one.1.value.total_cmp(&other.1.value)
-        };
+        let by_value =
+            |one: &&(&Comparison, &Contrast), other: &&(&Comparison, &Contrast)| one.1.value.total_cmp(&other.1.value);
         let (Some(least), Some(most)) = (known.iter().min_by(by_value), known.iter().max_by(by_value)) else {
             return String::new();
         };
@@ -245,22 +249,26 @@ impl VariantSentences<'_> {
             let place = words::in_a_sentence(&self.input.plan.conditions[one.condition]);
             format!("{} at {place}", shown_in(contrast.value, self.measure, notation))
         };
-        let excluding = known.iter().filter(|(_, contrast)| self.excludes_no_change(contrast)).count();
+        let excluding = known.iter().filter(|(_, contrast)| self.excludes_zero(contrast)).count();
         let excluding = match excluding {
-            0 => "no interval excludes no change".to_owned(),
-            some => format!("{some} of {} intervals exclude no change", known.len()),
+            0 => "no interval excludes zero".to_owned(),
+            some => format!("{some} of {} intervals exclude zero", known.len()),
         };
         format!("(as it stands from {} to {}; {excluding}; {n})", at(least), at(most))
     }
 
-    fn excludes_no_change(&self, contrast: &Contrast) -> bool {
+    fn excludes_zero(&self, contrast: &Contrast) -> bool {
         let none = no_change(self.measure.effect());
         contrast.interval.as_ref().is_ok_and(|interval| interval.low > none || interval.high < none)
     }
 
     /// The comparison whose interval comes nearest to taking the verdict back: to no change, or where both are equal,
     /// to the margin.
-    fn least_certain<'c>(&self, known: &[(&'c Comparison, &'c Contrast)], outcome: Outcome) -> (&'c Comparison, &'c Contrast) {
+    fn least_certain<'c>(
+        &self,
+        known: &[(&'c Comparison, &'c Contrast)],
+        outcome: Outcome,
+    ) -> (&'c Comparison, &'c Contrast) {
         let additive = |value: f64| match self.measure.effect() {
             Effect::Ratio => value.ln(),
             Effect::Difference => value,
@@ -277,7 +285,7 @@ impl VariantSentences<'_> {
     fn why_without_interval(&self, group: &Group<'_>) -> String {
         let reason = |one: &Comparison| one.verdict.as_ref().map(|verdict| verdict.reason.clone()).unwrap_or_default();
         let first = reason(group.comparisons[0]);
-        if group.comparisons.iter().all(|one| reason(one) == first) || group.comparisons.len() > LISTED {
+        if group.comparisons.iter().all(|one| reason(one) == first) || group.comparisons.len() > self.listed() {
             return first;
         }
         let place = |one: &Comparison| words::in_a_sentence(&self.input.plan.conditions[one.condition]);
@@ -285,9 +293,6 @@ impl VariantSentences<'_> {
         each.collect::<Vec<String>>().join("; ")
     }
 }
-
-/// The most conditions that a sentence lists with their intervals.
-const LISTED: usize = 3;
 
 /// What speaks against a verdict that the intervals alone would give.
 fn objections(group: &Group<'_>) -> String {
@@ -368,5 +373,39 @@ mod tests {
     fn two_repeats_get_no_verdict() {
         let answer = analyse(&input(2, |number| start(1.0 + f64::from(number) / 10.0))).answer.paragraph();
         assert!(answer.contains("without a verdict: 2 repeats give a range"), "{answer}");
+    }
+
+    #[test]
+    fn intervals_of_several_conditions_are_never_merged() {
+        use crate::testing::blocks;
+        use plimsoll_model::factor::{Assignment, Level};
+        // The first condition says nothing; under the second the variant is slower beyond doubt, and under the margin.
+        let mut input = input(5, |_| start(1.0));
+        input.facts.decide.truncate(1);
+        let users = |count| Assignment(vec![("users".to_owned(), Level::Integer(count))]);
+        input.plan.conditions = vec![users(10), users(50)];
+        input.plan.lengths = vec![input.plan.lengths[0]; 2];
+        input.plan.starts = blocks(2, 2, 5);
+        input.facts.decide[0].margin = 0.04;
+        input.starts = (input.plan.starts.iter())
+            .map(|place| {
+                let wild = [0.7, 1.3, 1.0, 0.8, 1.2][place.repeat as usize - 1];
+                let scale = match (place.condition, place.variants[0]) {
+                    (_, 0) => 1.0,
+                    (0, _) => wild,
+                    (_, _) => 0.9 + 0.15 * wild,
+                };
+                crate::testing::placed(start(scale), place)
+            })
+            .collect();
+        let answer = analyse(&input).answer;
+        let sentence = answer.headline[0].to_string();
+        assert!(sentence.contains("undecided under both conditions"), "{sentence}");
+        assert!(
+            sentence.contains("(95 % intervals: at 10 users ") && sentence.contains("; at 50 users "),
+            "{sentence}"
+        );
+        assert_eq!(sentence.matches(" as it stands").count(), 2, "{sentence}");
+        assert!(!sentence.contains("within −"), "{sentence}");
     }
 }

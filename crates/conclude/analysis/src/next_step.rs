@@ -54,7 +54,10 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
         return only("the study was changed after the run", "run it again as it stands".to_owned());
     }
     if input.facts.quick {
-        return only("this is a first look", "run the study without `--quick`; `plimsoll plan` says how long it takes".to_owned());
+        return only(
+            "this is a first look",
+            "run the study without `--quick`; `plimsoll plan` says how long it takes".to_owned(),
+        );
     }
     let has_interval = |one: &&&Comparison| one.contrast.as_ref().is_ok_and(|contrast| contrast.interval.is_ok());
     let open: Vec<&Comparison> = match open.iter().filter(has_interval).copied().collect::<Vec<_>>() {
@@ -94,7 +97,9 @@ fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> NextStep {
         (None, _) if !input.complete || !analysis.excluded.is_empty() => {
             step("too few pairs are left", format!("resume the run, or {again}"))
         }
-        (None, Ok(_)) => step("too few repeats", format!("let it have {repeats}{}", again.trim_start_matches("run again"))),
+        (None, Ok(_)) => {
+            step("too few repeats", format!("let it have {repeats}{}", again.trim_start_matches("run again")))
+        }
         (None, Err(reason)) => step("nothing could be compared", format!("{reason}; let another measure decide")),
     }
 }
@@ -212,7 +217,12 @@ mod tests {
         let verdict = analysis.verdicts().next().expect("a verdict");
         assert_eq!(verdict.reason, "7 of 10 trials void, one pair left; an interval takes 3");
         let text = analysis.next.expect("a next step").to_string();
-        assert!(text.starts_with("too few pairs are left: the generator was the limit; mend that, and run again, which takes 30 s"), "{text}");
+        assert!(
+            text.starts_with(
+                "too few pairs are left: the generator was the limit; mend that, and run again, which takes 30 s"
+            ),
+            "{text}"
+        );
         assert!(analysis.findings.iter().all(|finding| finding.topic != "one variant after the other"));
     }
 }

@@ -123,13 +123,7 @@ pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64
     under(&Circumstances::default(), measure, n, decision, margin)
 }
 
-fn under(
-    circumstances: &Circumstances,
-    measure: &Measure,
-    n: usize,
-    decision: &Decision,
-    margin: f64,
-) -> Verdict {
+fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &Decision, margin: f64) -> Verdict {
     let reason = Reason { measure, n, margin, decision, circumstances };
     let (why, next) = (reason.why(), reason.next());
     // "Worse" lies above zero where less is better, and below it where more is better.
@@ -216,7 +210,7 @@ impl Reason<'_> {
                 self.reach(self.decision.interval),
             ),
             Basis::OneOfMany { family, .. } => format!(
-                "by itself the interval excludes no change, but so it may by chance in one of {family} comparisons ({} after \
+                "by itself the interval excludes zero, but so it may by chance in one of {family} comparisons ({} after \
                  Holm's adjustment)",
                 p_value(self.decision.adjusted_p.unwrap_or(1.0)),
             ),

@@ -112,7 +112,8 @@ fn levels(levels: &[Level]) -> String {
 pub fn measure(measure: &Measure) -> String {
     let series = series(&measure.series);
     let amount = matches!(measure.series, Series::Cpu(_) | Series::Memory(_));
-    let longest = if measure.timed || measure.unit() == Unit::Seconds { ["shortest", "longest"] } else { ["least", "largest"] };
+    let longest =
+        if measure.timed || measure.unit() == Unit::Seconds { ["shortest", "longest"] } else { ["least", "largest"] };
     match measure.statistic {
         Statistic::Max if amount => format!("peak {series}"),
         Statistic::Avg if amount => format!("mean {series}"),
@@ -137,9 +138,18 @@ pub fn measure(measure: &Measure) -> String {
 /// A measure at the start of a sentence: with a capital letter, unless it starts with a name of the study's.
 #[must_use]
 pub fn measure_at_start(of: &Measure) -> String {
-    let text = measure(of);
+    at_start(&of.series, measure(of))
+}
+
+/// A series as a title: with a capital letter, unless it starts with a name of the study's.
+#[must_use]
+pub fn series_at_start(of: &Series) -> String {
+    at_start(of, series(of))
+}
+
+fn at_start(series: &Series, text: String) -> String {
     let is_name = matches!(
-        &of.series,
+        series,
         Series::RequestDuration(Some(_))
             | Series::ResponseTime(Some(_))
             | Series::FirstByte(Some(_))

@@ -1,8 +1,8 @@
 //! The files of a report.
 
-use crate::page::{Block, Page};
 use crate::method::Gate;
 use crate::page::top;
+use crate::page::{Block, Page};
 use crate::{figures, json, junit, summary, tables};
 use askama::Template;
 use plimsoll_analysis::{Analysis, Input};

@@ -97,7 +97,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
     let variants = variants(input);
     let against = if several { "the other variants".to_owned() } else { variants[1].clone() };
     Forest {
-        title: format!("{}: {against} against {}", words::measure(measure), variants[0]),
+        title: format!("{}: {against} against {}", words::measure_at_start(measure), variants[0]),
         effect: measure.effect(),
         unit: measure.unit(),
         margin,
@@ -170,7 +170,7 @@ impl Charts<'_> {
         statistics.sort_by(|one, other| place_of(*one).total_cmp(&place_of(*other)));
         let panel = |one: Statistic| (name_of(one), self.analysis.measure(series, one));
         let panels: Vec<(String, Measure)> = statistics.into_iter().map(panel).collect();
-        self.figure(row, &series.to_string(), &words::series(series), &panels)
+        self.figure(row, &series.to_string(), &words::series_at_start(series), &panels)
     }
 
     /// The measures that decide and are no duration, then throughput and its cost.
@@ -205,10 +205,10 @@ impl Charts<'_> {
         (!panels.is_empty()).then(|| Figure {
             name: text::slug(&format!("{name} {}", row.label)),
             title: titled(title, row),
-            caption:
-                "Large dots: geometric mean of the repeats. Small dots: each trial; whiskers: from the least to the \
-                      largest."
-                    .to_owned(),
+            caption: format!(
+                "Large dots: geometric mean of the repeats. Small dots: each {}; whiskers: from the least to the largest.",
+                words::unit(&self.input.plan)
+            ),
             variants: variants(self.input),
             panels,
         })

@@ -28,7 +28,12 @@ struct Case {
 enum CaseResult {
     Passed,
     /// The name of the element, its type, its message, and its text.
-    Not { element: &'static str, kind: &'static str, message: String, text: String },
+    Not {
+        element: &'static str,
+        kind: &'static str,
+        message: String,
+        text: String,
+    },
 }
 
 /// `junit.xml`.
@@ -48,7 +53,8 @@ fn write(writer: &mut Writer<Vec<u8>>, input: &Input, cases: &[Case]) -> io::Res
     };
     let [failures, errors, skipped] = ["failure", "error", "skipped"].map(count);
     let title = plain(&input.facts.title);
-    let counts = [("tests", &tests), ("failures", &failures), ("errors", &errors), ("skipped", &skipped), ("time", &time)];
+    let counts =
+        [("tests", &tests), ("failures", &failures), ("errors", &errors), ("skipped", &skipped), ("time", &time)];
     let counts = counts.map(|(name, value)| (name, value.as_str()));
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let suites = writer.create_element("testsuites").with_attribute(("name", "plimsoll")).with_attributes(counts);
@@ -79,15 +85,17 @@ fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &Case) -> io::Res
 
 /// Text without the characters that XML 1.0 has no place for, not even escaped.
 fn plain(text: &str) -> String {
-    let is_allowed = |letter: char| matches!(letter, '\t' | '\n' | '\r') || (letter >= ' ' && !('\u{fffe}'..='\u{ffff}').contains(&letter));
+    let is_allowed = |letter: char| {
+        matches!(letter, '\t' | '\n' | '\r') || (letter >= ' ' && !('\u{fffe}'..='\u{ffff}').contains(&letter))
+    };
     text.chars().map(|letter| if is_allowed(letter) { letter } else { '\u{fffd}' }).collect()
 }
 
 fn cases(input: &Input, analysis: &Analysis, gate: Gate) -> Vec<Case> {
     let of = |one: &Comparison| Some(case(input, analysis, one, one.verdict.as_ref()?, gate));
-    let by_measure = decisions(&input.facts).into_iter().flat_map(|decision| {
-        analysis.comparisons.iter().filter(move |one| one.measure == decision.measure)
-    });
+    let by_measure = decisions(&input.facts)
+        .into_iter()
+        .flat_map(|decision| analysis.comparisons.iter().filter(move |one| one.measure == decision.measure));
     let mut cases: Vec<Case> = by_measure.filter_map(of).collect();
     if !input.complete {
         let message = "the run did not come to its end".to_owned();
@@ -127,7 +135,8 @@ fn case(input: &Input, analysis: &Analysis, one: &Comparison, verdict: &Verdict,
         one.pairs.len(),
         verdict.reason
     );
-    let not = |element, kind| CaseResult::Not { element, kind, message: sentence.clone(), text: verdict.reason.clone() };
+    let not =
+        |element, kind| CaseResult::Not { element, kind, message: sentence.clone(), text: verdict.reason.clone() };
     let result = match (verdict.outcome, gate) {
         (Outcome::Void, _) => not("error", "void"),
         (_, Gate::Asked) if verdict.not_inferior => CaseResult::Passed,

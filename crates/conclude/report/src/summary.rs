@@ -16,7 +16,7 @@ pub(crate) fn summary(input: &Input, analysis: &Analysis) -> String {
     let mut lines = vec![
         format!("### {}", escaped(&input.facts.question)),
         String::new(),
-        format!("**{}**{}", escaped(&answer.join(" ")), escaped(&next)),
+        format!("**{}**{}", escaped(&answer.join(" ")), with_code(&next)),
         format!(
             "<br>{}; every number is in `report.html`, written by Plimsoll.",
             escaped(&format!("{}: {}", input.facts.title, top::in_short(input)))
@@ -34,11 +34,7 @@ fn table(input: &Input, analysis: &Analysis, rows: &[DecidingRow]) -> Vec<String
     let variant = if names.len() == 2 { names[1].clone() } else { "variant".to_owned() };
     let mut lines = vec![
         String::new(),
-        format!(
-            "| | {} | {variant} | change | {} interval | verdict |",
-            names[0],
-            confidence(analysis.alpha)
-        ),
+        format!("| | {} | {variant} | change | {} interval | verdict |", names[0], confidence(analysis.alpha)),
         "| --- | ---: | ---: | ---: | :---: | --- |".to_owned(),
     ];
     let mut measure = String::new();
@@ -55,8 +51,10 @@ fn table(input: &Input, analysis: &Analysis, rows: &[DecidingRow]) -> Vec<String
     }
     let shown = if named.len() > ROWS { ROWS - 1 } else { named.len() };
     for (measure, row) in &named[..shown] {
-        let value = if names.len() == 2 { row.value.clone() } else { format!("{} {}", escaped(&row.variant), row.value) };
-        let place = if input.plan.conditions.len() > 1 { format!("{measure}, {}", row.condition) } else { measure.clone() };
+        let value =
+            if names.len() == 2 { row.value.clone() } else { format!("{} {}", escaped(&row.variant), row.value) };
+        let place =
+            if input.plan.conditions.len() > 1 { format!("{measure}, {}", row.condition) } else { measure.clone() };
         let uncertain = if row.uncertain { ", size uncertain" } else { "" };
         lines.push(format!(
             "| {} | {} | {value} | {} | {} | {}{uncertain} |",
@@ -68,9 +66,14 @@ fn table(input: &Input, analysis: &Analysis, rows: &[DecidingRow]) -> Vec<String
         ));
     }
     if shown < named.len() {
-        lines.push(format!("| and {} | | | | | {} |", named.len() - shown, outcomes(&named[shown..])));
+        lines.push(format!("| {} more | | | | | {} |", named.len() - shown, outcomes(&named[shown..])));
     }
     lines
+}
+
+/// Text of Plimsoll's own that marks keys of the study file with backticks. In code, nothing is markup.
+fn with_code(text: &str) -> String {
+    escaped(text).replace("\\`", "`")
 }
 
 /// The order in which verdicts are shown where not all have room.

@@ -84,7 +84,10 @@ mod tests {
 
     #[test]
     fn nothing_of_a_name_is_markup() {
-        assert_eq!(escaped("a|b <img src=x>\n[x](javascript:y) *z* `n = \"m\"`"), "a\\|b &lt;img src=x&gt; \\[x\\](javascript:y) \\*z\\* \\`n = \"m\"\\`");
+        assert_eq!(
+            escaped("a|b <img src=x>\n[x](javascript:y) *z* `n = \"m\"`"),
+            "a\\|b &lt;img src=x&gt; \\[x\\](javascript:y) \\*z\\* \\`n = \"m\"\\`"
+        );
     }
 
     #[test]

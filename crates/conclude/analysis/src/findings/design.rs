@@ -104,7 +104,8 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
         let (needed, least) = (grouped(*needed as f64), grouped(*least as f64));
         let measure = words::measure(measure);
         let had = if trials.len() > 1 { "had as few as" } else { "had" };
-        evidence.push(format!("{measure} takes {needed} values, and {} {had} {least}", context.list_of_trials(&trials)));
+        evidence
+            .push(format!("{measure} takes {needed} values, and {} {had} {least}", context.list_of_trials(&trials)));
     }
     let unit = context.load_unit();
     let longer = if unit == "trial" { "Longer trials" } else { "Starts with more turns" };

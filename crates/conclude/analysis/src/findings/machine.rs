@@ -101,8 +101,9 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
         }
     };
     let usual = median(&trials.iter().filter_map(|seen| seen.others).collect::<Vec<_>>()).unwrap_or(0.0);
-    let crowded = (usual > CROWDED_CORES * processors)
-        .then(|| format!("{OTHERS_RAN} {} of {processors:.0} in half of the {}s, or more", cores(usual), context.load_unit()));
+    let crowded = (usual > CROWDED_CORES * processors).then(|| {
+        format!("{OTHERS_RAN} {} of {processors:.0} in half of the {}s, or more", cores(usual), context.load_unit())
+    });
     let busy = outliers(trials, OUTLYING_CORES * processors, |seen| seen.others).map(|(seen, value, usual)| {
         let trial = context.trial(seen.reader);
         format!("{trial}: other programs used {}; half of the {unit}s alike had {} or less", cores(value), cores(usual))

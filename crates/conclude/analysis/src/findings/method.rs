@@ -164,7 +164,12 @@ fn run_again(context: &Context<'_>) -> Option<Finding> {
         for trial in context.input.start(start.number).into_iter().flat_map(StartResult::trials) {
             let reasons = trial.validity().reasons().join("; ");
             if !reasons.is_empty() {
-                why.push(format!("{} {} ({}): {reasons}", words::unit(plan), start.number, plan.label(trial.variant())));
+                why.push(format!(
+                    "{} {} ({}): {reasons}",
+                    words::unit(plan),
+                    start.number,
+                    plan.label(trial.variant())
+                ));
             }
         }
     }

@@ -97,7 +97,10 @@ impl Context<'_> {
         let mut lines_with_trials: Vec<(Vec<u32>, String)> =
             by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
         lines_with_trials.sort();
-        lines_with_trials.into_iter().map(|(trials, text)| format!("{}: {text}", self.list_of_trials(&trials))).collect()
+        lines_with_trials
+            .into_iter()
+            .map(|(trials, text)| format!("{}: {text}", self.list_of_trials(&trials)))
+            .collect()
     }
 
     /// Trials by number if they are few, otherwise their count. Where variants take turns, the numbers are those of
@@ -322,10 +325,7 @@ mod tests {
         }
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "too few requests");
         let evidence = finding.expect("a finding").evidence;
-        assert!(
-            evidence.contains(&"iterations, p95 takes 200 values, and trial 2 had 150".to_owned()),
-            "{evidence:?}"
-        );
+        assert!(evidence.contains(&"iterations, p95 takes 200 values, and trial 2 had 150".to_owned()), "{evidence:?}");
     }
 
     #[test]

@@ -70,7 +70,10 @@ fn unjudged(context: &Context<'_>) -> Option<Finding> {
             "In {trials} of {} it cannot be said whether what was measured had settled.",
             context.counted_loads(context.counted().count())
         ),
-        evidence: by_reason.iter().map(|(reason, trials)| format!("{}: {reason}", context.list_of_trials(trials))).collect(),
+        evidence: by_reason
+            .iter()
+            .map(|(reason, trials)| format!("{}: {reason}", context.list_of_trials(trials)))
+            .collect(),
     })
 }
 

@@ -85,7 +85,10 @@ impl Scale {
                 apart > f64::midpoint(wide(&pair[0].1), wide(&pair[1].1)) + 18.0
             })
         };
-        self.steps().into_iter().find(|ticks| fits(ticks)).unwrap_or_else(|| vec![(no_change(self.effect), "same".into())])
+        self.steps()
+            .into_iter()
+            .find(|ticks| fits(ticks))
+            .unwrap_or_else(|| vec![(no_change(self.effect), "same".into())])
     }
 
     /// Ticks at finer steps first.
@@ -93,8 +96,9 @@ impl Scale {
         let multiples = self.high.max(-self.low) > MULTIPLES_FROM.ln();
         match self.effect {
             Effect::Ratio if multiples => {
-                let decades = [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]];
-                decades.into_iter().map(|digits| self.multiples(digits)).collect()
+                let steps =
+                    [(&[1.0, 2.0, 5.0][..], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 3), (&[1.0], 6)];
+                steps.into_iter().map(|(digits, decades)| self.multiples(digits, decades)).collect()
             }
             Effect::Ratio => {
                 let steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0];
@@ -102,7 +106,8 @@ impl Scale {
             }
             Effect::Difference => {
                 let power = (self.high - self.low).log10().floor() as i32;
-                let steps = (power - 2..=power).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
+                let steps =
+                    (power - 2..=power).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
                 steps.map(|step| self.differences(step)).collect()
             }
         }
@@ -125,9 +130,10 @@ impl Scale {
         (first..=last).take(200).map(tick).filter(|(ratio, _)| *ratio > 0.0 && self.holds(*ratio)).collect()
     }
 
-    fn multiples(self, digits: &[f64]) -> Vec<(f64, String)> {
-        let decades = (self.low / 10_f64.ln()).floor() as i32..=(self.high / 10_f64.ln()).ceil() as i32;
-        let ratios = decades.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+    fn multiples(self, digits: &[f64], decades: usize) -> Vec<(f64, String)> {
+        let outwards = |end: f64| (end / 10_f64.ln() / decades as f64).abs().ceil() as i32 * decades as i32;
+        let powers = (-outwards(self.low)..=outwards(self.high)).step_by(decades);
+        let ratios = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
         let label = |ratio: f64| {
             let decimals = if ratio >= 1.0 { 0 } else { (-ratio.log10()).ceil() as usize };
             let digits = if ratio >= 1000.0 { significant(ratio) } else { format!("{ratio:.decimals$}") };
@@ -176,7 +182,8 @@ impl Deciding {
         let all = ends.chain(margins).map(of).filter(|end| end.is_finite());
         let (low, high) = all.fold((0.0_f64, 0.0_f64), |(low, high), end| (low.min(end), high.max(end)));
         let floors = self.rows().filter_map(|row| row.floor).map(|(low, high)| (of(low), of(high)));
-        let (low_with, high_with) = floors.fold((low, high), |(least, most), (low, high)| (least.min(low), most.max(high)));
+        let (low_with, high_with) =
+            floors.fold((low, high), |(least, most), (low, high)| (least.min(low), most.max(high)));
         let small_enough = high_with - low_with <= ROOM_FOR_FLOORS * (high - low);
         let (low, high) = if small_enough { (low_with, high_with) } else { (low, high) };
         let (low, high) = if high > low { (low, high) } else { (-1.0, 1.0) };

@@ -92,9 +92,8 @@ pub(crate) fn chart(input: &Input, analysis: &Analysis) -> Option<Deciding> {
     let decisions = decisions(&input.facts);
     let effect = decisions.first()?.measure.effect();
     let unit = decisions.first()?.measure.unit();
-    let alike = |one: &&Decision| {
-        one.measure.effect() == effect && (effect == Effect::Ratio || one.measure.unit() == unit)
-    };
+    let alike =
+        |one: &&Decision| one.measure.effect() == effect && (effect == Effect::Ratio || one.measure.unit() == unit);
     let mut groups: Vec<Group> =
         decisions.iter().filter(alike).map(|decision| group(input, analysis, decision)).collect();
     if groups.iter().map(|group| group.rows.len()).sum::<usize>() > MAX_ROWS {
@@ -215,7 +214,9 @@ pub(crate) fn brief(finding: &Finding) -> Brief {
 
 /// The text up to the end of its first sentence, or of its first clause where a colon or semicolon ends one.
 fn first_sentence(text: &str) -> String {
-    let end = [". ", "; ", ": "].into_iter().filter_map(|end| text.find(end)).filter(|end| *end > 30).min();
+    // A colon or semicolon near the start has said nothing yet.
+    let clause = ["; ", ": "].into_iter().filter_map(|end| text.find(end)).filter(|end| *end > 30);
+    let end = clause.chain(text.find(". ")).min();
     match end {
         Some(end) => format!("{}.", &text[..end]),
         None => text.to_owned(),

@@ -171,7 +171,11 @@ fn the_milder_rule_of_the_noise_floor_is_named_wherever_the_floor_is_explained()
     let mut milder = sample::study();
     milder.facts.floor_rule = FloorRule::Beyond;
     let (report, plain) = (text(&documents(&milder), "report.md"), text(&documents(&sample::study()), "report.md"));
-    for says in ["(`noise_floor = \"beyond\"`)", "the study asks for this milder rule", "as the study asks for"] {
+    for says in [
+        "; differences that lie wholly beyond it stand",
+        "than the margin, only differences that lie wholly beyond it stand",
+        "there, only differences that lie wholly beyond that stand.",
+    ] {
         assert!(report.contains(says), "{says}");
         assert!(!plain.contains(says), "{says}");
     }
@@ -220,8 +224,8 @@ fn the_first_chart_is_that_of_what_decides() {
         let charts = markdown.split("\n## Charts\n").nth(1).expect("charts");
         charts.lines().find_map(|line| line.strip_prefix("### ")).expect("a chart").to_owned()
     };
-    assert_eq!(first_chart("iteration_duration.p95"), "iteration_duration, connect = per user");
-    assert_eq!(first_chart("request_duration.p95"), "request_duration, connect = per user");
+    assert_eq!(first_chart("iteration_duration.p95"), "Iterations, connect = per user");
+    assert_eq!(first_chart("request_duration.p95"), "Requests, connect = per user");
     assert_eq!(first_chart("iterations.rate"), "Throughput and what it costs, connect = per user");
 }
 

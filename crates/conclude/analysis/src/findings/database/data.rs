@@ -19,7 +19,9 @@ pub(super) fn violated_conditions(context: &Context<'_>, report: &DatabaseReport
         .checks
         .iter()
         .flat_map(|check| {
-            context.merge_equal_lines(check.violated.iter().map(|(trial, found)| (*trial, format!("{}: {found}", check.name))))
+            context.merge_equal_lines(
+                check.violated.iter().map(|(trial, found)| (*trial, format!("{}: {found}", check.name))),
+            )
         })
         .collect();
     (!evidence.is_empty()).then(|| Finding {

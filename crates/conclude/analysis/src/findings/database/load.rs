@@ -67,7 +67,11 @@ pub(super) fn wrong_mix(context: &Context<'_>, report: &DatabaseReport) -> Optio
     let line = |mix: &MixCheck| {
         let ((least, most), (low, high)) = (mix.observed, mix.allowed);
         let [least, most, low, high] = [least, most, low, high].map(|value| mix.show(value));
-        format!("{}: {least} to {most}, where {low} to {high} is right, in {}", mix.name, context.list_of_trials(&mix.outside))
+        format!(
+            "{}: {least} to {most}, where {low} to {high} is right, in {}",
+            mix.name,
+            context.list_of_trials(&mix.outside)
+        )
     };
     let evidence: Vec<String> = report.mix.iter().filter(|mix| !mix.outside.is_empty()).map(line).collect();
     (!evidence.is_empty()).then(|| Finding {
