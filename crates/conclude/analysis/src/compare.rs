@@ -23,6 +23,7 @@ use crate::reason::OrReason;
 use crate::turns::{self, Before, CarryOver, CarryOverOfStart, InTurns, StartRatio, TurnOfDuplicates};
 use crate::values::{SliceValue, Values};
 use crate::verdict::{self, Circumstances, Verdict};
+use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
 use plimsoll_model::start::{Plan, Validity};
@@ -216,8 +217,8 @@ impl UnderCondition<'_> {
         let resolution = if is_floor { RESOLUTION_OF_EXACT_NUMBERS } else { resolution(measure, requests) };
         let evidence = Evidence::paired(&differences, resolution, self.alpha);
         let contrast = match (pairs.is_empty(), dropped.first()) {
-            (true, Some(first)) => Err(format!("no pair of trials is left, because {}", first.reason)),
-            (true, None) => Err("no pair of trials is left".to_owned()),
+            (true, Some(first)) => Err(format!("no pair is left, because {}", first.reason)),
+            (true, None) => Err("no pair is left".to_owned()),
             (false, _) => contrast(&differences, evidence.as_ref(), measure.effect(), self.alpha)
                 .ok_or_else(|| "the values are too far apart for a number".to_owned()),
         };
@@ -262,7 +263,8 @@ impl UnderCondition<'_> {
                 if value <= 0.0 || !value.is_finite() {
                     let (name, number) = (self.input.plan.label(variant), reader.trial().number());
                     let given = if value == 0.0 { "0".to_owned() } else { value.to_string() };
-                    return Err(format!("{name} gave {given} in trial {number}, which has no ratio"));
+                    let unit = words::unit(&self.input.plan);
+                    return Err(format!("{name} gave {given} in {unit} {number}, which has no ratio"));
                 }
             }
         }
@@ -444,21 +446,18 @@ fn losses(input: &Input, comparison: &Comparison) -> Option<String> {
             && is_of(trial.variant())
             && !input.plan.is_superseded(trial.identity())
     });
-    let (mut void, mut failed) = (0_u32, 0_u32);
-    for trial in ran {
-        match trial.validity() {
-            Validity::Valid => {}
-            Validity::Void(_) => void += 1,
-            Validity::Failed(_) => failed += 1,
-        }
-    }
-    let unit = if input.plan.design.is_trials() { "trials" } else { "loads" };
-    let what = match (void, failed) {
-        (0, 0) => return None,
-        (void, 0) => format!("{void} of {all} {unit} void"),
-        (0, failed) => format!("{failed} of {all} {unit} failed"),
-        (void, failed) => format!("{void} of {all} {unit} void and {failed} failed"),
-    };
+    let validities: Vec<Validity> = ran.map(|trial| trial.validity()).collect();
+    let count = |is: fn(&Validity) -> bool| validities.iter().filter(|validity| is(validity)).count();
+    let counts = [
+        (count(|validity| matches!(validity, Validity::Void(_))), "void"),
+        (count(|validity| matches!(validity, Validity::Failed(_))), "failed"),
+        (all.saturating_sub(validities.len()), "did not run"),
+    ];
+    let mut lost = counts.into_iter().filter(|(count, _)| *count > 0);
+    let (first, what) = lost.next()?;
+    let further: String = lost.map(|(count, what)| format!(" and {count} {what}")).collect();
+    let unit = words::load_unit(&input.plan);
+    let what = format!("{first} of {all} {unit}s {what}{further}");
     let left = match comparison.pairs.len() {
         0 => "no pair".to_owned(),
         1 => "one pair".to_owned(),

@@ -33,7 +33,7 @@ impl fmt::Display for NextStep {
                 if let Some(time) = self.time {
                     write!(f, ", which takes {}", crate::words::span(time))?;
                 }
-                write!(f, "; cheaper: {}.", self.alternative)
+                write!(f, "; may be cheaper: {}.", self.alternative)
             }
             None => write!(f, "{}: {}.", self.obstacle, self.alternative),
         }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(next.time.expect("a time").as_secs(), 6 * repeats as u64);
         let text = next.to_string();
         assert!(text.contains(" repeats in all would probably decide, which takes "), "{text}");
-        assert!(text.contains("; cheaper: `design = \"turns\"`"), "{text}");
+        assert!(text.contains("; may be cheaper: `design = \"turns\"`"), "{text}");
         study.facts.protocol = Protocol::Storage;
         let text = analyse(&study).next.expect("a next step").to_string();
         assert!(!text.contains("turns"), "back ends cannot take turns: {text}");

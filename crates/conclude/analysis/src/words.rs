@@ -18,6 +18,14 @@ pub fn condition(assignment: &Assignment) -> String {
     levels.join(", ")
 }
 
+/// The condition with this index: `10 users`. A study without conditions has one, which is `all trials`, or `all starts`
+/// where variants take turns.
+#[must_use]
+pub fn condition_in(plan: &Plan, index: usize) -> String {
+    let assignment = &plan.conditions[index];
+    if assignment.0.is_empty() { format!("all {}s", unit(plan)) } else { condition(assignment) }
+}
+
 /// The conditions with these indices, after a space: by a level that they have in common and no
 /// other condition has, by name if they are few, otherwise as a number out of all. Empty where
 /// there is only one condition: a sentence covers all trials then.

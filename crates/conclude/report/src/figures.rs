@@ -89,7 +89,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
         .map(|verdict| verdict.margin);
     let notation = notation(analysis.comparisons.iter().filter(|one| &one.measure == measure));
     let rows = analysis.comparisons.iter().filter(|one| &one.measure == measure).map(|one| {
-        let condition = words::condition(&input.plan.conditions[one.condition]);
+        let condition = words::condition_in(&input.plan, one.condition);
         let variant = input.plan.variants[one.variant].label();
         let label = if several { format!("{condition}: {variant}") } else { condition };
         forest_row(analysis, one, label, notation)
@@ -337,7 +337,7 @@ fn time_panel(
     let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
     let title = match &grid.axis {
         Some(factor) => words::of_factor(factor, &grid.levels[level]),
-        None => "all trials".to_owned(),
+        None => format!("all {}s", words::unit(&input.plan)),
     };
     let of_condition = input.trials().filter(|trial| trial.condition() == condition);
     let cut = of_condition.map(|trial| trial.load.cut).max().filter(|cut| *cut > 0);

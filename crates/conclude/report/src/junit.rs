@@ -36,8 +36,12 @@ enum CaseResult {
     },
 }
 
-/// `junit.xml`.
-pub(crate) fn junit(input: &Input, analysis: &Analysis, gate: Gate) -> String {
+/// The verdicts as JUnit's XML: `junit.xml` of a report.
+///
+/// # Panics
+/// Never: memory takes what is written.
+#[must_use]
+pub fn junit(input: &Input, analysis: &Analysis, gate: Gate) -> String {
     let cases = cases(input, analysis, gate);
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     write(&mut writer, input, &cases).expect("memory takes what is written");

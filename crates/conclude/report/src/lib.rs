@@ -18,5 +18,7 @@ mod terminal;
 mod text;
 
 pub use documents::{Document, render};
+pub use junit::junit;
 pub use method::{Gate, gate};
+pub use summary::summary;
 pub use terminal::terminal;

@@ -56,7 +56,7 @@ pub(crate) struct FloorRow {
 pub(crate) fn floors(input: &Input, analysis: &Analysis) -> Vec<FloorRow> {
     let notation = notation(&analysis.floors);
     let row = |one: &Comparison| FloorRow {
-        condition: words::condition(&input.plan.conditions[one.condition]),
+        condition: words::condition_in(&input.plan, one.condition),
         measure: words::measure(&one.measure),
         change: one.change(notation).unwrap_or_else(|_| "–".to_owned()),
         interval: crate::text::interval(one, notation),
@@ -254,7 +254,7 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
     }
     let line = |one: &&Comparison| {
         let limit = margin(margin_of(input, one), &one.measure);
-        let place = words::condition(&input.plan.conditions[one.condition]);
+        let place = words::condition_in(&input.plan, one.condition);
         let measure = words::measure(&one.measure);
         let reach = match worse_end(one) {
             Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.blocked_by_floor) => {

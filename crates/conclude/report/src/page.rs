@@ -321,7 +321,7 @@ fn comparison_row(
         format!("by ranks {} ({})", shown_in(value, &one.measure, notation), one.ends(interval, notation).join(" … "))
     });
     ComparisonRow {
-        condition: words::condition(&input.plan.conditions[one.condition]),
+        condition: words::condition_in(&input.plan, one.condition),
         baseline,
         variant: input.plan.label(one.variant),
         value,
@@ -346,7 +346,7 @@ fn trials(input: &Input) -> Vec<TrialView> {
             block,
             repeat,
             variant: input.plan.label(trial.variant()),
-            condition: words::condition(&input.plan.conditions[trial.condition()]),
+            condition: words::condition_in(&input.plan, trial.condition()),
             started: text::utc(trial.start.summary.timing.started_unix_ms),
             validity: text::validity(input, trial),
             remarks: remarks(trial, value.as_ref().err()),

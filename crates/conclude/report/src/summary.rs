@@ -9,8 +9,9 @@ use plimsoll_model::factor::Assignment;
 /// The most rows of the table.
 const ROWS: usize = 3;
 
-/// `summary.md`: question, answer, n, time and a table, in ten lines at most.
-pub(crate) fn summary(input: &Input, analysis: &Analysis) -> String {
+/// Question, answer, n, time and a table, in ten lines of Markdown at most: `summary.md` of a report.
+#[must_use]
+pub fn summary(input: &Input, analysis: &Analysis) -> String {
     let answer: Vec<String> = analysis.answer.headline.iter().map(|sentence| format!("{}.", sentence.claim)).collect();
     let next = top::next(analysis).map(|next| format!(" {next}")).unwrap_or_default();
     let mut lines = vec![

@@ -62,7 +62,7 @@ fn table(input: &Input, analysis: &Analysis, measure: &Measure) -> String {
         let (condition, variant) = (comparison.condition, comparison.variant);
         let [baseline, value] = top::values(comparison);
         rows.push(vec![
-            words::condition(&input.plan.conditions[condition]),
+            words::condition_in(&input.plan, condition),
             baseline,
             if several { format!("{} {value}", name(variant)) } else { value },
             comparison.change(notation).unwrap_or_else(|_| "–".to_owned()),

@@ -61,7 +61,7 @@ impl Context<'_> {
     }
 
     fn condition(&self, index: usize) -> String {
-        words::condition(&self.input.plan.conditions[index])
+        words::condition_in(&self.input.plan, index)
     }
 
     /// A trial in words: number, variant and condition. Where variants take turns, the number is that of the start.

@@ -85,7 +85,7 @@ struct Table<'a> {
 impl Table<'_> {
     fn view(&self) -> ConditionView {
         ConditionView {
-            title: words::condition(&self.input.plan.conditions[self.condition]),
+            title: words::condition_in(&self.input.plan, self.condition),
             n: self.variants().map(|variant| self.counted(variant)).collect(),
             durations: self.duration_series().iter().map(|series| self.duration(series)).collect(),
             amounts: self.amounts(),

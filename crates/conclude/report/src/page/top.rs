@@ -51,7 +51,7 @@ pub(crate) fn deciding(input: &Input, analysis: &Analysis) -> Vec<DecidingRow> {
             DecidingRow {
                 measure: if index == 0 { words::measure(&one.measure) } else { String::new() },
                 margin: margin(decision.margin, &one.measure),
-                condition: words::condition(&input.plan.conditions[one.condition]),
+                condition: words::condition_in(&input.plan, one.condition),
                 variant: input.plan.label(one.variant),
                 baseline,
                 value,

@@ -1,10 +1,10 @@
 //! The files that other programs read: `junit.xml` for servers of continuous integration, `summary.md` for comments.
 
-use crate::documents::{documents, text};
+use crate::documents::text;
 use crate::sample;
 use plimsoll_analysis::verdict::Outcome;
 use plimsoll_analysis::{Analysis, Input, analyse};
-use plimsoll_report::{Gate, render};
+use plimsoll_report::{Gate, junit, render, summary};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ fn read_back(xml: &str) -> Suite {
 }
 
 fn suite(input: &Input, analysis: &Analysis, gate: Gate) -> Suite {
-    read_back(&text(&render(input, analysis, gate), "junit.xml"))
+    read_back(&junit(input, analysis, gate))
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn the_summary_has_ten_lines_at_most_and_no_markup_of_others() {
     let mut named = sample::study();
     named.facts.question = "Is <img src=x> | [this](javascript:x)\nall?".to_owned();
     for input in [sample::study(), sample::three_variants(), sample::smallest(), named] {
-        let summary = text(&documents(&input), "summary.md");
+        let summary = summary(&input, &analyse(&input));
         assert!(summary.lines().count() <= 10, "{summary}");
         assert!(!summary.contains("<img") && !summary.contains("[this]("), "{summary}");
         assert!(summary.contains("report.html"), "{summary}");
@@ -179,7 +179,8 @@ fn the_summary_has_ten_lines_at_most_and_no_markup_of_others() {
         let table: Vec<usize> = summary.lines().filter(|line| line.starts_with('|')).map(columns).collect();
         assert!(table.windows(2).all(|pair| pair[0] == pair[1]), "{summary}");
     }
-    insta::assert_snapshot!(text(&documents(&sample::study()), "summary.md"));
+    let input = sample::study();
+    insta::assert_snapshot!(summary(&input, &analyse(&input)));
 }
 
 #[test]
