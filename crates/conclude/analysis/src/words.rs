@@ -221,7 +221,7 @@ pub fn span(time: Duration) -> String {
     match seconds {
         seconds if seconds < 99.5 => format!("{seconds:.0} s"),
         _ if minutes < 100 => format!("{minutes} min"),
-        _ if minutes < 600 && minutes % 60 > 0 => format!("{} h {} min", minutes / 60, minutes % 60),
+        _ if minutes < 600 && !minutes.is_multiple_of(60) => format!("{} h {} min", minutes / 60, minutes % 60),
         _ => format!("{} h", grouped((seconds / 3600.0).round())),
     }
 }
