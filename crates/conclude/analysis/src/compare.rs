@@ -26,6 +26,7 @@ use crate::verdict::{self, Circumstances, Verdict};
 use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
+use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::{Plan, Validity};
 use plimsoll_statistics::{Interval, StartOfTurns, TwoLevels, benjamini_hochberg, smallest_detectable};
 use std::collections::BTreeSet;
@@ -446,7 +447,16 @@ fn losses(input: &Input, comparison: &Comparison) -> Option<String> {
             && is_of(trial.variant())
             && !input.plan.is_superseded(trial.identity())
     });
-    let validities: Vec<Validity> = ran.map(|trial| trial.validity()).collect();
+    let ran: Vec<TrialResult<'_>> = ran.collect();
+    let counting = |variant: usize| -> BTreeSet<u32> {
+        let of_variant = ran.iter().filter(|trial| trial.variant() == variant && trial.counts());
+        of_variant.map(|trial| trial.identity().block).collect()
+    };
+    // Where both count and yet make no pair, it is for lack of values, which has its own reason.
+    if counting(0).intersection(&counting(comparison.variant)).count() > comparison.pairs.len() {
+        return None;
+    }
+    let validities: Vec<Validity> = ran.iter().map(|trial| trial.validity()).collect();
     let count = |is: fn(&Validity) -> bool| validities.iter().filter(|validity| is(validity)).count();
     let counts = [
         (count(|validity| matches!(validity, Validity::Void(_))), "void"),

@@ -147,7 +147,10 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         reason: [Some(why.clone()), next].into_iter().flatten().collect::<Vec<String>>().join("; "),
         objection: matches!(
             decision.basis,
-            Basis::OneOfMany { .. } | Basis::OutlierSensitive { .. } | Basis::NoiseFloor { .. } | Basis::CarryOver { .. }
+            Basis::OneOfMany { .. }
+                | Basis::OutlierSensitive { .. }
+                | Basis::NoiseFloor { .. }
+                | Basis::CarryOver { .. }
         )
         .then_some(why),
         adjusted_p: decision.adjusted_p,

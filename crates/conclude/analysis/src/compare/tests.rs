@@ -424,3 +424,14 @@ fn a_trial_without_a_partner_moves_no_value_beside_a_change() {
     assert!(close(variant / baseline, 1.1), "{baseline} and {variant}");
     assert!(estimate.centre > 1.5 * variant, "the estimate has the trials without partners: {}", estimate.centre);
 }
+
+#[test]
+fn void_trials_are_not_blamed_for_values_that_are_missing() {
+    let mut study = input(3, |number| start(f64::from(number)));
+    study.starts[0].summary.validity = Validity::Void(vec!["a stall".to_owned()]);
+    let reason = |study: &Input| compared(study).verdict.expect("a verdict").reason;
+    assert_eq!(reason(&study), "1 of 6 trials void, 2 pairs left; an interval takes 3");
+    study.facts.decide[0].measure = "request_duration:other.med".parse().expect("a measure");
+    assert!(reason(&study).starts_with("no pair is left, because "), "{}", reason(&study));
+    assert!(!reason(&study).contains("void, "), "{}", reason(&study));
+}
