@@ -456,7 +456,7 @@ fn losses(input: &Input, comparison: &Comparison) -> Option<String> {
     if counting(0).intersection(&counting(comparison.variant)).count() > comparison.pairs.len() {
         return None;
     }
-    let validities: Vec<Validity> = ran.iter().map(|trial| trial.validity()).collect();
+    let validities: Vec<Validity> = ran.iter().map(TrialResult::validity).collect();
     let count = |is: fn(&Validity) -> bool| validities.iter().filter(|validity| is(validity)).count();
     let counts = [
         (count(|validity| matches!(validity, Validity::Void(_))), "void"),
@@ -519,6 +519,11 @@ impl Comparison {
             centre(&values, self.measure.effect())
         });
         Some([baseline?, variant?])
+    }
+
+    /// True if carry-over leaves its verdict open.
+    pub(crate) fn has_carry_over_verdict(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|verdict| verdict.withheld_by_carry_over)
     }
 
     /// The doubt about this noise floor for a margin.

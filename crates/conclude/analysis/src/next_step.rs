@@ -5,7 +5,7 @@ use crate::compare::{Comparison, time_per_repeat};
 use crate::excluded::BLOCK_RUN_AGAIN;
 use crate::findings::OTHERS_RAN;
 use crate::input::Input;
-use crate::quantity::margin;
+use crate::quantity::{margin, percent};
 use crate::verdict::{Outcome, roughly, time_of};
 use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::workload::Protocol;
@@ -134,8 +134,15 @@ fn alternative(input: &Input, analysis: &Analysis, open: &[&Comparison]) -> Stri
     if input.plan.design.is_trials() && takes_turns {
         return "`design = \"turns\"`, where variants are loaded within a second of one another".to_owned();
     }
+    if open.iter().any(|one| one.has_carry_over_verdict()) {
+        return "a longer `settle`, or `design = \"trials\"`, because slices leave something to the next ones"
+            .to_owned();
+    }
     if let Some(others) = others(analysis) {
         return format!("a quieter machine, because {others}");
+    }
+    if let Some(lengths) = analysis.lengths.as_ref().filter(|lengths| lengths.worth_a_change()) {
+        return format!("{} turns on each start, which decide in {} of the time", lengths.best, percent(lengths.time));
     }
     if let Some((size, measure)) = wider_margin(open) {
         return format!(

@@ -32,6 +32,8 @@ pub struct Verdict {
     pub needed: Option<usize>,
     /// True if the variant is shown to be non-inferior to the baseline by the margin.
     pub not_inferior: bool,
+    /// True if what slices leave to the next ones leaves the verdict open.
+    pub withheld_by_carry_over: bool,
     /// True if doubt about the noise floor leaves the verdict open.
     pub blocked_by_floor: bool,
     /// True if the noise floor leaves the verdict open although the difference lies beyond the
@@ -78,6 +80,7 @@ impl Verdict {
             adjusted_p: None,
             needed: None,
             not_inferior: false,
+            withheld_by_carry_over: false,
             blocked_by_floor: false,
             exceeds_floor: false,
         }
@@ -156,6 +159,7 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         adjusted_p: decision.adjusted_p,
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
+        withheld_by_carry_over: matches!(decision.basis, Basis::CarryOver { .. }),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
     }
