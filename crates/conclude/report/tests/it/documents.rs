@@ -186,7 +186,7 @@ fn a_study_in_turns_tells_what_slices_leave_behind_and_how_much_starts_and_turns
     let documents = documents(&sample::in_turns());
     keep(&documents, "turns");
     let (report, json) = (text(&documents, "report.md"), text(&documents, "report.json"));
-    assert!(report.contains("in p95 of iteration_duration the ratios of turns differ by "), "{report}");
+    assert!(report.contains("in iterations, p95 the ratios of turns differ by "), "{report}");
     assert!(
         report.contains("right after a slice of the variant the baseline differs from its other slices by: "),
         "{report}"
