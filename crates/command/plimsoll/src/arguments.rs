@@ -29,6 +29,9 @@ pub(crate) enum Command {
         /// Folder for it; made if it is not there
         #[arg(default_value = ".")]
         folder: PathBuf,
+        /// A study that compares nothing and describes one system
+        #[arg(long)]
+        describe: bool,
     },
     /// Find everything that is wrong with a study; start nothing
     Check(StudyFile),

@@ -27,7 +27,7 @@ pub(crate) const WARDEN: &str = "warden";
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let exit = match arguments.command {
         Command::Demo(output) => demo::demo(&output)?,
-        Command::Init { folder } => init::init(&folder)?,
+        Command::Init { folder, describe } => init::init(&folder, describe)?,
         Command::Check(file) => check::check(&file.study, file.profile.as_deref())?,
         Command::Plan { file, quick, until_decided } => plan::plan(&file, study::Extent::of(quick, until_decided))?,
         Command::Run(arguments) => run::run(&arguments)?,

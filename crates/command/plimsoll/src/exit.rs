@@ -1,9 +1,9 @@
 //! Exit codes, and the failures that end the program with one.
 
 use crate::say;
-use plimsoll_analysis::Conclusion;
 use plimsoll_analysis::conclusion::conclusion;
 use plimsoll_analysis::verdict::Verdict;
+use plimsoll_analysis::{Analysis, Conclusion};
 use std::process::ExitCode;
 
 /// How the program ends. The numbers are documented in the README and never change.
@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A system could not be built or started, or it died, or its replies were wrong.
     SystemFailed = 3,
-    /// A verdict is inconclusive or void.
+    /// A verdict is inconclusive or void, or a study that compares nothing lacks a value.
     Open = 4,
     /// With `--gate`: a variant is not shown to be no worse.
     GateNotPassed = 5,
@@ -35,6 +35,16 @@ impl Exit {
             _ if gate => Exit::GateNotPassed,
             Conclusion::Open => Exit::Open,
             Conclusion::Fine => Exit::Fine,
+        }
+    }
+}
+
+impl Exit {
+    /// The exit code for a study that compares nothing: open where a value is missing.
+    pub(crate) fn of_description(analysis: &Analysis) -> Exit {
+        match analysis.conclusion() {
+            Conclusion::Open => Exit::Open,
+            Conclusion::Fine | Conclusion::Worse => Exit::Fine,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::compare::Comparison;
 use crate::database::DatabaseReport;
+use crate::description::DescribedValue;
 use crate::estimate::Estimate;
 use crate::excluded::ExcludedLoad;
 use crate::finding::Finding;
@@ -22,6 +23,8 @@ pub struct Analysis {
     pub measures: Vec<Measure>,
     /// One cell for each variant under each condition: by condition, then by variant.
     pub cells: Vec<Cell>,
+    /// The values that a report shows first where nothing is compared; empty elsewhere.
+    pub described: Vec<DescribedValue>,
     /// The comparisons with the baseline: of each other variant, under each condition, in each
     /// measure.
     pub comparisons: Vec<Comparison>,

@@ -7,11 +7,12 @@ use crate::verdict::{Outcome, Verdict};
 /// The overall result of a set of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Every verdict is better or equivalent, or nothing is compared.
+    /// Every verdict is better or equivalent; or nothing is compared, and what is described has its values.
     Fine,
     /// A variant is worse.
     Worse,
-    /// No variant is shown to be worse, but a verdict is inconclusive or void.
+    /// No variant is shown to be worse, but a verdict is inconclusive or void, or a value of what is described is
+    /// missing.
     Open,
 }
 
@@ -31,10 +32,10 @@ impl Analysis {
         self.comparisons.iter().filter_map(|comparison| comparison.verdict.as_ref())
     }
 
-    /// The overall result of the verdicts.
+    /// The overall result of the verdicts, or of what is described.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        conclusion(self.verdicts())
+        if self.lacks_a_value() { Conclusion::Open } else { conclusion(self.verdicts()) }
     }
 
     /// True if no verdict is inconclusive or void.

@@ -235,6 +235,12 @@ impl CrossRunComparison {
         outcomes.peek().is_some() && outcomes.all(|outcome| outcome == Outcome::Equivalent)
     }
 
+    /// True if the runs describe one system, so that only they are held against each other.
+    #[must_use]
+    pub fn is_of_one_system(&self) -> bool {
+        self.rows.iter().all(|row| !row.is_baseline && row.variant.0.is_empty())
+    }
+
     /// True if a verdict shows a difference without a known cause: no variant became better or
     /// worse then.
     #[must_use]
@@ -306,7 +312,7 @@ pub fn compare_runs(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Result
     if !forbidding.is_empty() {
         return Err(NotComparable::DifferentStudy(forbidding));
     }
-    let pinned = baseline_is_pinned(first, second, &causes);
+    let pinned = !describe_one_system(first, second) && baseline_is_pinned(first, second, &causes);
     let basis = basis(&causes, pinned, &first.input.plan.variants[0], &shared);
     let alpha = level(&first.input.plan).min(level(&second.input.plan));
     let pair = RunPair { first, second, pinned, basis, nothing_differs: causes.is_empty(), alpha };
@@ -337,6 +343,11 @@ pub fn compare_runs(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Result
     };
     compared.findings = findings::findings(&compared);
     Ok(compared)
+}
+
+/// True if both studies compare nothing: then there is no baseline whose change could be told from a variant's.
+fn describe_one_system(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> bool {
+    first.input.plan.describes() && second.input.plan.describes()
 }
 
 fn is_shown(verdict: &Verdict) -> bool {

@@ -8,6 +8,7 @@
 //! 2. [`estimate`]: those numbers over the repeats of a variant under a condition;
 //! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: the decisions, on
 //!    numbers alone; [`verdict`]: the decisions in words;
+//!    [`description`]: where nothing is compared, the values of the one system;
 //! 4. [`turns`]: the same where variants took turns, with what slices leave to the next ones;
 //!    [`lengths`]: how many turns and starts would do;
 //! 5. [`storage`]: for storage, the durations of operations on objects of each size;
@@ -28,6 +29,7 @@ pub mod conclusion;
 pub mod cross_run;
 pub mod database;
 pub mod decide;
+pub mod description;
 mod distinct;
 pub mod durability;
 pub mod effect;
@@ -80,10 +82,14 @@ pub fn analyse(input: &Input) -> Analysis {
     let cells = numbers::cells(input, &values);
     let alpha = level(&input.plan);
     let compare::Comparisons { comparisons, floors } = compare::comparisons(input, &values, alpha);
+    let described = description::described(input, &cells);
     let numbers = Numbers { cells: &cells, comparisons: &comparisons, floors: &floors };
     let mut analysis = Analysis {
         alpha,
-        answer: answer::answer(input, &comparisons, alpha),
+        answer: match input.plan.describes() {
+            true => description::answer(input, &described),
+            false => answer::answer(input, &comparisons, alpha),
+        },
         sensitivities: sensitivity::sensitivities(input, &comparisons),
         lengths: lengths::lengths(input, &comparisons, alpha),
         storage: storage::report(input, &readers),
@@ -93,6 +99,7 @@ pub fn analyse(input: &Input) -> Analysis {
         measures: measures.clone(),
         next: None,
         cells,
+        described,
         comparisons,
         floors,
     };

@@ -147,7 +147,7 @@ impl<'a> View<'a> {
             answer: &compared.answer,
             severe,
             notes,
-            causes: compared.causes.iter().map(cause).collect(),
+            causes: compared.causes.iter().map(|one| cause(one, compared.is_of_one_system())).collect(),
             method: method(compared),
             confidence: confidence(compared.alpha),
             false_discoveries: percent(FALSE_DISCOVERIES),
@@ -170,8 +170,9 @@ fn run(compared: &CrossRunComparison, index: usize) -> RunView<'_> {
     }
 }
 
-fn cause(cause: &Difference) -> CauseView<'_> {
+fn cause(cause: &Difference, of_one_system: bool) -> CauseView<'_> {
     let all = || match cause.kind {
+        Kind::System | Kind::Study if of_one_system => "the system".to_owned(),
         Kind::System | Kind::Study => "every variant".to_owned(),
         Kind::Machine => "the machine".to_owned(),
         Kind::Generator => "Plimsoll".to_owned(),

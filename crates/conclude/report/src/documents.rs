@@ -40,8 +40,10 @@ pub fn render(input: &Input, analysis: &Analysis, gate: Gate) -> Vec<Document> {
         document("junit.xml", junit::junit(input, analysis, gate)),
         document("report.json", json::json(input, analysis)),
         document("results.csv", tables::results(input, analysis)),
-        document("comparisons.csv", tables::comparisons(input, analysis)),
     ];
+    if !input.plan.describes() {
+        documents.push(document("comparisons.csv", tables::comparisons(input, analysis)));
+    }
     documents.extend(analysis.storage.iter().map(|report| document("storage.csv", tables::storage(input, report))));
     documents.extend(analysis.database.iter().map(|report| document("database.csv", tables::database(input, report))));
     if let Some(chart) = top::chart(input, analysis) {

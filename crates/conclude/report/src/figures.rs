@@ -195,7 +195,8 @@ impl Charts<'_> {
     fn figure(&self, row: &Row, name: &str, title: &str, panels: &[(String, Measure)]) -> Option<Figure> {
         let decisions = decisions(&self.input.facts);
         let mark = |measure: &Measure| {
-            if decisions.iter().any(|one| &one.measure == measure) { ", decides" } else { "" }
+            let decides = !self.input.plan.describes() && decisions.iter().any(|one| &one.measure == measure);
+            if decides { ", decides" } else { "" }
         };
         let mut panels: Vec<Panel> = panels
             .iter()

@@ -6,6 +6,7 @@
 
 mod chart;
 pub mod cross_run;
+mod described;
 mod documents;
 mod figures;
 mod json;

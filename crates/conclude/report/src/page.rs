@@ -7,8 +7,9 @@ mod storage;
 pub(crate) mod top;
 
 use crate::chart::{Figure, Forest};
+use crate::described::ValueRow;
 use crate::method::{FloorRow, Gate};
-use crate::{figures, method, text};
+use crate::{described, figures, method, text};
 use cells::ConditionView;
 pub(crate) use database::Block;
 use facts::Fact;
@@ -55,6 +56,9 @@ pub(crate) struct Page {
     pub(crate) storage: Option<StorageView>,
     /// The blocks about databases, from top to bottom; empty where there are none.
     pub(crate) database: Vec<Block>,
+    /// Where nothing is compared, the values of the one system; their intervals have this confidence.
+    pub(crate) values: Vec<ValueRow>,
+    pub(crate) confidence_of_values: String,
     pub(crate) comparisons: Vec<ComparisonView>,
     pub(crate) floors: Vec<FloorRow>,
     pub(crate) charts: Vec<ChartView>,
@@ -173,6 +177,8 @@ impl Page {
             floors: method::floors(input, analysis),
             storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
             database: database::blocks(input, analysis),
+            values: described::rows(input, analysis),
+            confidence_of_values: described::confidence_of_values(),
             comparisons: comparisons(input, analysis),
             charts: figures::over_conditions(input, analysis).iter().map(chart_view).collect(),
             over_time: figures::over_time(input).iter().map(chart_view).collect(),

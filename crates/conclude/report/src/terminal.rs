@@ -20,7 +20,10 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     for sentence in analysis.answer.headline.iter().chain(&analysis.answer.further) {
         tell(&mut text, &sentence.to_string());
     }
-    if input.plan.variants.len() > 1 {
+    if input.plan.describes() {
+        text += "\n";
+        text += &aligned(&crate::described::for_terminal(input, analysis));
+    } else if input.plan.variants.len() > 1 {
         for decision in decisions(&input.facts) {
             text += "\n";
             text += &table(input, analysis, &decision.measure);

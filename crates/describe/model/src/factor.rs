@@ -99,12 +99,13 @@ impl Assignment {
         Assignment(self.0.iter().chain(&other.0).cloned().collect())
     }
 
-    /// The levels without the names of factors: `mutex`; `all` if there are none. Numbers and switches keep the name of
+    /// The levels without the names of factors: `mutex`; `the system` if there are none, as where nothing is compared.
+    /// Numbers and switches keep the name of
     /// their factor, because they say nothing without it: `mutex, pool = 10`, `fsync = off`.
     #[must_use]
     pub fn label(&self) -> String {
         if self.0.is_empty() {
-            return "all".to_owned();
+            return "the system".to_owned();
         }
         let named = |(factor, level): &(String, Level)| match level {
             Level::Text(text) if !is_switch(text) && !is_quantity(text) => text.clone(),
@@ -150,6 +151,7 @@ mod tests {
         let both = assignment(&[("users", 10)]).and(&assignment(&[("size", 4)]));
         assert_eq!(both.to_string(), "users = 10, size = 4");
         assert_eq!(both.label(), "users = 10, size = 4");
+        assert_eq!(Assignment::default().label(), "the system");
         let mode = Assignment(vec![("mode".to_owned(), Level::Text("mutex".to_owned()))]);
         assert_eq!(mode.and(&both).label(), "mutex, users = 10, size = 4");
         let switched = Assignment(vec![("fsync".to_owned(), Level::Text("off".to_owned()))]);

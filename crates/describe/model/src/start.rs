@@ -166,6 +166,12 @@ impl Plan {
         self.with_duplicate.then_some(self.variants.len())
     }
 
+    /// True if the study describes one system: nothing is held against anything, not even the baseline against itself.
+    #[must_use]
+    pub fn describes(&self) -> bool {
+        self.block_size() < 2
+    }
+
     /// The number of variants in a block, the duplicate included.
     #[must_use]
     pub fn block_size(&self) -> usize {
@@ -369,7 +375,9 @@ mod tests {
         assert_eq!((plan.duplicate(), plan.block_size()), (Some(2), 3));
         assert_eq!(plan.start_label(&plan.starts[1]), "a (duplicate)");
         assert_eq!(plan.assignment(2, 0).label(), "a");
-        assert_eq!(Plan { with_duplicate: false, ..plan }.duplicate(), None);
+        assert_eq!(Plan { with_duplicate: false, ..plan.clone() }.duplicate(), None);
+        let one = Plan { variants: vec![Assignment::default()], ..plan };
+        assert!(!one.describes() && Plan { with_duplicate: false, ..one }.describes());
     }
 
     #[test]

@@ -13,8 +13,7 @@ pub struct Options {
     pub repeats: u32,
     /// The seed of the order, and of nothing else.
     pub seed: u64,
-    /// True if each block holds the baseline a second time. Where no factor is compared, no block
-    /// does.
+    /// True if each block holds the baseline a second time.
     pub duplicate: bool,
     /// The total number of blocks that may run again; none for a quarter of all blocks, rounded up.
     pub spare_blocks: Option<u32>,
@@ -41,7 +40,7 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
     let mut plan = Plan {
         seed: options.seed,
         repeats: options.repeats,
-        with_duplicate: options.duplicate && factors.iter().any(Factor::is_compared),
+        with_duplicate: options.duplicate,
         variants,
         conditions,
         starts: Vec::new(),
@@ -201,10 +200,26 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_compared_there_is_no_duplicate() {
+    fn where_nothing_is_compared_a_block_is_one_trial() {
+        let length = PhaseLengths { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
+        let factors = [factor("users", &["1", "2", "3"], Role::Condition)];
+        let plan = plan(&factors, &options(4), |_| length);
+        assert!(plan.describes() && plan.variants == [Assignment::default()]);
+        assert_eq!((plan.starts.len(), plan.spare_blocks), (12, 3));
+        let conditions = |repeat| -> Vec<usize> {
+            plan.starts.iter().filter(|start| start.repeat == repeat).map(|start| start.condition).collect()
+        };
+        assert!((1..=4).any(|repeat| conditions(repeat) != conditions(1)), "each repeat has an order of its own");
+        let every_condition = |repeat| (0..3).all(|condition| conditions(repeat).contains(&condition));
+        assert!((1..=4).all(every_condition), "each repeat has every condition once");
+    }
+
+    #[test]
+    fn one_system_against_itself_stands_in_each_block_twice() {
         let length = PhaseLengths { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
         let plan = plan(&[], &Options { duplicate: true, ..options(2) }, |_| length);
-        assert_eq!((plan.duplicate(), plan.starts.len()), (None, 2));
+        assert_eq!((plan.duplicate(), plan.starts.len(), plan.describes()), (Some(1), 4, false));
+        assert_eq!(plan.label(1), "the system (duplicate)");
     }
 
     #[test]

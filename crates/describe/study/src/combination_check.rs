@@ -10,8 +10,9 @@ use crate::table::store::Stores;
 use crate::table::target::is_loopback;
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
+use plimsoll_model::load::LoadModel;
 use plimsoll_model::start::PhaseLengths;
-use plimsoll_model::workload::Steps;
+use plimsoll_model::workload::{Connect, Steps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -70,7 +71,7 @@ pub(crate) fn resolve_every_combination(
         return None;
     }
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
-    let mut fine = true;
+    let (mut fine, mut beyond_machines) = (true, None);
     let mut trials =
         AllTrials { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new(), kept: BTreeMap::new() };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
@@ -91,6 +92,7 @@ pub(crate) fn resolve_every_combination(
                         Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => {}
                     }
                     check_targets(&spec, tables, faults);
+                    beyond_machines = beyond_machines.or_else(|| beyond_any_machine(&spec, tables));
                     check_kept_data(&spec, tables, &mut trials.kept, faults);
                     lengths.push(length_of(&spec.load));
                 }
@@ -105,7 +107,42 @@ pub(crate) fn resolve_every_combination(
             faults.add(fault.help("let the lengths in `load` depend on conditions only, not on a compared factor"));
         }
     }
+    if let Some(fault) = beyond_machines {
+        faults.add(fault);
+    }
     fine.then_some(trials)
+}
+
+/// The connections that one address can have to another: one for each port that is not reserved.
+const MOST_CONNECTIONS: u32 = 65_535 - 1_023;
+
+/// Iterations per second that no processor starts: the cheapest exchange takes 2.5 µs of one (bench/RESULTS.md), and half
+/// of that leaves room for faster ones.
+const MOST_RATE_OF_A_PROCESSOR: f64 = 800_000.0;
+
+/// The fault of a load that no machine of this kind can offer; what depends on the limits of a machine is told where
+/// these are known.
+fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
+    let users = spec.load.most_users();
+    let of_their_own = spec.workload.target.is_some() && !matches!(spec.workload.connect, Connect::Shared(_));
+    if of_their_own && users > MOST_CONNECTIONS {
+        let message = format!(
+            "{users} users with a connection each are too many: an address has {MOST_CONNECTIONS} ports for connections to \
+             another one"
+        );
+        let help = "name fewer users, or let them share connections: `connect = { shared = 1000 }`";
+        return Some(Fault::error(tables.load.users_span(), message).help(help));
+    }
+    let LoadModel::Open { rate, .. } = &spec.load.model else { return None };
+    let most = MOST_RATE_OF_A_PROCESSOR * tables.processors.len().max(1) as f64;
+    (rate.peak() > most).then(|| {
+        let message = format!(
+            "{} iterations per second are too many: {} processors start {most} at most, however little an iteration does",
+            rate.peak(),
+            tables.processors.len().max(1)
+        );
+        Fault::error(tables.load.rate_span(), message).help("name a lower rate; a tenth of that is much for one machine")
+    })
 }
 
 impl AllTrials {

@@ -46,4 +46,5 @@ pub use read::read;
 pub use schema::json_schema;
 pub use script_metrics::ScriptMetrics;
 pub use study::{PortChoice, Study, TrialSpec};
+pub use table::secret::SecretSource;
 pub use value::Bindings;

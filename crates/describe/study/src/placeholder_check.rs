@@ -6,29 +6,35 @@
 
 use crate::document::{Fault, Faults, Node, Span, TableNode, nearest};
 use crate::table::factors::{Factors, misplaced_key};
+use crate::table::secret::SecretTables;
 use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::{self, database::DatabaseTables};
 use crate::value;
-use crate::value::{Template, is_name, known_names, place_of, unknown_placeholder};
+use crate::value::{SECRET, Template, is_name, known_names, place_of, unknown_placeholder};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 
+/// What placeholders can be about.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) factors: &'a Factors,
+    pub(crate) systems: &'a Systems,
+    pub(crate) databases: &'a DatabaseTables,
+    pub(crate) stores: &'a Stores,
+    pub(crate) secrets: &'a SecretTables,
+}
+
 /// Checks the placeholders, and returns the systems that have a port.
-pub(crate) fn check(
-    root: &TableNode<'_>,
-    factors: &Factors,
-    systems: &Systems,
-    databases: &DatabaseTables,
-    stores: &Stores,
-    faults: &mut Faults,
-) -> BTreeSet<String> {
+pub(crate) fn check(root: &TableNode<'_>, known: Known<'_>, faults: &mut Faults) -> BTreeSet<String> {
+    let Known { factors, systems, databases, stores, secrets } = known;
+    let secret_names: Vec<&str> = secrets.0.iter().map(|(name, ..)| name.as_str()).collect();
     let uses = uses(root, faults);
     let factor_names = factors.names();
     let listeners = [systems.names(), databases.started()].concat();
     let mut meant = limiting(root, faults);
     for one in &uses {
-        let known = known_names(&factor_names, &listeners, &stores.keyed(), one.system.is_some());
+        let known = known_names(&factor_names, &listeners, &stores.keyed(), &secret_names, one.system.is_some());
         if let Some((owner, _)) = one.name.split_once('.').filter(|(owner, _)| databases.is_external(owner)) {
             let place = place_of(&format!("{{{}}}", one.name), &one.span, faults);
             // Worded as where a trial lacks it, so that it is told once.
@@ -46,36 +52,71 @@ pub(crate) fn check(
         }
     }
     report_unused(factors, &uses, &meant, faults);
+    report_secrets(secrets, &uses, faults);
     let listening = listening(systems, &uses);
     report_missing_ports(systems, &listening, &uses, faults);
     listening
 }
 
 /// A placeholder in the text at `span`.
-struct PlaceholderUse {
+struct PlaceholderUse<'a> {
     name: String,
     span: Span,
     /// The system in whose table it stands.
     system: Option<String>,
+    /// The key in the table of a system or a database.
+    key: Option<&'a str>,
     /// Whether a value of users could stand there.
     with_values: bool,
 }
 
 /// What to write for a value of users that stands in the braces of a factor, or in those of a script: `${name}`.
-fn value_meant(one: &PlaceholderUse, known: &[String], root: &TableNode<'_>, faults: &mut Faults) -> Option<String> {
+fn value_meant(
+    one: &PlaceholderUse<'_>,
+    known: &[String],
+    root: &TableNode<'_>,
+    faults: &mut Faults,
+) -> Option<String> {
     let PlaceholderUse { name, span, .. } = one;
-    let workload = root.get("workload").filter(|_| one.with_values)?;
+    let workload = root.get("workload");
+    if workload.is_some_and(|workload| one.with_values && table::value_check::is_defined(name, workload, faults)) {
+        return Some(format!("write `{{${name}}}`: the dollar sign of users' values stands within the braces"));
+    }
     let of_script = faults.source().text().get(span.clone())?.contains(&format!("${{{name}}}"));
     let no_factor_near = nearest(name, known.iter().map(String::as_str)).is_none();
-    let meant = table::value_check::is_defined(name, workload, faults) || of_script && no_factor_near;
-    meant.then(|| format!("write `{{${name}}}`: the dollar sign of users' values stands within the braces"))
+    // In the command of a system a shell may be meant.
+    let secret = of_script && no_factor_near && (one.system.is_none() || one.key == Some("env"));
+    secret.then(|| {
+        format!(
+            "for a variable of the environment say `[{SECRET}.{name}]` with `env = \"{name}\"`, and write \
+             `{{{SECRET}.{name}}}`"
+        )
+    })
 }
 
-fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<PlaceholderUse> {
+/// Reports secrets that nothing uses, and those that would be told to commands whose words are recorded.
+fn report_secrets(secrets: &SecretTables, uses: &[PlaceholderUse<'_>], faults: &mut Faults) {
+    for (name, place, _) in &secrets.0 {
+        let placeholder = format!("{SECRET}.{name}");
+        let mut of_secret = uses.iter().filter(|one| one.name == placeholder).peekable();
+        if of_secret.peek().is_none() && faults.well_formed() {
+            let fault = Fault::warning(place, format!("secret `{name}` is used nowhere"));
+            faults.add(fault.help(format!("write `{{{placeholder}}}` where it belongs")));
+        }
+        for one in of_secret.filter(|one| one.key.is_some_and(|key| ["build", "version"].contains(&key))) {
+            let place = place_of(&format!("{{{placeholder}}}"), &one.span, faults);
+            let key = one.key.unwrap_or_default();
+            let fault = Fault::error(&place, format!("`{key}` is told no secrets: what it says of itself is recorded"));
+            faults.add(fault.help("let the command read the secret itself; it has Plimsoll's environment"));
+        }
+    }
+}
+
+fn uses<'a>(root: &TableNode<'a>, faults: &mut Faults) -> Vec<PlaceholderUse<'a>> {
     let mut uses = Vec::new();
     for section in ["store", "workload", "load"] {
         if let Some(node) = root.get(section) {
-            let place = Place { system: None, with_values: section == "workload" && is_http(node, faults) };
+            let place = Place { system: None, key: None, with_values: section == "workload" && is_http(node, faults) };
             collect(node, place, &mut uses, faults);
         }
     }
@@ -83,7 +124,8 @@ fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<PlaceholderUse> {
         for (name, key, node) in keys_of(section, root, faults) {
             // The levels in `only` are as they stand, braces and all.
             if key != "only" {
-                let place = Place { system: (section == "system").then_some(name), with_values: false };
+                let system = (section == "system").then_some(name);
+                let place = Place { system, key: Some(key), with_values: false };
                 collect(&node, place, &mut uses, faults);
             }
         }
@@ -96,6 +138,8 @@ fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<PlaceholderUse> {
 struct Place<'a> {
     /// The system in whose table it stands.
     system: Option<&'a str>,
+    /// The key in the table of a system or a database.
+    key: Option<&'a str>,
     /// Whether users may know values there: what reads the texts says where.
     with_values: bool,
 }
@@ -130,7 +174,7 @@ fn entries<'a>(node: &Node<'a>, faults: &mut Faults) -> Vec<(&'a str, Node<'a>)>
     }
 }
 
-fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<PlaceholderUse>, faults: &mut Faults) {
+fn collect<'a>(node: &Node<'a>, place: Place<'a>, uses: &mut Vec<PlaceholderUse<'a>>, faults: &mut Faults) {
     match node.value {
         DeValue::String(text) => match Template::parse(text) {
             Ok(template) => {
@@ -141,6 +185,7 @@ fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<PlaceholderUse>, fa
                     name: name.to_owned(),
                     span: node.span.clone(),
                     system: place.system.map(str::to_owned),
+                    key: place.key,
                     with_values: place.with_values,
                 }));
             }
@@ -168,7 +213,7 @@ fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<PlaceholderUse>, fa
 }
 
 /// Reports factors that nothing uses; those that are `meant` in another way are used.
-fn report_unused(factors: &Factors, uses: &[PlaceholderUse], meant: &BTreeSet<String>, faults: &mut Faults) {
+fn report_unused(factors: &Factors, uses: &[PlaceholderUse<'_>], meant: &BTreeSet<String>, faults: &mut Faults) {
     // In a file that is not all TOML, the use may stand in the part that could not be read.
     if !faults.well_formed() {
         return;
@@ -188,7 +233,7 @@ fn report_unused(factors: &Factors, uses: &[PlaceholderUse], meant: &BTreeSet<St
 }
 
 /// The systems that are told their port, or say which one they have.
-fn listening(systems: &Systems, uses: &[PlaceholderUse]) -> BTreeSet<String> {
+fn listening(systems: &Systems, uses: &[PlaceholderUse<'_>]) -> BTreeSet<String> {
     let told = uses.iter().filter(|one| {
         let own = one.system.as_deref().and_then(|system| one.name.strip_prefix(system)?.strip_prefix('.'));
         matches!(own.unwrap_or(&one.name), "port" | "address")
@@ -198,7 +243,12 @@ fn listening(systems: &Systems, uses: &[PlaceholderUse]) -> BTreeSet<String> {
 }
 
 /// `{counter.address}` makes sense only if the counter knows the port.
-fn report_missing_ports(systems: &Systems, listening: &BTreeSet<String>, uses: &[PlaceholderUse], faults: &mut Faults) {
+fn report_missing_ports(
+    systems: &Systems,
+    listening: &BTreeSet<String>,
+    uses: &[PlaceholderUse<'_>],
+    faults: &mut Faults,
+) {
     for one in uses {
         let Some((system, "port" | "address")) = one.name.split_once('.') else { continue };
         // Nothing is known about a system whose table is wrong.

@@ -65,7 +65,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
     let listening = check_placeholders(&root, &table, faults)?;
-    let decide = decisions(table.decide(), faults);
+    let decide = decisions(table.decide(), table.compares(), faults);
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.all_valid()?;
@@ -111,9 +111,11 @@ fn document<'a>(text: &'a str, profile: Option<&str>, faults: &mut Faults) -> Op
 
 /// Checks placeholders and what depends on them. Returns the systems that have a port.
 fn check_placeholders(root: &Node<'_>, table: &StudyTable, faults: &mut Faults) -> Option<BTreeSet<String>> {
-    let listening = match (table.factors(), table.systems(), table.databases(), table.stores()) {
-        (Some(factors), Some(systems), Some(databases), Some(stores)) => {
-            placeholder_check::check(&root.table(faults)?, factors, systems, databases, stores, faults)
+    let tables = (table.factors(), table.systems(), table.databases(), table.stores(), table.secrets());
+    let listening = match tables {
+        (Some(factors), Some(systems), Some(databases), Some(stores), Some(secrets)) => {
+            let known = placeholder_check::Known { factors, systems, databases, stores, secrets };
+            placeholder_check::check(&root.table(faults)?, known, faults)
         }
         _ => BTreeSet::new(),
     };
@@ -135,6 +137,7 @@ fn trial_tables(
         systems: table.systems()?.all_valid()?,
         databases: table.databases()?.all_valid()?,
         stores: table.stores()?.all_valid()?,
+        secrets: table.secrets()?.all_valid()?,
         workload: table.workload()?.clone(),
         load: table.load()?.clone(),
         listening,

@@ -3,7 +3,7 @@
 use crate::document::{Fault, Faults};
 use crate::study::Study;
 use plimsoll_model::factor::combinations;
-use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Stop, Think};
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::Part;
 use plimsoll_model::study::Decision;
@@ -88,7 +88,12 @@ struct MaxIterations {
     does: String,
     /// Over which time, where time is what ends it.
     within: Option<Duration>,
+    /// True if chance draws their number, and may draw one as low as this.
+    by_chance: bool,
 }
+
+/// How many standard deviations below the mean chance may draw the number of arrivals of a trial.
+const DEVIATIONS: f64 = 3.0;
 
 impl MaxIterations {
     /// None where nothing but the system limits them, or the load changes.
@@ -103,7 +108,12 @@ impl MaxIterations {
             (Stop::IterationsPerUser { count, .. }, LoadModel::Closed { users, .. }) => count as f64 * users.start,
             _ => return by_time,
         };
-        let by_count = MaxIterations { iterations: count, does: "a trial of this study does".to_owned(), within: None };
+        let by_count = MaxIterations {
+            iterations: count,
+            does: "a trial of this study does".to_owned(),
+            within: None,
+            by_chance: false,
+        };
         Some(by_time.filter(|by_time| by_time.iterations < count).unwrap_or(by_count))
     }
 
@@ -122,14 +132,21 @@ impl MaxIterations {
                 (rate.start, format!("{} {noun} per second {verb}", rate.start))
             }
         };
+        // The number of random arrivals has a Poisson distribution, whose variance is its mean.
+        let by_chance = matches!(model, LoadModel::Open { arrivals: Arrivals::Poisson, .. });
+        let mean = each * limit.as_secs_f64();
+        let iterations = if by_chance { (mean - DEVIATIONS * mean.sqrt()).max(0.0) } else { mean };
         // Without think time, only the system limits them.
-        each.is_finite().then_some(MaxIterations { iterations: each * limit.as_secs_f64(), does, within: Some(limit) })
+        each.is_finite().then_some(MaxIterations { iterations, does, within: Some(limit), by_chance })
     }
 
     /// What does how many at most, and in which time.
     fn in_words(&self, most: f64) -> String {
         let within = self.within.map_or_else(String::new, |within| format!(" in {}", span(within)));
-        format!("{} at most {most}{within}", self.does)
+        match self.by_chance {
+            true => format!("{} as few as {most}{within}, by chance", self.does),
+            false => format!("{} at most {most}{within}", self.does),
+        }
     }
 }
 
@@ -180,6 +197,11 @@ mod tests {
                 "13: p95 takes 200 requests; 19.5 arrivals per second do at most 195 in 10 s",
             ),
             (
+                "rate = 50\narrivals = 'poisson'\nduration = '4s'",
+                P95,
+                "14: p95 takes 200 iterations; 50 arrivals per second do as few as 157 in 4 s, by chance",
+            ),
+            (
                 "users = 3\niterations_per_user = 20\nduration = '9s'",
                 P95,
                 "14: p95 takes 200 iterations; a trial of this study does at most 60",
@@ -221,6 +243,7 @@ mod tests {
             ("users = 1\nthink = { exponential = '1s' }\nduration = '10s'", P95),
             ("users = 1\nthink = '1s'\nstages = [{ ramp = '9s', to = 900 }]", P95),
             ("rate = 20\nduration = '10s'", P95),
+            ("rate = 50\narrivals = 'poisson'\nduration = '5s'", P95),
         ] {
             assert_eq!(said(load, measures), [""; 0], "{load}");
         }

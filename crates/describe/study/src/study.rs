@@ -6,6 +6,7 @@ use crate::sample_size;
 use crate::table::database::{DatabaseTable, check_connections};
 use crate::table::design::DesignSpec;
 use crate::table::load::LoadTable;
+use crate::table::secret::{SecretSource, SecretTable};
 use crate::table::sql;
 use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
@@ -66,6 +67,7 @@ pub(crate) struct TrialTables {
     pub(crate) systems: Vec<(String, SystemTable)>,
     pub(crate) databases: Vec<(String, DatabaseTable)>,
     pub(crate) stores: Vec<(String, StoreTable)>,
+    pub(crate) secrets: Vec<(String, SecretTable)>,
     pub(crate) workload: WorkloadTable,
     pub(crate) load: LoadTable,
     /// The systems that have a port.
@@ -110,6 +112,12 @@ pub enum PortChoice {
 }
 
 impl Study {
+    /// True if variants are compared; otherwise the study describes one system.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        self.factors.iter().any(Factor::is_compared)
+    }
+
     /// The systems and databases that have a port in a trial with these levels, and how they come to
     /// it. A system that is never told a port is not among them, nor is what does not run, or runs
     /// already.
@@ -124,6 +132,19 @@ impl Study {
     #[must_use]
     pub fn stand_in_keys(&self) -> BTreeMap<String, KeyPair> {
         self.tables.stand_in_keys()
+    }
+
+    /// Where the secrets of the study come from, by their names.
+    #[must_use]
+    pub fn secrets(&self) -> BTreeMap<String, SecretSource> {
+        let source = |(name, table): &(String, SecretTable)| (name.clone(), table.source(&self.tables.dir));
+        self.tables.secrets.iter().map(source).collect()
+    }
+
+    /// A text for each secret that nobody is to believe, for checking the study.
+    #[must_use]
+    pub fn stand_in_secrets(&self) -> BTreeMap<String, Secret> {
+        self.tables.stand_in_secrets()
     }
 
     /// What the trial with these levels is. `bindings` has the port of each system that has one,
@@ -353,6 +374,10 @@ impl TrialTables {
         keyed.map(|(name, _)| (name.clone(), pair())).collect()
     }
 
+    fn stand_in_secrets(&self) -> BTreeMap<String, Secret> {
+        self.secrets.iter().map(|(name, _)| (name.clone(), Secret(format!("secret-{name}")))).collect()
+    }
+
     /// Bindings for checking, when nothing runs yet: port 1 for every system and database that has no
     /// other. Even for those that are never told a port: that has been reported.
     pub(crate) fn stand_in_bindings(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
@@ -364,7 +389,8 @@ impl TrialTables {
                 ports.insert(name, port);
             }
         }
-        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), keys: self.stand_in_keys() }
+        let (keys, secrets) = (self.stand_in_keys(), self.stand_in_secrets());
+        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), keys, secrets }
     }
 
     pub(crate) fn ports(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, PortChoice)> {

@@ -1,7 +1,7 @@
 //! Converts errors of the engine into [`Exception`]s with their place.
 
 use crate::access;
-use crate::fault::Exception;
+use crate::fault::{Exception, Place};
 use crate::program::Program;
 use crate::stack::places;
 use rquickjs::{CaughtError, Coerced, Ctx, Error, FromJs, Value};
@@ -30,7 +30,22 @@ pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js
     if let Some((told, place)) = &found {
         stack = stack.replacen(told, &place.to_string(), 1);
     }
-    Exception { message: helped(message), place: found.map(|(_, place)| place), stack }
+    let place = found.map(|(_, place)| place);
+    let message = with_circle(helped(message), program, place.as_ref());
+    Exception { message, place, stack }
+}
+
+/// The message, with the circle of imports that may be why something does not exist yet.
+fn with_circle(message: String, program: &Program, place: Option<&Place>) -> String {
+    let circle =
+        place.filter(|_| message.ends_with("is not initialized")).and_then(|place| program.circle(&place.file));
+    match circle {
+        Some(circle) => format!(
+            "{message}: modules that import one another in a circle run before what they import exists: {}",
+            circle.join(" → ")
+        ),
+        None => message,
+    }
 }
 
 /// The message, with help if the script expects to be a module of Node.js.

@@ -10,7 +10,7 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, JsLifetime, Runtime};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -147,6 +147,28 @@ impl Program {
             None if known.len() < MOST_USES => *known.entry(key).or_insert(text.use_of(name, offset)),
             None => None,
         }
+    }
+
+    /// The modules on a shortest way of imports from `module` back to itself, which they begin and end with; none if its
+    /// imports lead elsewhere.
+    pub(crate) fn circle(&self, module: &str) -> Option<Vec<String>> {
+        let imports = |name: &str| -> BTreeSet<&str> {
+            self.modules.get(name).into_iter().flat_map(|module| module.links.values()).map(String::as_str).collect()
+        };
+        let mut ways = VecDeque::from([vec![module]]);
+        let mut seen = BTreeSet::new();
+        while let Some(way) = ways.pop_front() {
+            for next in imports(way[way.len() - 1]) {
+                let further: Vec<&str> = way.iter().copied().chain([next]).collect();
+                if next == module {
+                    return Some(further.into_iter().map(str::to_owned).collect());
+                }
+                if seen.insert(next) {
+                    ways.push_back(further);
+                }
+            }
+        }
+        None
     }
 
     /// Gives a runtime its modules.

@@ -2,11 +2,13 @@
 
 use plimsoll_database::Databases;
 use plimsoll_model::database::{Database, DatabaseFacts, Origin};
+use plimsoll_model::event::Event;
 use plimsoll_model::result::FinishedStart;
 use plimsoll_model::start::Validity;
 use plimsoll_model::storage::{KeyPair, Secret};
-use plimsoll_study::Study;
+use plimsoll_study::{SecretSource, Study};
 use plimsoll_system::random_text;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -23,6 +25,8 @@ const LEAST_LENGTH: usize = 4;
 pub(crate) struct Keys {
     /// The key pairs that are generated for it, by the names of their stores.
     pub(crate) pairs: BTreeMap<String, KeyPair>,
+    /// The secrets that the study names, by their names.
+    pub(crate) of_study: BTreeMap<String, Secret>,
     /// The environment variables that hold secrets.
     variables: BTreeSet<String>,
 }
@@ -32,7 +36,7 @@ impl Keys {
     /// passwords of its databases and users.
     ///
     /// # Errors
-    /// The machine provides no random numbers.
+    /// The machine provides no random numbers, or a secret of the study is not there.
     pub(crate) fn generate(study: &Study, databases: &[Database], of_users: Vec<String>) -> io::Result<Keys> {
         let pair = |store: String| {
             let secret = Secret(random_text(SECRET_LENGTH)?);
@@ -44,7 +48,8 @@ impl Keys {
             Origin::Started(_) => None,
         });
         let variables = SECRET_VARIABLES.map(str::to_owned).into_iter().chain(passwords).chain(of_users).collect();
-        Ok(Keys { pairs, variables })
+        let of_study = read_secrets(study).map_err(|faults| io::Error::other(faults.join("\n")))?;
+        Ok(Keys { pairs, of_study, variables })
     }
 
     /// Every text that must not appear in the bundle: the secrets of the servers that the run starts, and those in the
@@ -53,8 +58,122 @@ impl Keys {
         let generated = self.pairs.values().map(|pair| pair.secret.0.clone());
         let inherited = self.variables.iter().filter_map(|name| std::env::var(name).ok());
         let passwords = databases.secrets().into_iter().map(|secret| secret.0);
-        generated.chain(inherited).chain(passwords).filter(|secret| secret.len() >= LEAST_LENGTH).collect()
+        let of_study = self.texts_of_study().into_iter();
+        generated
+            .chain(inherited)
+            .chain(passwords)
+            .chain(of_study)
+            .filter(|secret| secret.len() >= LEAST_LENGTH)
+            .collect()
     }
+
+    /// The secrets of the study as they are, as they stand in a URL, and as they stand in JSON.
+    fn texts_of_study(&self) -> BTreeSet<String> {
+        let in_json = |text: &str| Value::from(text).to_string().trim_matches('"').to_owned();
+        let texts = |secret: &Secret| [secret.0.clone(), in_url(&secret.0), in_json(&secret.0)];
+        self.of_study.values().flat_map(texts).collect()
+    }
+
+    /// The text with stars in place of the study's secrets.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        self.texts_of_study()
+            .iter()
+            .fold(text.to_owned(), |text, secret| text.replace(secret, &"*".repeat(secret.len())))
+    }
+
+    /// The event with stars in place of the study's secrets, wherever a text of it holds one: names of requests,
+    /// messages, lines of a console. None if no text does.
+    pub(crate) fn masked(&self, event: &Event) -> Option<Event> {
+        if self.of_study.is_empty() {
+            return None;
+        }
+        let mut value = serde_json::to_value(event).expect("an event is plain data");
+        self.mask(&mut value).then(|| serde_json::from_value(value).expect("stars in texts leave an event an event"))
+    }
+
+    /// Masks all texts in `value`. True if one held a secret.
+    fn mask(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) if !is_histogram(text) => {
+                let masked = self.without_secrets(text);
+                let changed = masked != *text;
+                *text = masked;
+                changed
+            }
+            Value::Array(items) => items.iter_mut().fold(false, |changed, item| self.mask(item) | changed),
+            Value::Object(entries) => {
+                let mut changed = entries.values_mut().fold(false, |changed, item| self.mask(item) | changed);
+                for key in entries.keys().cloned().collect::<Vec<_>>() {
+                    let masked = self.without_secrets(&key);
+                    if masked != key {
+                        let item = entries.remove(&key).expect("a key of its own");
+                        entries.insert(masked, item);
+                        changed = true;
+                    }
+                }
+                changed
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+}
+
+/// Characters from which on a text in base64 alone is taken for a histogram.
+const HISTOGRAM: usize = 100;
+
+/// True for a text in which a short secret would occur by chance, and that nobody wrote.
+fn is_histogram(text: &str) -> bool {
+    text.len() >= HISTOGRAM && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
+}
+
+/// The text as a segment of a path or a value of a query: RFC 3986, section 2.3.
+fn in_url(text: &str) -> String {
+    let encoded = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encoded).collect()
+}
+
+/// Reads the secrets that the study names.
+///
+/// # Errors
+/// Every secret that is not there, or that cannot be kept out of a bundle.
+pub(crate) fn read_secrets(study: &Study) -> Result<BTreeMap<String, Secret>, Vec<String>> {
+    let (mut secrets, mut faults) = (BTreeMap::new(), Vec::new());
+    for (name, source) in study.secrets() {
+        match read_secret(&source) {
+            Ok(secret) => drop(secrets.insert(name, secret)),
+            Err(reason) => faults.push(format!("secret `{name}`: {reason}")),
+        }
+    }
+    if faults.is_empty() { Ok(secrets) } else { Err(faults) }
+}
+
+fn read_secret(source: &SecretSource) -> Result<Secret, String> {
+    let (text, place) = match source {
+        SecretSource::Environment(name) => {
+            let place = format!("the variable {name}");
+            (std::env::var(name).map_err(|error| format!("failed to read {place}: {error}"))?, place)
+        }
+        SecretSource::File(path) => {
+            let place = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|error| format!("failed to read {place}: {error}"))?;
+            (text.trim_end_matches(['\r', '\n']).to_owned(), place)
+        }
+    };
+    if text.chars().any(char::is_control) {
+        return Err(format!("expected one line, found a line break or another control character in {place}"));
+    }
+    if text.len() < LEAST_LENGTH {
+        return Err(format!(
+            "expected {LEAST_LENGTH} characters or more, found {} in {place}: so short a text occurs by chance, and \
+             could not be kept out of the bundle",
+            text.len()
+        ));
+    }
+    Ok(Secret(text))
 }
 
 /// Overwrites, in the results of a start, every secret that a system may have printed.
@@ -87,4 +206,53 @@ fn server_texts(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String> 
     let settings =
         facts.settings.iter_mut().flat_map(|setting| setting.asked.iter_mut().chain([&mut setting.in_force]));
     [&mut facts.version, &mut facts.restored].into_iter().chain(details).chain(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::event::Second;
+    use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
+    use plimsoll_model::units::Instant;
+
+    fn keys(secret: &str) -> Keys {
+        let of_study = BTreeMap::from([("api_key".to_owned(), Secret(secret.to_owned()))]);
+        Keys { pairs: BTreeMap::new(), of_study, variables: BTreeSet::new() }
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_whatever_text_an_event_has() {
+        let keys = keys("s3/cr3t!");
+        let event = |text: &str| Event::Warning { message: text.to_owned() };
+        assert_eq!(keys.masked(&event("key s3/cr3t!, s3%2Fcr3t%21")), Some(event("key ********, ************")));
+        assert_eq!(keys.masked(&event("nothing of that kind")), None);
+        let named = |name: &str| {
+            let mut recorded = Interval::default();
+            let mut tally = Tally::default();
+            tally.service.record(1_000).expect("in range");
+            recorded.tallies.insert((RecordedPhase::Measure, Subject::Request(name.to_owned())), tally);
+            Event::SecondPassed(Box::new(Second::of(1, 1, Instant(0), recorded)))
+        };
+        assert_eq!(keys.masked(&named("GET /?key=s3/cr3t!")), Some(named("GET /?key=********")));
+        assert_eq!(Keys { of_study: BTreeMap::new(), ..keys }.masked(&event("s3/cr3t!")), None);
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_kept_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("key");
+        let read = |text: &str| {
+            std::fs::write(&path, text).expect("room");
+            read_secret(&SecretSource::File(path.clone()))
+        };
+        assert_eq!(read("hunter2\n").map(|secret| secret.0), Ok("hunter2".to_owned()));
+        assert!(read("abc").is_err_and(|reason| reason.contains("expected 4 characters or more, found 3")));
+        assert!(read("one\ntwo").is_err_and(|reason| reason.contains("expected one line")));
+        std::fs::remove_file(&path).expect("it is there");
+        assert!(read_secret(&SecretSource::File(path)).is_err_and(|reason| reason.contains("failed to read")));
+        let nowhere = SecretSource::Environment("PLIMSOLL_TEST_NO_SUCH_SECRET".to_owned());
+        assert!(
+            read_secret(&nowhere).is_err_and(|reason| reason.contains("the variable PLIMSOLL_TEST_NO_SUCH_SECRET"))
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::databases::may_load;
 use crate::disk_space;
+use crate::keys;
 use crate::scripts;
 use crate::target;
 use plimsoll_generator::WorkloadDiagnostic;
@@ -10,14 +11,18 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::start::Plan;
-use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A placeholder for a free port, which is chosen only when its system starts.
-const STAND_IN: u16 = 1;
+/// A placeholder for a free port, which is chosen only when its system starts: the last port, which no message has for
+/// another reason.
+const STAND_IN: u16 = u16::MAX;
+
+/// What messages say in its place.
+const A_PORT: &str = "{port}";
 
 /// A fault that would make the study fail.
 #[derive(Clone, Debug)]
@@ -39,7 +44,7 @@ impl std::fmt::Display for PreflightFault {
 
 /// Finds what would go wrong, each fault once: programs that are not found, ports in use, targets that the study may
 /// not load, folders that hold no data of Plimsoll's, `.proto` files that do not compile, calls and messages that do
-/// not fit, measures of metrics that scripts do not make. Empty when the study can start.
+/// not fit, measures of metrics that scripts do not make, secrets that are not there. Empty when the study can start.
 #[must_use]
 pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<PreflightFault> {
     let mut faults: Vec<PreflightFault> = Vec::new();
@@ -47,9 +52,10 @@ pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<PreflightFau
     let of_trials = assignments(plan).into_iter().flat_map(|assignment| faults_of(study, &assignment, program));
     let of_databases = faults_of_databases(&databases(study, plan, program)).into_iter().map(PreflightFault::Elsewhere);
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
+    let of_secrets = keys::read_secrets(study).err().unwrap_or_default().into_iter().map(PreflightFault::Elsewhere);
     let scripts = scripts::metrics(study, specs.map(|spec| spec.workload));
     let of_measures = study.check_metrics(&scripts).into_iter().map(PreflightFault::InStudy);
-    for fault in of_trials.chain(of_databases).chain(of_measures) {
+    for fault in of_trials.chain(of_databases).chain(of_secrets).chain(of_measures) {
         if texts.insert(fault.to_string()) {
             faults.push(fault);
         }
@@ -91,7 +97,7 @@ fn variable_of(auth: &Auth) -> Option<String> {
 }
 
 /// Warnings about the workload for the author of the study, each once: scripts may set things that the study sets too,
-/// and feeds may have too few rows.
+/// feeds may have too few rows, and this machine too few files for the connections.
 #[must_use]
 pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
     let mut notes: Vec<Diagnostic> = Vec::new();
@@ -103,12 +109,30 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
             notes.extend(of_script.map(|note| study.warning_of_workload(&note)));
             let of_flow = plimsoll_generator::diagnostics(&pair.0, &pair.1);
             notes.extend(of_flow.iter().filter_map(|remark| in_study(study, Severity::Warning, remark)));
+            let of_machine = too_few_files(&pair.0, &pair.1, plimsoll_telemetry::most_open_files());
+            notes.extend(of_machine.map(|note| study.warning_of_workload(&note)));
             known.push(pair);
         }
     }
     let mut texts = BTreeSet::new();
     notes.retain(|note| texts.insert(note.to_string()));
     notes
+}
+
+/// Files that Plimsoll opens beside connections.
+const OTHER_FILES: u64 = 100;
+
+/// The warning about a load that takes more connections than this machine lets Plimsoll open.
+fn too_few_files(workload: &Workload, load: &LoadProfile, most: Option<u64>) -> Option<String> {
+    let connections = match workload.connect {
+        Connect::PerUser | Connect::PerIteration => u64::from(load.most_users()),
+        Connect::Shared(count) => u64::from(count),
+    };
+    let most = most.filter(|most| workload.target.is_some() && connections + OTHER_FILES > *most)?;
+    Some(format!(
+        "{connections} users take as many connections, and on this machine a process opens {most} files at most: a run here \
+         fails; raise the hard limit (`ulimit -Hn`), name fewer users, or let them share connections (`connect`)"
+    ))
 }
 
 /// Converts a remark on a part of the workload to a diagnostic with its place in the study.
@@ -128,8 +152,9 @@ pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -
         PortChoice::Free => STAND_IN,
     };
     let ports = study.system_ports(assignment).into_iter().map(|(name, choice)| (name, port(choice))).collect();
-    // The versions of programs are recorded, and must not contain the keys of the run.
-    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys: study.stand_in_keys() };
+    // The versions of programs are recorded, and must not contain the keys and secrets of the run.
+    let (keys, secrets) = (study.stand_in_keys(), study.stand_in_secrets());
+    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys, secrets };
     study.resolve(assignment, &bindings)
 }
 
@@ -147,7 +172,8 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
             return faults.into_iter().map(PreflightFault::Elsewhere).chain(diagnostics).collect();
         }
     };
-    faults.extend(spec.systems.iter().flat_map(check_commands).map(|error| error.to_string()));
+    let of_commands = spec.systems.iter().flat_map(check_commands);
+    faults.extend(of_commands.map(|error| error.to_string().replace(&STAND_IN.to_string(), A_PORT)));
     faults.extend(spec.databases.iter().filter_map(|database| may_load(study, database).err()));
     faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
     faults.extend(disk_space::check(&spec));
@@ -163,4 +189,38 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
 fn faults_of_databases(databases: &[Database]) -> Vec<String> {
     let faults = databases.iter().flat_map(plimsoll_database::check);
     faults.chain(plimsoll_database::check_disk_space(databases)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+    use plimsoll_model::workload::Target;
+    use std::time::Duration;
+
+    #[test]
+    fn connections_beyond_the_machines_limit_are_warned_of() {
+        let target = Target { host: "127.0.0.1".to_owned(), port: 80, tls: None };
+        let workload = |connect| Workload {
+            target: Some(target.clone()),
+            connect,
+            timeout: Duration::from_secs(1),
+            steps: Steps::Http(Vec::new()),
+        };
+        let second = Duration::from_secs(1);
+        let load = LoadProfile {
+            model: LoadModel::Closed { users: Profile::constant(30_000.0), think: Think::Constant(second) },
+            warmup: second,
+            stop: Stop::After(second),
+            drain: second,
+        };
+        let said = |connect, most| too_few_files(&workload(connect), &load, most);
+        let warning = said(Connect::PerUser, Some(20_000)).expect("a warning");
+        assert!(warning.starts_with("30000 users take as many connections"), "{warning}");
+        for (connect, most) in
+            [(Connect::PerUser, Some(524_288)), (Connect::PerUser, None), (Connect::Shared(100), Some(20_000))]
+        {
+            assert_eq!(said(connect, most), None);
+        }
+    }
 }

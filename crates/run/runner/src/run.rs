@@ -111,6 +111,10 @@ pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Event
     let of_users = preflight::secret_variables(run.study, run.plan, run.program);
     let keys = Keys::generate(run.study, &used, of_users)
         .map_err(|error| RunError::System(format!("failed to make keys: {error}")))?;
+    let mut tell = |event: &Event| match keys.masked(event) {
+        Some(masked) => tell(&masked),
+        None => tell(event),
+    };
     let context = Context {
         study: run.study,
         facts: &facts,
@@ -123,14 +127,17 @@ pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Event
         interrupted: run.interrupted,
     };
     let mut databases = Databases::new(run.launcher, run.folder.path());
-    databases::note_data_folder(&databases, &used, run.folder, tell)?;
-    let ending = walk(&context, run.recorded, &mut databases, decided, tell);
+    databases::note_data_folder(&databases, &used, run.folder, &mut tell)?;
+    let ending = walk(&context, run.recorded, &mut databases, decided, &mut tell);
     let secrets = keys.secrets(&databases);
     // The data of databases is removed, however the run has ended.
     drop(databases);
     run.folder.data_note().remove()?;
     secrets.iter().try_for_each(|secret| run.folder.conceal(secret))?;
-    ending
+    ending.map_err(|error| match error {
+        RunError::System(text) => RunError::System(keys.without_secrets(&text)),
+        error => error,
+    })
 }
 
 /// Runs the steps of the plan, to its end or until a step fails.

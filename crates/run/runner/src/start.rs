@@ -349,7 +349,8 @@ fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<Trial
         ports.insert(name, port);
     }
     let plimsoll = context.program.to_owned();
-    let bindings = Bindings { ports, plimsoll, keys: context.keys.pairs.clone() };
+    let (keys, secrets) = (context.keys.pairs.clone(), context.keys.of_study.clone());
+    let bindings = Bindings { ports, plimsoll, keys, secrets };
     context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })

@@ -60,6 +60,22 @@ pub enum SystemError {
         /// The process that holds it, if it can be found.
         holder: String,
     },
+    /// The system ended, and another process listens on its port.
+    #[error(
+        "the system `{system}` ended before it was ready, and {holder}, which is none of its processes, listens on its \
+         port {port}: it took the port after it was found free; end that process, or let the study use another port; \
+         {output}"
+    )]
+    PortTaken {
+        /// The system.
+        system: String,
+        /// Its port.
+        port: u16,
+        /// The process that listens there.
+        holder: String,
+        /// The last lines of the system's output.
+        output: Box<LastOutput>,
+    },
     /// The kernel refuses the port.
     #[error("port {port} cannot be listened on: {source}; use a port above 1023")]
     PortRefused {

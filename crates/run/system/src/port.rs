@@ -2,7 +2,7 @@
 
 use crate::error::SystemError;
 use procfs::net::{TcpNetEntry, TcpState};
-use procfs::process::{FDTarget, all_processes};
+use procfs::process::{FDTarget, Process, all_processes};
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::ops::RangeInclusive;
@@ -49,26 +49,40 @@ fn unknown() -> String {
     "a process that cannot be seen from here (of another user, or outside the container)".to_owned()
 }
 
+/// The process that listens on `port`, in words, if it is known and none of `own`.
+pub(crate) fn foreign_listener(port: u16, own: &[i32]) -> Option<String> {
+    let listening = sockets_at(port).into_iter().find(|entry| entry.state == TcpState::Listen)?;
+    let process = process_with(listening.inode)?;
+    (!own.contains(&process.pid())).then(|| in_words(&process))
+}
+
 /// `process 4242 (postgres)`, as far as `/proc` lets itself be read.
 fn holder(port: u16) -> Option<String> {
-    let sockets: Vec<TcpNetEntry> = procfs::net::tcp()
-        .into_iter()
-        .chain(procfs::net::tcp6())
-        .flatten()
-        .filter(|entry| entry.local_address.port() == port)
-        .collect();
+    let sockets = sockets_at(port);
     let listening = sockets.iter().find(|entry| entry.state == TcpState::Listen);
     let inode = listening.or(sockets.first())?.inode;
     if inode == 0 {
         return Some("connections of an ended process, which the kernel closes within minutes".to_owned());
     }
-    let holds = |process: &procfs::process::Process| {
+    process_with(inode).map(|process| in_words(&process))
+}
+
+fn sockets_at(port: u16) -> Vec<TcpNetEntry> {
+    let all = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
+    all.filter(|entry| entry.local_address.port() == port).collect()
+}
+
+fn process_with(inode: u64) -> Option<Process> {
+    let holds = |process: &Process| {
         let mut files = process.fd().into_iter().flatten().flatten();
         files.any(|file| matches!(file.target, FDTarget::Socket(socket) if socket == inode))
     };
-    let process = all_processes().ok()?.flatten().find(holds)?;
+    all_processes().ok()?.flatten().find(holds)
+}
+
+fn in_words(process: &Process) -> String {
     let name = process.stat().map(|stat| stat.comm).unwrap_or_default();
-    Some(format!("process {} ({name})", process.pid()))
+    format!("process {} ({name})", process.pid())
 }
 
 fn outgoing_ports() -> RangeInclusive<u16> {

@@ -6,12 +6,16 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::launcher::Launcher;
 use crate::output::{LastOutput, Output};
+use crate::port::foreign_listener;
 use crate::ready::Prober;
 use crate::tree::descendants;
 use plimsoll_model::system::SystemSpec;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// How long a system may take to notice that another process listens on its port.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// A running system. Dropping it kills it with everything that it started.
 #[derive(Debug)]
@@ -82,7 +86,26 @@ impl Running {
 
     /// Waits until its probe succeeds, and returns the time from its start to then. Checks
     /// `interrupt` at least once a second.
+    ///
+    /// # Errors
+    /// It ended, or did not become ready in time. If it ended because another process took its port after the port was
+    /// found free, the error names that process.
     pub fn wait_ready(&self, interrupt: &Interrupt) -> Result<Duration, SystemError> {
+        self.wait_until_probed(interrupt).map_err(|error| match (error, self.foreign_listener()) {
+            (SystemError::Died { system, output, .. }, Some((port, holder))) => {
+                SystemError::PortTaken { system, port, holder, output }
+            }
+            (error, _) => error,
+        })
+    }
+
+    /// Its port with the process that listens there, if that is none of its own.
+    fn foreign_listener(&self) -> Option<(u16, String)> {
+        let port = self.spec.port?;
+        Some((port, foreign_listener(port, &self.processes())?))
+    }
+
+    fn wait_until_probed(&self, interrupt: &Interrupt) -> Result<Duration, SystemError> {
         let within = self.spec.ready.within;
         let deadline = self.started + within;
         let mut prober = Prober::new(&self.launcher, &self.spec, &self.output)?;
@@ -99,6 +122,10 @@ impl Running {
             let Some(instead) = prober.probe(left, interrupt)? else {
                 let ready_after = self.started.elapsed();
                 self.check()?; // the reply may come from another process, or from just before its end
+                if self.foreign_listener().is_some() {
+                    // Something that forwards to it, as for a container; or a stranger, and then it is about to end.
+                    self.wait_for_end(GRACE)?;
+                }
                 return Ok(ready_after);
             };
             // A probe that the deadline cut short says less than the one before it.

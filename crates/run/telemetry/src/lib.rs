@@ -30,5 +30,5 @@ mod usage;
 
 pub use facts::{allowed_processors, host_facts};
 pub use lateness::{UnknownLateness, WakeupLateness, lateness};
-pub use machine_state::{MachineState, OtherProcesses, machine_state};
+pub use machine_state::{MachineState, OtherProcesses, machine_state, most_open_files};
 pub use sampler::{Sampler, Target};

@@ -61,6 +61,12 @@ pub struct OtherProcesses {
     pub busiest: Vec<(String, f64)>,
 }
 
+/// The hard limit of the files that a process may open, connections included; none where there is no limit.
+#[must_use]
+pub fn most_open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
+}
+
 /// Looks at the machine for `span`, while doing next to nothing itself.
 #[must_use]
 pub fn machine_state(span: Duration) -> MachineState {
@@ -82,7 +88,7 @@ pub fn machine_state(span: Duration) -> MachineState {
         allowed,
         memory_available: memory.as_ref().map(|memory| memory.mem_available.unwrap_or(memory.mem_free)),
         swap_used: memory.map(|memory| memory.swap_total.saturating_sub(memory.swap_free)),
-        open_files: getrlimit(Resource::Nofile).maximum,
+        open_files: most_open_files(),
         ports: fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok().and_then(|text| port_range(&text)),
         time_wait: fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| time_wait(&text)),
         huge_pages: line_of("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|text| chosen(&text)),

@@ -10,7 +10,9 @@ pub(crate) fn check(path: &Path, profile: Option<&str>) -> Result<Exit, Failure>
     let (study, plan) = study::plan(study::read(path, profile)?.study, Extent::Whole);
     study::check_before_start(&path.display().to_string(), &study, &plan)?;
     say::result(&format!("{}: no errors; {}", path.display(), plan::in_short(&plan)))?;
-    say::result(&format!("design      {}", plan::design(&study, &plan)))?;
+    if study.compares() {
+        say::result(&format!("design      {}", plan::design(&study, &plan)))?;
+    }
     databases::in_words(&study, &plan)?.iter().try_for_each(|line| say::result(&format!("database    {line}")))?;
     Ok(Exit::Fine)
 }

@@ -8,8 +8,11 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 const STUDY: &str = include_str!("init.toml");
+const OF_ONE_SYSTEM: &str = include_str!("init-describe.toml");
 
-pub(super) fn init(folder: &Path) -> Result<Exit, Failure> {
+/// Writes a study that compares two variants, or one that describes one system.
+pub(super) fn init(folder: &Path, describe: bool) -> Result<Exit, Failure> {
+    let study = if describe { OF_ONE_SYSTEM } else { STUDY };
     std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
     let path = folder.join("study.toml");
     let shown = path.display();
@@ -17,7 +20,7 @@ pub(super) fn init(folder: &Path) -> Result<Exit, Failure> {
         ErrorKind::AlreadyExists => anyhow!("{shown} is there already; name another folder: `plimsoll init DIR`"),
         _ => anyhow!("failed to write {shown}: {error}"),
     })?;
-    file.write_all(STUDY.as_bytes()).with_context(|| format!("failed to write {shown}"))?;
+    file.write_all(study.as_bytes()).with_context(|| format!("failed to write {shown}"))?;
     say::result(&format!(
         "wrote {shown}\n  edit it, then:\n  plimsoll check {shown}\n  plimsoll plan {shown}\n  plimsoll run {shown}"
     ))?;
@@ -26,7 +29,7 @@ pub(super) fn init(folder: &Path) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::STUDY;
+    use super::{OF_ONE_SYSTEM, STUDY};
     use std::path::Path;
 
     #[test]
@@ -36,7 +39,10 @@ mod tests {
 
     #[test]
     fn nothing_is_said_against_it() {
-        let (study, diagnostics) = plimsoll_study::read("study.toml", STUDY, None, Path::new("/"), &[0]);
-        assert!(study.is_some() && diagnostics.is_empty(), "{diagnostics:?}");
+        for (text, compares) in [(STUDY, true), (OF_ONE_SYSTEM, false)] {
+            let (study, diagnostics) = plimsoll_study::read("study.toml", text, None, Path::new("/"), &[0]);
+            assert!(diagnostics.is_empty(), "{diagnostics:?}");
+            assert_eq!(study.map(|study| study.compares()), Some(compares));
+        }
     }
 }

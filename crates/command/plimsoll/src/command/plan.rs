@@ -12,7 +12,9 @@ use plimsoll_study::Study;
 use std::fmt::Write as _;
 
 pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
-    let (study, plan) = study::plan(study::read(&file.study, file.profile.as_deref())?.study, extent);
+    let study = study::read(&file.study, file.profile.as_deref())?.study;
+    study::check_extent(&study, extent)?;
+    let (study, plan) = study::plan(study, extent);
     let databases = databases::in_words(&study, &plan)?;
     say::result(describe(&study, &plan, &databases).trim_end())?;
     Ok(Exit::Fine)
@@ -22,11 +24,16 @@ pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
 pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> String {
     let mut text = format!("{}\n\n", study.title);
     let variants: Vec<String> = plan.variants.iter().map(ToString::to_string).collect();
-    let _ = writeln!(text, "variants    {} (the first is the baseline)", variants.join(" | "));
+    let _ = match plan.describes() {
+        true => writeln!(text, "variants    {}", OF_ONE_SYSTEM),
+        false => writeln!(text, "variants    {} (the first is the baseline)", variants.join(" | ")),
+    };
     if let Some(duplicate) = plan.duplicate() {
         let _ = writeln!(text, "noise floor {} in every block, beside the baseline", plan.label(duplicate));
     }
-    let _ = writeln!(text, "design      {}", design(study, plan));
+    if !plan.describes() {
+        let _ = writeln!(text, "design      {}", design(study, plan));
+    }
     let _ = writeln!(text, "conditions  {}", plan.conditions.len());
     let _ = writeln!(text, "repeats     {}", plan.repeats);
     if !plan.looks.is_empty() {
@@ -77,6 +84,9 @@ pub(super) fn design(study: &Study, plan: &Plan) -> String {
     }
 }
 
+/// What is said of a plan that compares nothing.
+const OF_ONE_SYSTEM: &str = "one system; nothing is compared, so values are described and no verdict is reached";
+
 /// Warm-up and measure phase of a start's load, or its turns: `1 s + 20 × (100 ms + 400 ms) each`.
 fn load(plan: &Plan, start: &Start) -> String {
     let first = plan.lengths(start, 1);
@@ -104,7 +114,8 @@ pub(super) fn in_short(plan: &Plan) -> String {
         Some(duplicate) => format!(", {of_duplicate} of them of {}", plan.label(duplicate)),
         None => String::new(),
     };
-    format!("{} trials{duplicates}, {} under load", plan.starts.len(), time(plan.time_under_load(&plan.starts)))
+    let alone = if plan.describes() { " of one system, nothing compared" } else { "" };
+    format!("{} trials{duplicates}{alone}, {} under load", plan.starts.len(), time(plan.time_under_load(&plan.starts)))
 }
 
 /// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.

@@ -1,13 +1,17 @@
 //! `plimsoll report`: the report of a bundle, written from the bundle alone.
 
+use super::study;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::Context;
 use plimsoll_analysis::{Analysis, Input, analyse};
-use plimsoll_bundle::Contents;
+use plimsoll_bundle::{Contents, RunFolder};
 use plimsoll_model::start::Validity;
 use plimsoll_report::Gate;
 use std::path::{Path, PathBuf};
+
+/// Why a gate takes verdicts.
+pub(super) const WHAT_A_GATE_DOES: &str = "passes where the verdicts show that no variant is worse";
 
 /// A report that was written, with its analysis.
 pub(super) struct Written {
@@ -31,6 +35,7 @@ pub(super) fn report(bundle: &Path, out: Option<&Path>, gate: bool) -> Result<Ex
     if !gate {
         return Ok(Exit::Fine);
     }
+    study::must_compare(written.analysis.described.is_empty(), "--gate", WHAT_A_GATE_DOES)?;
     if !written.complete {
         say::result("gate    not passed: the run did not come to its end; `plimsoll run --resume` goes on with it")?;
         return Ok(Exit::GateNotPassed);
@@ -71,6 +76,7 @@ impl Written {
         }
         Ok(match judge {
             Judge::Nothing => Exit::Fine,
+            Judge::Verdicts if !self.analysis.described.is_empty() => Exit::of_description(&self.analysis),
             Judge::Verdicts => Exit::of(self.analysis.verdicts(), false),
             Judge::Gate => Exit::of(self.analysis.verdicts(), true),
         })
@@ -82,6 +88,11 @@ pub(super) fn write(bundle: &Path, out: &Path, asked: Gate) -> Result<Written, F
     let contents = plimsoll_bundle::read(bundle).map_err(|error| Failure::new(Exit::Usage, error))?;
     for problem in &contents.problems {
         say::note(&format!("{}: {problem}", bundle.display()));
+    }
+    if let Some(place) = RunFolder::at(bundle).data_note().read().filter(|_| !contents.complete) {
+        say::note(&format!(
+            "the data of its databases still lies in {place}; `plimsoll run --resume` removes it at its end"
+        ));
     }
     let input = input_of(contents);
     let stand = input.trials().filter(|result| !input.plan.is_superseded(result.identity()));

@@ -23,6 +23,8 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let file = &arguments.file;
     let source = study::read(&file.study, file.profile.as_deref())?;
     let extent = Extent::of(arguments.quick, arguments.until_decided);
+    study::check_extent(&source.study, extent)?;
+    study::must_compare(source.study.compares() || !arguments.gate, "--gate", report::WHAT_A_GATE_DOES)?;
     let name = file.study.display().to_string();
     let stem = file.study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let named_by = if stem == "study" { folder_name(&file.study).unwrap_or(stem) } else { stem };

@@ -96,6 +96,27 @@ impl Extent {
     }
 }
 
+/// Refuses what takes a verdict where the study reaches none. `flag` is what was asked for.
+pub(crate) fn must_compare(compares: bool, flag: &str, what_it_does: &str) -> Result<(), Failure> {
+    if compares {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Exit::Usage,
+        anyhow!(
+            "`{flag}` {what_it_does}, and this study reaches none: it compares nothing, and describes one system; leave \
+             `{flag}` out, name levels to compare, or hold two bundles of the study against each other: `plimsoll compare \
+             EARLIER LATER`"
+        ),
+    ))
+}
+
+/// Refuses `--until-decided` for a study without verdicts.
+pub(crate) fn check_extent(study: &Study, extent: Extent) -> Result<(), Failure> {
+    let ends_early = extent == Extent::UntilDecided;
+    must_compare(study.compares() || !ends_early, "--until-decided", "ends a run when every verdict is reached")
+}
+
 /// The looks of a study that names none.
 const LOOKS: [u32; 3] = [5, 7, 10];
 

@@ -122,6 +122,13 @@ impl Place {
         Started::new(self.command(arguments)).end()
     }
 
+    /// Runs the command to its end, with these variables in its environment.
+    pub(crate) fn plimsoll_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ended {
+        let mut command = self.command(arguments);
+        command.envs(variables.iter().copied());
+        Started::new(command).end()
+    }
+
     /// Starts the command.
     pub(crate) fn start(&self, arguments: &[&str]) -> Started {
         Started::new(self.command(arguments))

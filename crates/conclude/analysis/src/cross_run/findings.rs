@@ -20,7 +20,7 @@ pub(super) fn findings(compared: &CrossRunComparison) -> Vec<Finding> {
         drift(compared),
     ]
     .into_iter()
-    .chain([Some(floors(compared)), left_out(compared), minor(compared)])
+    .chain([(!compared.is_of_one_system()).then(|| floors(compared)), left_out(compared), minor(compared)])
     .flatten()
     .collect();
     findings.sort_by_key(|finding| finding.severity);

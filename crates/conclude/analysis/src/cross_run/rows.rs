@@ -1,7 +1,7 @@
 //! Compares the numbers of two bundles, and decides on the changes.
 
 use super::differences::{is_same, place};
-use super::{Basis, Change, ComparedRun, Floor, Row};
+use super::{Basis, Change, ComparedRun, Floor, Row, describe_one_system};
 use crate::catalogue::margin;
 use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution};
 use crate::decide::{self, ComparisonToDecide, Evidence, decide, doubt};
@@ -79,7 +79,8 @@ impl RunPair<'_> {
         let resolution = resolution(measure, self.fewest_requests(measure, cells));
         let (change, evidence) = self.change(measure, &first, &second, resolution);
         let baseline = |run: &ComparedRun<'_>| is_same(&run.input.plan.variants[0], variant);
-        let is_baseline = baseline(self.first) && baseline(self.second);
+        let is_baseline =
+            baseline(self.first) && baseline(self.second) && !describe_one_system(self.first, self.second);
         let shows_ratio = self.pinned && !is_baseline;
         let against_baseline = shows_ratio.then(|| self.against_baseline(measure, cells, resolution));
         let (against_baseline, to_baseline) = against_baseline.unzip();

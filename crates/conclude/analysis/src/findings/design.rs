@@ -26,6 +26,18 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
     let repeats = context.input.plan.repeats;
+    if context.input.plan.describes() && (repeats as usize) < MIN_REPEATS {
+        return Some(Finding {
+            severity: Severity::Caution,
+            topic: "too few repeats",
+            sentence: format!(
+                "With {} nobody knows how far another run would be from these values: an interval takes at least \
+                 {MIN_REPEATS}, better 5.",
+                words::counted(repeats as usize, "repeat")
+            ),
+            evidence: Vec::new(),
+        });
+    }
     ((repeats as usize) < MIN_REPEATS && context.input.plan.variants.len() > 1).then(|| Finding {
         severity: Severity::Problem,
         topic: "too few repeats",

@@ -18,12 +18,22 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let measure = crate::catalogue::headline(&context.input.facts).measure;
     let unit = words::unit(&context.input.plan);
     let hours = line.span / 3.6e6;
+    let (who, consequence) = match context.input.plan.describes() {
+        true => (
+            "The system",
+            "What is described is the mean over that time; a run at another time can differ from it as much.",
+        ),
+        false => (
+            "The baseline",
+            "Pairs side by side take most of that out of the comparisons; the values of single conditions keep \
+             it.",
+        ),
+    };
     let drift = Finding {
         severity: Severity::Caution,
         topic: "drift",
         sentence: format!(
-            "The baseline drifted over the run: its value ({}) changed by {} from the first to the last {unit}. Pairs side \
-             by side take most of that out of the comparisons; the values of single conditions keep it.",
+            "{who} drifted over the run: its value ({}) changed by {} from the first to the last {unit}. {consequence}",
             words::measure(&measure),
             change((line.slope * line.span).exp())
         ),

@@ -41,10 +41,11 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         counted(plan.conditions.len(), "condition"),
         plan.seed
     );
-    let mut facts = vec![fact("Design", design)];
+    let mut facts = vec![fact("Design", if plan.describes() { design_of_one_system(plan) } else { design })];
     facts.extend(origin(&input.origin).map(|origin| fact("Origin", origin)));
+    let variants = format!("{} (the baseline is {})", names.join(", "), names[0]);
+    facts.extend((!plan.describes()).then(|| fact("Variants", variants)));
     facts.extend([
-        fact("Variants", format!("{} (the baseline is {})", names.join(", "), names[0])),
         fact("Load", filled(&input.facts.load, &input.facts)),
         fact("Workload", filled(&input.facts.workload, &input.facts)),
         fact("Phases", phases(input)),
@@ -54,6 +55,15 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     facts.push(fact("Host", host_line(&input.host)));
     facts.extend(input.is_measured().then(|| fact("Generator", generator(input))));
     facts
+}
+
+/// The design of a study that compares nothing.
+fn design_of_one_system(plan: &Plan) -> String {
+    let conditions = match plan.conditions.len() {
+        1 => String::new(),
+        count => format!(" under each of {}, in random order from seed {}", counted(count, "condition"), plan.seed),
+    };
+    format!("one system, nothing compared: n = {}{conditions}", counted(plan.repeats as usize, "trial"))
 }
 
 /// The plan's number of loads on the starts that satisfy `is_meant`.
@@ -206,73 +216,12 @@ pub(crate) fn redo(input: &Input) -> Vec<String> {
 
 /// Notes on the meaning of the numbers.
 pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
-    let ratio = match input.plan.design.is_trials() {
-        true => "the two trials of a block are divided by one another",
-        false => {
-            "the two slices of a turn are divided by one another, a quarter of these ratios is dropped from either end"
-        }
-    };
-    let mut notes = vec![
-        fact(
-            "n",
-            match input.plan.design.is_trials() {
-                true => {
-                    "the number of trials, each with systems freshly started. Requests and seconds are not repeats: those \
-                         of one trial share its fate."
-                }
-                false => {
-                    "the number of starts of the systems. Turns, slices and requests are not repeats: those of one start \
-                          share its fate."
-                }
-            },
-        ),
-        fact(
-            "Values",
-            "each variant gives one number per measure on each start; tables of results show the geometric mean over the repeats (the arithmetic mean \
-             where one is zero), and ± the standard deviation between repeats as a share of the mean. That is a spread, \
-             not an interval. min, max and peak are those of all. A percentile that one of them has too few \
-             values for is not taken from the others.",
-        ),
-        fact(
-            "Changes",
-            format!(
-                "{ratio}, and the change is the geometric mean of these ratios. The two values beside it are the geometric means \
-             of what was divided, so that their ratio is the change; tables of results have all values. The interval is Student's t on their logarithms, from 3 pairs on. Errors are compared by their difference, because \
-             none at all is common. A pair of which one does not count is left out. From 6 pairs on the same is done by \
-             ranks (Hodges and Lehmann); from 7 on a verdict stands only if both agree."
-            ),
-        ),
-        fact(
-            "Verdicts",
-            "equivalent: the interval lies within the margin. Better or worse: all of it lies on one side of zero, also \
-             after the adjustment for all comparisons that decide (Holm); size uncertain: it reaches into the margin. \
-             Inconclusive: neither, or ranks or the noise floor speak against it. Void: nothing to decide with.",
-        ),
-        fact(
-            "Noise floor",
-            format!(
-                "each block holds the baseline twice; the second one, its duplicate, is compared with nothing else. What \
-                 these two differ by is the machine's doing. Where their interval excludes a change of zero, or is wider than \
-                 the margin, {}.",
-                match input.facts.floor_rule {
-                    FloorRule::Strict => "no verdict stands",
-                    FloorRule::Beyond => "only differences that lie wholly beyond it stand",
-                }
-            ),
-        ),
-        fact(
-            "Durations",
-            "from histograms over everything that the measure phase scheduled, time-outs at their limit and failures \
-             included; percentiles are never averaged within a trial. an iteration runs from the first step to the end of \
-             the last, without think time and pauses; of a script it includes what the script sleeps. In a study file \
-             these are iteration_duration and request_duration, which k6 calls http_req_duration and grpc_req_duration.",
-        ),
-        fact(
-            "Rates and amounts",
-            "what ended within the measure phase, per second of it. Bytes are those on the socket.",
-        ),
-        fact("CPU and memory", "of all processes of the system, sampled each second of the measure phase."),
-    ];
+    let mut notes = notes_on_values(input);
+    notes.extend(match input.plan.describes() {
+        true => note_on_one_system(),
+        false => notes_on_comparisons(input),
+    });
+    notes.extend(notes_on_records());
     notes.push(if input.facts.open_load {
         fact(
             "Open load",
@@ -314,4 +263,93 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let needed = grouped(1000.0);
     notes.push(fact("Percentiles", format!("a p99 takes {needed} values in a trial, a p95 200: ten beyond it.")));
     notes
+}
+
+fn notes_on_values(input: &Input) -> Vec<Fact> {
+    vec![
+        fact(
+            "n",
+            match input.plan.design.is_trials() {
+                true => {
+                    "the number of trials, each with systems freshly started. Requests and seconds are not repeats: those \
+                         of one trial share its fate."
+                }
+                false => {
+                    "the number of starts of the systems. Turns, slices and requests are not repeats: those of one start \
+                          share its fate."
+                }
+            },
+        ),
+        fact(
+            "Values",
+            "each variant gives one number per measure on each start; tables of results show the geometric mean over the repeats (the arithmetic mean \
+             where one is zero), and ± the standard deviation between repeats as a share of the mean. That is a spread, \
+             not an interval. min, max and peak are those of all. A percentile that one of them has too few \
+             values for is not taken from the others.",
+        ),
+    ]
+}
+
+fn notes_on_comparisons(input: &Input) -> Vec<Fact> {
+    let ratio = match input.plan.design.is_trials() {
+        true => "the two trials of a block are divided by one another",
+        false => {
+            "the two slices of a turn are divided by one another, a quarter of these ratios is dropped from either end"
+        }
+    };
+    vec![
+        fact(
+            "Changes",
+            format!(
+                "{ratio}, and the change is the geometric mean of these ratios. The two values beside it are the geometric means \
+             of what was divided, so that their ratio is the change; tables of results have all values. The interval is Student's t on their logarithms, from 3 pairs on. Errors are compared by their difference, because \
+             none at all is common. A pair of which one does not count is left out. From 6 pairs on the same is done by \
+             ranks (Hodges and Lehmann); from 7 on a verdict stands only if both agree."
+            ),
+        ),
+        fact(
+            "Verdicts",
+            "equivalent: the interval lies within the margin. Better or worse: all of it lies on one side of zero, also \
+             after the adjustment for all comparisons that decide (Holm); size uncertain: it reaches into the margin. \
+             Inconclusive: neither, or ranks or the noise floor speak against it. Void: nothing to decide with.",
+        ),
+        fact(
+            "Noise floor",
+            format!(
+                "each block holds the baseline twice; the second one, its duplicate, is compared with nothing else. What \
+                 these two differ by is the machine's doing. Where their interval excludes a change of zero, or is wider than \
+                 the margin, {}.",
+                match input.facts.floor_rule {
+                    FloorRule::Strict => "no verdict stands",
+                    FloorRule::Beyond => "only differences that lie wholly beyond it stand",
+                }
+            ),
+        ),
+    ]
+}
+
+fn note_on_one_system() -> Vec<Fact> {
+    vec![fact(
+        "Intervals",
+        "Student's t on the logarithms of the trials' values, from 3 trials on: where the mean of many such runs on this \
+         machine would lie. Another day and another machine are not in them; `plimsoll compare` holds another bundle of this \
+         study against this one.",
+    )]
+}
+
+fn notes_on_records() -> Vec<Fact> {
+    vec![
+        fact(
+            "Durations",
+            "from histograms over everything that the measure phase scheduled, time-outs at their limit and failures \
+             included; percentiles are never averaged within a trial. an iteration runs from the first step to the end of \
+             the last, without think time and pauses; of a script it includes what the script sleeps. In a study file \
+             these are iteration_duration and request_duration, which k6 calls http_req_duration and grpc_req_duration.",
+        ),
+        fact(
+            "Rates and amounts",
+            "what ended within the measure phase, per second of it. Bytes are those on the socket.",
+        ),
+        fact("CPU and memory", "of all processes of the system, sampled each second of the measure phase."),
+    ]
 }

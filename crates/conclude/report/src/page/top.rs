@@ -172,6 +172,9 @@ pub(crate) fn measured(input: &Input) -> String {
             counted(turns.count as usize, "turn"),
             length(turns.slice)
         ),
+        None if plan.describes() => {
+            format!("Measured in {}{under_each}, each on systems freshly started", counted(repeats, "trial"))
+        }
         None => format!(
             "Measured in trials: {} of each variant{under_each}{}, each on systems freshly started, in blocks in random order",
             counted(repeats, if plan.variants.len() > 1 { "repeat" } else { "trial" }),

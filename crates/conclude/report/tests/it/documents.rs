@@ -45,6 +45,28 @@ fn the_markdown_of_three_variants() {
 }
 
 #[test]
+fn the_markdown_of_one_system() {
+    let documents = documents(&sample::one_system());
+    keep(&documents, "one-system");
+    let markdown = text(&documents, "report.md");
+    assert_well_formed(&text(&documents, "report.html"));
+    for of_comparisons in ["baseline", "verdict", "variant", "noise floor", "duplicate", "gate", "margin", "decides"] {
+        let before_trials = markdown.split("## The trials").next().expect("a part");
+        assert!(!before_trials.to_lowercase().contains(of_comparisons), "{of_comparisons}");
+    }
+    assert!(documents.iter().all(|document| !document.path.contains("compar")), "nothing is compared");
+    insta::assert_snapshot!(markdown);
+}
+
+#[test]
+fn the_terminal_summary_of_one_system() {
+    let input = sample::one_system();
+    let summary = terminal(&input, &analyse(&input));
+    assert!(summary.lines().all(|line| line.chars().count() <= 100), "{summary}");
+    insta::assert_snapshot!(summary);
+}
+
+#[test]
 fn the_terminal_summary() {
     let input = sample::study();
     let summary = terminal(&input, &analyse(&input));
@@ -62,7 +84,10 @@ fn the_smallest_study_and_an_empty_bundle_have_reports() {
     let smallest = sample::smallest();
     let documents_of_smallest = documents(&smallest);
     keep(&documents_of_smallest, "smallest");
-    assert!(text(&documents_of_smallest, "report.md").contains("There is one variant only"));
+    assert!(
+        text(&documents_of_smallest, "report.md")
+            .contains("(no interval: one repeat has no spread, n = 1)".replace("n = ", "n\u{a0}=\u{a0}").as_str())
+    );
 
     let mut empty = sample::study();
     empty.starts.clear();

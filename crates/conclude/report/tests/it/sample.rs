@@ -132,6 +132,24 @@ fn start_in_turns(plan: &Plan, start: &Start, orders: &[[usize; 3]; 6], noise: &
     result
 }
 
+/// The mutex alone, with nothing to compare it with, at three numbers of users.
+pub(crate) fn one_system() -> Input {
+    let mut input = study();
+    input.facts.title = "mutex under load".to_owned();
+    input.facts.question = "How long do calls take behind a mutex?".to_owned();
+    input.facts.factors = vec![input.facts.factors[1].clone()];
+    input.facts.report.axis = None;
+    input.facts.workload = "gRPC to {counter.address}: increment; connections: per user; time-out 10s".to_owned();
+    input.facts.commands.truncate(1);
+    input.plan = Plan { with_duplicate: false, ..plan(&input.facts) };
+    input.plan.starts.retain(|start| start.variants == [0]);
+    for (number, start) in (1..).zip(&mut input.plan.starts) {
+        (start.number, start.block, start.position) = (number, number, 1);
+    }
+    input.starts = starts(&input.plan, &mut Noise(11));
+    input
+}
+
 /// One variant, no condition, one repeat.
 pub(crate) fn smallest() -> Input {
     let mut input = study();

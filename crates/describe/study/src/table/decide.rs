@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toml::de::DeValue;
 
 table! {
-    /// What decides the answer.
+    /// What decides the answer. Where nothing is compared, the measures are shown first, and the margins are those of a later `plimsoll compare`.
     struct DecideTable {
         /// The measure that decides. Default: "iteration_duration.p95".
         measure: Option<Literal<Measure>>,
@@ -68,8 +68,8 @@ impl Margins {
     }
 }
 
-/// What decides; `table` is missing when the study says nothing.
-pub(crate) fn decisions(table: Option<&DecideTable>, faults: &mut Faults) -> Option<Vec<Decision>> {
+/// What decides; `table` is missing when the study says nothing. Where the study compares nothing, no margin is needed.
+pub(crate) fn decisions(table: Option<&DecideTable>, compares: bool, faults: &mut Faults) -> Option<Vec<Decision>> {
     let default = Measure::new(Series::IterationDuration, Statistic::Percentile(95.0));
     let Some(table) = table else {
         let margin = default_margin(&default)?;
@@ -98,7 +98,7 @@ pub(crate) fn decisions(table: Option<&DecideTable>, faults: &mut Faults) -> Opt
         margins.check_names(&measures, faults);
     }
     let decided: Vec<Option<Decision>> =
-        measures.iter().map(|measure| table.decision(measure, &measures, faults)).collect();
+        measures.iter().map(|measure| table.decision(measure, &measures, compares, faults)).collect();
     decided.into_iter().collect()
 }
 
@@ -132,11 +132,12 @@ impl DecideTable {
         both
     }
 
-    fn decision(&self, measure: &Measure, all: &[Measure], faults: &mut Faults) -> Option<Decision> {
+    fn decision(&self, measure: &Measure, all: &[Measure], compares: bool, faults: &mut Faults) -> Option<Decision> {
         let own = self.margins.as_ref().and_then(|margins| margins.of(measure));
         let margin = match own.or_else(|| self.margin.as_ref().filter(|_| is_meant(measure, all))) {
             Some(margin) => in_its_unit(margin, measure, faults)?,
-            None => self.default_of(measure, faults)?,
+            None if compares => self.default_of(measure, faults)?,
+            None => default_margin(measure).unwrap_or(ONE_ERROR),
         };
         Some(Decision { measure: measure.clone(), margin })
     }
@@ -171,6 +172,9 @@ fn is_count_of_errors(measure: &Measure) -> bool {
     matches!(measure.series, Series::Errors | Series::FailedIterations) && measure.statistic == Statistic::Count
 }
 
+/// The margin in a number of errors that a study which compares nothing need not declare.
+const ONE_ERROR: f64 = 1.0;
+
 /// The margins of the method: what differs less hardly ever matters to anyone, and tails scatter
 /// more than centres. None for a number of errors, which depends on how much load there is.
 fn default_margin(measure: &Measure) -> Option<f64> {
@@ -195,7 +199,7 @@ mod tests {
 
     fn read(text: &str) -> Vec<(String, f64)> {
         let table: DecideTable = read_table(text);
-        let decisions = decisions(Some(&table), &mut no_faults()).expect("decisions");
+        let decisions = decisions(Some(&table), true, &mut no_faults()).expect("decisions");
         decisions.iter().map(|decision| (decision.measure.to_string(), decision.margin)).collect()
     }
 
@@ -224,7 +228,7 @@ mod tests {
     fn refused(text: &str) -> String {
         let table: DecideTable = read_table(text);
         let mut faults = no_faults();
-        assert!(decisions(Some(&table), &mut faults).is_none() || faults.has_errors(), "{text}");
+        assert!(decisions(Some(&table), true, &mut faults).is_none() || faults.has_errors(), "{text}");
         faults.into_diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 

@@ -69,6 +69,9 @@ const SETTLE: Duration = Duration::from_millis(100);
 const FEWEST: u32 = 8;
 const MOST: u32 = 40;
 
+/// Why one system takes no turns.
+pub(crate) const NOTHING_COMPARED: &str = "the study compares nothing";
+
 const ASKED_FOR: &str = "as the study asks for";
 const IN_TURNS: &str = "the default: what the machine does meanwhile drops out of the comparison";
 

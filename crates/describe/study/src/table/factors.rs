@@ -1,6 +1,6 @@
 //! `[factors]`: what the study varies.
 
-use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, one_of, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, level_in_words, one_of, table};
 use crate::table::root::StudyTable;
 use crate::value::{Literal, is_name};
 use plimsoll_model::factor::{Factor, Level, Role};
@@ -40,6 +40,11 @@ impl Factors {
         self.0.iter().map(|named| named.factor.clone()).collect()
     }
 
+    /// True if a factor is compared, or may be meant to be: one that is wrong has a fault of its own.
+    pub(crate) fn compare(&self) -> bool {
+        self.0.iter().any(|named| named.factor.as_ref().is_none_or(Factor::is_compared))
+    }
+
     pub(crate) fn names(&self) -> Vec<&str> {
         self.0.iter().map(|named| named.name.as_str()).collect()
     }
@@ -53,12 +58,6 @@ impl FromToml for Factors {
             check_name(name, node, faults);
             let factor = factor(name, node, faults);
             named.push(NamedFactor { name: (*name).to_owned(), place: node.place(), factor });
-        }
-        let all_read = named.iter().all(|named| named.factor.is_some());
-        let compared = named.iter().filter_map(|named| named.factor.as_ref()).any(Factor::is_compared);
-        if all_read && !compared {
-            let help = "name the levels to compare, as in `mode = { levels = [\"old\", \"new\"], compare = true, baseline = \"old\" }`";
-            faults.add(Fault::error(&node.place(), "the study compares nothing").help(help));
         }
         Some(Factors(named))
     }
@@ -185,6 +184,11 @@ fn role(table: &FactorTable, levels: &[Level], path: &str, faults: &mut Faults) 
             if position.is_none() {
                 let message = format!("baseline `{}` is not a level of `{path}`", baseline.value);
                 faults.add(Fault::error(&baseline.span, message).help(format!("the levels are {}", all_of(known()))));
+            }
+            if let Some(level) = position.map(|position| &levels[position]).filter(|level| **level != baseline.value) {
+                let (written, meant) = (level_in_words(&baseline.value), level_in_words(level));
+                let fault = Fault::warning(&baseline.span, format!("the baseline is {written}, and the level {meant}"));
+                faults.add(fault.help("both read the same, so that level is taken; write both alike"));
             }
             position.map(|baseline| Role::Compared { baseline })
         }

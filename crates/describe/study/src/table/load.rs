@@ -77,6 +77,16 @@ impl LoadTable {
     }
 
     /// Where the length of the measure phase is said.
+    /// Where the study says how many users there are.
+    pub(crate) fn users_span(&self) -> &Span {
+        self.users.as_ref().or(self.max_users.as_ref()).map_or(&self.place, |users| &users.span)
+    }
+
+    /// Where the study says how many iterations start in a second.
+    pub(crate) fn rate_span(&self) -> &Span {
+        self.rate.as_ref().map_or(&self.place, |rate| &rate.span)
+    }
+
     pub(crate) fn length_span(&self) -> Span {
         self.duration.as_ref().map_or_else(|| self.place.clone(), |duration| duration.span.clone())
     }
@@ -153,7 +163,6 @@ impl LoadTable {
         let start = rate.resolve(scope, faults).map(|rate| rate.0);
         let arrivals = resolve_optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
         let max_users = resolve_optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
-        warn_of_high_rate(start?, &rate.span, faults);
         let rate = self.profile(start?, scope, faults);
         Some(LoadModel::Open {
             rate: rate?,
@@ -242,17 +251,6 @@ impl Scalar for Arrivals {
 
     fn schema() -> Value {
         json!({ "enum": ["constant", "poisson"] })
-    }
-}
-
-/// A rate that no single machine offers: a slip, most likely.
-const HIGH_RATE: f64 = 10e6;
-
-fn warn_of_high_rate(rate: f64, span: &Span, faults: &mut Faults) {
-    if rate >= HIGH_RATE {
-        let (number, unit) = if rate >= 1e9 { (rate / 1e9, "billion") } else { (rate / 1e6, "million") };
-        let message = format!("{number:.0} {unit} arrivals per second are more than one machine can send");
-        faults.add(Fault::warning(span, message).help("`rate` is iterations per second"));
     }
 }
 

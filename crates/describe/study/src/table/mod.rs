@@ -22,6 +22,7 @@ pub(crate) mod ready;
 pub(crate) mod report;
 pub(crate) mod root;
 pub(crate) mod script;
+pub(crate) mod secret;
 pub(crate) mod settings;
 pub(crate) mod sql;
 pub(crate) mod stage;

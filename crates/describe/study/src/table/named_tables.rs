@@ -1,4 +1,5 @@
-//! Tables of which a study has as many as it likes: `[system.NAME]`, `[database.NAME]`, `[store.NAME]`.
+//! Tables of which a study has as many as it likes: `[system.NAME]`, `[database.NAME]`, `[store.NAME]`,
+//! `[secret.NAME]`.
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, TableNode, unknown};
 use crate::value::is_name;
@@ -7,14 +8,14 @@ use toml::de::DeValue;
 
 /// A table that the study names: `[system.NAME]`.
 pub(crate) trait NamedTable: FromToml + Clone {
-    /// `system`, `database` or `store`.
+    /// `system`, `database`, `store` or `secret`.
     const KIND: &'static str;
     /// Keys that only such a table has, and not the one around it.
     const IDENTIFYING_KEYS: &'static [&'static str];
     /// What it says first of all, for messages.
     const CONTENT: &'static str = "what it is";
     /// Names that are reserved.
-    const RESERVED_NAMES: &'static [&'static str] = &["plimsoll"];
+    const RESERVED_NAMES: &'static [&'static str] = &["plimsoll", "secret"];
 }
 
 /// All tables of a kind, in the order of the file, which is the order in which systems start: name, its

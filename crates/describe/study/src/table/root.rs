@@ -4,12 +4,15 @@ use crate::document::profile::Profiles;
 use crate::document::{Fault, Faults, Section, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
-use crate::table::design::{DesignName, DesignSpec, TurnsTable, design, refuse_impossible, why_impossible, why_unwise};
+use crate::table::design::{
+    DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, refuse_impossible, why_impossible, why_unwise,
+};
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
 use crate::table::named_tables::NamedTables;
 use crate::table::report::ReportTable;
+use crate::table::secret::SecretTables;
 use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
 use crate::table::system::Systems;
@@ -32,18 +35,18 @@ table! {
         design: Option<Section<Literal<DesignName>>>,
         /// The turns of a start.
         turns: Option<Section<TurnsTable>>,
-        /// How often every comparison is repeated under each condition: blocks of trials, or starts with turns. Default: 5.
+        /// How often every comparison is repeated under each condition: blocks of trials, or starts with turns; where nothing is compared, the trials under each condition. Default: 5.
         repeats: Option<Section<Literal<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
         seed: Option<Section<Literal<Seed>>>,
-        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, only differences that lie wholly beyond that stand; with "strict", no verdict does. Default: true.
+        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, only differences that lie wholly beyond that stand; with "strict", no verdict does. Default: true where variants are compared.
         noise_floor: Option<Section<Literal<NoiseFloor>>>,
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
         spare_blocks: Option<Section<Literal<SpareBlocks>>>,
         /// The repeats after which `run --until-decided` may end: 2 to 5 numbers, ascending; the last one is `repeats`.
         looks: Option<Section<Vec<Literal<InterimLook>>>>,
-        /// What the study varies.
-        factors: Section<Factors>,
+        /// What the study varies. Without a factor that is compared, it describes one system.
+        factors: Option<Section<Factors>>,
         /// Where load may go, besides this machine.
         targets: Option<Section<TargetsTable>>,
         /// The generator of load and its own limits.
@@ -54,11 +57,13 @@ table! {
         database: Option<Section<DatabaseTables>>,
         /// Where objects are kept, by name, for storage workloads.
         store: Option<Section<Stores>>,
+        /// Texts that no bundle, report or message holds, by name: from the environment or from files.
+        secret: Option<Section<SecretTables>>,
         /// What one virtual user does in an iteration.
         workload: Section<WorkloadTable>,
         /// How load is offered in a trial.
         load: Section<LoadTable>,
-        /// What decides the answer.
+        /// What decides the answer, or is shown first where nothing is compared.
         decide: Option<Section<DecideTable>>,
         /// What the report shows besides the answer.
         report: Option<Section<ReportTable>>,
@@ -69,6 +74,9 @@ table! {
 }
 
 const REPEATS: u32 = 5;
+
+const HOW_TO_COMPARE: &str =
+    "name levels to compare, as in `mode = { levels = [\"old\", \"new\"], compare = true, baseline = \"old\" }`";
 
 /// The rule of a noise floor that the study only asks for: whoever measures ×36 over a floor of ×1.2 has measured it.
 pub(crate) const FLOOR_RULE: FloorRule = FloorRule::Beyond;
@@ -107,17 +115,23 @@ impl StudyTable {
     /// How the variants share time.
     pub(crate) fn design(&self, faults: &mut Faults) -> Option<DesignSpec> {
         let (load, workload) = (self.load.valid()?, self.workload.valid()?);
-        let impossible = why_impossible(load, workload);
+        let impossible = (!self.compares()).then_some(NOTHING_COMPARED).or_else(|| why_impossible(load, workload));
         let why_no_turns = impossible.or_else(|| why_unwise(workload));
         let design = design(self.design.as_ref(), self.turns.as_ref(), why_no_turns, faults)?;
         refuse_impossible(&design, impossible, faults);
         Some(design)
     }
 
+    /// True if variants are compared; otherwise the study describes one system.
+    pub(crate) fn compares(&self) -> bool {
+        self.factors().is_none_or(Factors::compare)
+    }
+
     /// The rule of the noise floor; none within for a study without one.
     pub(crate) fn noise_floor(&self) -> Option<Option<FloorRule>> {
-        let default = Some(Some(FLOOR_RULE));
-        self.noise_floor.as_ref().map_or(default, |floor| floor.valid().map(|floor| floor.value.0))
+        let default = Some(self.compares().then_some(FLOOR_RULE));
+        let floor = self.noise_floor.as_ref().map_or(default, |floor| floor.valid().map(|floor| floor.value.0))?;
+        Some(floor.filter(|_| self.compares()))
     }
 
     /// How many blocks are spare, if the study says so.
@@ -137,8 +151,10 @@ impl StudyTable {
         self.generator.as_ref()?.valid()
     }
 
+    /// The factors; none when the study has none.
     pub(crate) fn factors(&self) -> Option<&Factors> {
-        self.factors.valid()
+        static NONE: Factors = Factors(Vec::new());
+        self.factors.as_ref().map_or(Some(&NONE), Section::valid)
     }
 
     /// The systems; none when the study has none.
@@ -157,6 +173,12 @@ impl StudyTable {
     pub(crate) fn stores(&self) -> Option<&Stores> {
         static NONE: Stores = NamedTables(Vec::new());
         self.store.as_ref().map_or(Some(&NONE), Section::valid)
+    }
+
+    /// The secrets; none when the study has none.
+    pub(crate) fn secrets(&self) -> Option<&SecretTables> {
+        static NONE: SecretTables = NamedTables(Vec::new());
+        self.secret.as_ref().map_or(Some(&NONE), Section::valid)
     }
 
     pub(crate) fn workload(&self) -> Option<&WorkloadTable> {
@@ -192,6 +214,7 @@ impl StudyTable {
         self.check_only(faults);
         self.check_repeats(faults);
         self.check_looks(faults);
+        self.warn_of_what_takes_a_comparison(faults);
     }
 
     fn check_measure(&self, measure: &Literal<Measure>, faults: &mut Faults) {
@@ -274,8 +297,26 @@ impl StudyTable {
     fn check_repeats(&self, faults: &mut Faults) {
         let repeats = self.repeats.as_ref().and_then(Section::valid);
         if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 < 3) {
-            let fault = Fault::warning(&repeats.span, "fewer than 3 repeats cannot give a verdict");
-            faults.add(fault.help("5 repeats are usual, and 10 find small differences"));
+            let (what, help) = match self.compares() {
+                true => ("a verdict", "5 repeats are usual, and 10 find small differences"),
+                false => ("an interval", "5 repeats are usual, and 10 give narrower intervals"),
+            };
+            let fault = Fault::warning(&repeats.span, format!("fewer than 3 repeats cannot give {what}"));
+            faults.add(fault.help(help));
+        }
+    }
+
+    /// A study that describes one system reaches no verdict, so neither looks nor a noise floor are of use to it.
+    fn warn_of_what_takes_a_comparison(&self, faults: &mut Faults) {
+        if self.compares() {
+            return;
+        }
+        let floor = self.noise_floor.as_ref().and_then(Section::valid).filter(|floor| floor.value.0.is_some());
+        let looks = self.looks.as_ref().and_then(Section::valid).and_then(|looks| looks.first());
+        for (key, span) in [("noise_floor", floor.map(|floor| &floor.span)), ("looks", looks.map(|look| &look.span))] {
+            let Some(span) = span else { continue };
+            let fault = Fault::warning(span, format!("`{key}` has no effect: the study compares nothing"));
+            faults.add(fault.help(format!("leave it out, or {HOW_TO_COMPARE}")));
         }
     }
 

@@ -165,8 +165,11 @@ mod tests {
 
     fn resolved(text: &str) -> SystemSpec {
         let table: SystemTable = read_table(text);
-        let bindings =
-            Bindings { ports: [("db".to_owned(), 5432)].into(), plimsoll: "/bin/plimsoll".into(), keys: [].into() };
+        let bindings = Bindings {
+            ports: [("db".to_owned(), 5432)].into(),
+            plimsoll: "/bin/plimsoll".into(),
+            ..Bindings::default()
+        };
         let assignment = Assignment(vec![("mode".to_owned(), Level::Text("two words".to_owned()))]);
         let scope = Scope {
             assignment: &assignment,

@@ -3,7 +3,7 @@
 use super::template::{FilledSegment, Template};
 use crate::document::{Fault, Faults, Span, all_of, nearest};
 use plimsoll_model::factor::{Assignment, Level};
-use plimsoll_model::storage::KeyPair;
+use plimsoll_model::storage::{KeyPair, Secret};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,8 @@ pub struct Bindings {
     /// The key pair of each store whose credentials are generated: in a system's own strings
     /// `{NAME.access_key}` and `{NAME.secret_key}`.
     pub keys: BTreeMap<String, KeyPair>,
+    /// The texts of the study's secrets: `{secret.NAME}`.
+    pub secrets: BTreeMap<String, Secret>,
 }
 
 /// The names that one trial gives a value.
@@ -78,6 +80,7 @@ impl<'a> Scope<'a> {
             "port" => port_of(self.system?).map(|port| Level::Integer(port.into())),
             "address" => port_of(self.system?).map(address),
             _ => match name.split_once('.') {
+                Some((SECRET, name)) => self.bindings.secrets.get(name).map(|secret| Level::Text(secret.0.clone())),
                 Some((system, "port")) => port_of(system).map(|port| Level::Integer(port.into())),
                 Some((system, "address")) => port_of(system).map(address),
                 Some((store, "access_key")) => keys_of(store).map(|pair| Level::Text(pair.access_key.clone())),
@@ -91,13 +94,20 @@ impl<'a> Scope<'a> {
         let factors: Vec<&str> = self.assignment.0.iter().map(|(name, _)| name.as_str()).collect();
         let systems: Vec<&str> = self.bindings.ports.keys().map(String::as_str).collect();
         let keyed: Vec<&str> = self.bindings.keys.keys().map(String::as_str).collect();
-        known_names(&factors, &systems, &keyed, self.system.is_some())
+        let secrets: Vec<&str> = self.bindings.secrets.keys().map(String::as_str).collect();
+        known_names(&factors, &systems, &keyed, &secrets, self.system.is_some())
     }
 }
 
 /// The names that placeholders may have where a system's own strings, or others, are looked at.
 /// Systems alone are told the keys of stores.
-pub(crate) fn known_names(factors: &[&str], systems: &[&str], keyed: &[&str], inside_a_system: bool) -> Vec<String> {
+pub(crate) fn known_names(
+    factors: &[&str],
+    systems: &[&str],
+    keyed: &[&str],
+    secrets: &[&str],
+    inside_a_system: bool,
+) -> Vec<String> {
     let mut names: Vec<String> = factors.iter().map(|name| (*name).to_owned()).collect();
     if inside_a_system {
         names.extend(["port".to_owned(), "address".to_owned()]);
@@ -106,9 +116,13 @@ pub(crate) fn known_names(factors: &[&str], systems: &[&str], keyed: &[&str], in
     for system in systems {
         names.extend([format!("{system}.port"), format!("{system}.address")]);
     }
+    names.extend(secrets.iter().map(|secret| format!("{SECRET}.{secret}")));
     names.push("plimsoll".to_owned());
     names
 }
+
+/// What the placeholders of secrets begin with.
+pub(crate) const SECRET: &str = "secret";
 
 /// What a store with generated credentials gives.
 const KEYS: [&str; 2] = ["access_key", "secret_key"];
@@ -122,7 +136,10 @@ pub(crate) fn unknown_placeholder<'a>(
 ) -> Fault {
     let of_a_system = format!(".{name}");
     let is_key = name.split_once('.').is_some_and(|(_, key)| KEYS.contains(&key));
-    let help = if let Some(meant) = known.clone().find(|known| known.ends_with(&of_a_system)) {
+    let secret = name.split_once('.').filter(|(owner, _)| *owner == SECRET).map(|(_, name)| name);
+    let help = if let (Some(secret), None) = (secret, nearest(name, known.clone())) {
+        format!("say where it comes from: `[secret.{secret}]` with `env = \"VARIABLE\"` or `file = \"PATH\"`")
+    } else if let Some(meant) = known.clone().find(|known| known.ends_with(&of_a_system)) {
         format!("outside a system say whose, as in `{{{meant}}}`")
     } else if let Some(meant) = nearest(name, known.clone()) {
         format!("did you mean `{meant}`?")
@@ -132,6 +149,7 @@ pub(crate) fn unknown_placeholder<'a>(
         format!("placeholders here are {}; write `{{{{` for a brace", all_of(known))
     };
     let kind = match name.contains('.') {
+        true if secret.is_some() => "no secret is",
         true if is_key => "no store gives",
         true => "no system gives",
         false => "no factor is named",

@@ -70,7 +70,13 @@ fn factors_and_placeholders() {
         ("missing baseline", with(", baseline = \"mutex\"", "")),
         ("baseline not among the levels", with("baseline = \"mutex\"", "baseline = \"rwlock\"")),
         ("fewer than two compared levels", with("[\"mutex\", \"inputQ\"]", "[\"mutex\"]")),
-        ("nothing compared", with(", compare = true, baseline = \"mutex\"", "")),
+        (
+            "turns of nothing that is compared",
+            with(", compare = true, baseline = \"mutex\"", "").replace(
+                "[factors]",
+                "design = \"turns\"\nnoise_floor = true\nlooks = [5, 7]\nrepeats = 7\n\n[factors]"
+            )
+        ),
         ("repeated level", with("[10, 100,", "[10, 100, 10,")),
         ("empty level", with("[\"mutex\", \"inputQ\"]", "[\"mutex\", \"\"]")),
         ("level with a line break", with("[\"mutex\", \"inputQ\"]", "[\"mutex\", \"input\\nQ\"]")),

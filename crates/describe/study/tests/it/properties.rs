@@ -54,7 +54,7 @@ proptest! {
         title in "[A-Za-z][a-z ]{0,20}",
         repeats in 3..40_u32,
         seed in 0..=i64::MAX as u64,
-        levels in proptest::collection::btree_set(1..100_000_i64, 1..6),
+        levels in proptest::collection::btree_set(1..60_000_i64, 1..6),
         seconds in 1..1000_u64,
         variants in proptest::collection::btree_set("[a-z]{1,8}", 2..5),
         baseline in any::<proptest::sample::Index>(),

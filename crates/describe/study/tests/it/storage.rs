@@ -22,6 +22,7 @@ fn bindings(systems: &[(&str, u16)]) -> Bindings {
         ports: systems.iter().map(|(name, port)| ((*name).to_owned(), *port)).collect(),
         plimsoll: "p".into(),
         keys: [("s3".to_owned(), pair)].into(),
+        ..Bindings::default()
     }
 }
 

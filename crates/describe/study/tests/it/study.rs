@@ -3,6 +3,7 @@
 use crate::{GRPC, read_text, study};
 use plimsoll_model::factor::{Assignment, Level, Role};
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::start::Design;
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::system::Probe;
 use plimsoll_model::workload::{GrpcSchema, Protocol, Sequence, Steps, Target};
@@ -35,6 +36,78 @@ fn a_study_says_what_it_is_about() {
         ("iteration_duration.p95", 0.05)
     );
     assert_eq!((&facts.systems[..], facts.mean_think), (&["counter".to_owned()][..], Some(0.0)));
+}
+
+#[test]
+fn a_load_that_no_machine_can_offer_is_refused() {
+    let said = |from: &str, to: &str| {
+        let (study, faults) = read_text(&GRPC.replace(from, to));
+        let faults: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();
+        (study.is_some(), faults.join("; "))
+    };
+    let (read, message) = said("[10, 100, 200, 300, 1000]", "[10, 1000000]");
+    assert!(!read && message.starts_with("1000000 users with a connection each are too many"), "{message}");
+    let (read, message) = said("[10, 100, 200, 300, 1000]", "[10, 60000]");
+    assert!(read && message.is_empty(), "what a machine allows is not known here: {message}");
+    let (read, message) = said("users    = \"{users}\"", "rate = 5000000\nmax_users = \"{users}\"");
+    assert!(!read && message.starts_with("5000000 iterations per second are too many"), "{message}");
+    let (read, message) = said("users    = \"{users}\"", "rate = 50_000\nmax_users = \"{users}\"");
+    assert!(read, "{message}");
+}
+
+#[test]
+fn a_baseline_that_is_written_otherwise_than_its_level_is_told() {
+    let text =
+        GRPC.replace("[\"mutex\", \"inputQ\"]", "[\"1\", \"2\"]").replace("baseline = \"mutex\"", "baseline = 1");
+    let (study, warnings) = read_text(&text);
+    assert_eq!(study.expect("a study").factors[0].role, Role::Compared { baseline: 0 });
+    let told: Vec<&str> = warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(told, ["the baseline is the whole number 1, and the level the text \"1\""]);
+}
+
+/// The study without a comparison, and without what decides.
+fn describing() -> String {
+    let text = GRPC.replace(", compare = true, baseline = \"mutex\"", "");
+    text.split("[decide]").next().expect("a part").to_owned()
+}
+
+#[test]
+fn a_study_that_compares_nothing_describes() {
+    let (one, warnings) = read_text(&describing());
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let one = one.expect("a study");
+    assert!(one.factors.iter().all(|factor| factor.role == Role::Condition));
+    assert_eq!((one.noise_floor, one.design()), (None, Design::Trials), "there is nothing to differ from itself");
+    let decide = one.facts().decide;
+    assert_eq!((decide.len(), decide[0].measure.to_string().as_str()), (1, "iteration_duration.p95"));
+    let without_factors = describing().replace("{mode}", "mutex").replace("\"{users}\"", "10");
+    let factors =
+        without_factors.find("[factors]").expect("factors")..without_factors.find("[system").expect("a system");
+    let without_factors = without_factors.replacen(&without_factors[factors], "", 1);
+    assert_eq!(study(&without_factors).factors, []);
+}
+
+#[test]
+fn what_is_described_needs_no_margin() {
+    let decide = |table: &str| -> Vec<(String, f64)> {
+        let decide = study(&(describing() + "[decide]\n" + table)).facts().decide;
+        decide.into_iter().map(|one| (one.measure.to_string(), one.margin)).collect()
+    };
+    let counted = ("errors.count".to_owned(), 1.0);
+    assert_eq!(decide("measures = ['errors.count', 'iterations.rate']")[0], counted);
+    assert_eq!(decide("measure = 'iterations.rate'\nmargin = '3%'"), [("iterations.rate".to_owned(), 0.03)]);
+}
+
+#[test]
+fn what_takes_a_comparison_is_warned_of_where_there_is_none() {
+    let warnings = |keys: &str| -> Vec<String> {
+        let (study, warnings) = read_text(&(keys.to_owned() + &describing()));
+        assert!(study.is_some(), "{warnings:?}");
+        warnings.iter().map(|warning| warning.message.clone()).collect()
+    };
+    let no_effect = |key: &str| format!("`{key}` has no effect: the study compares nothing");
+    assert_eq!(warnings("noise_floor = 'strict'\nlooks = [5, 7]\n"), [no_effect("noise_floor"), no_effect("looks")]);
+    assert_eq!(warnings("repeats = 2\nnoise_floor = false\n"), ["fewer than 3 repeats cannot give an interval"]);
 }
 
 #[test]
@@ -241,17 +314,6 @@ fn a_study_that_takes_forever_is_a_warning() {
         assert!(found.contains(&format!("the trials take {span} under load")), "{found}");
     }
     study(&GRPC.replace("\"20s\"", "\"1h\""));
-}
-
-#[test]
-fn a_rate_that_no_machine_sends_is_a_warning() {
-    let text =
-        |rate: &str| GRPC.replace("users    = \"{users}\"", &format!("rate = {rate}\nmax_users = \"{{users}}\""));
-    for (rate, words) in [("1e9", "1 billion"), ("20e6", "20 million")] {
-        let found = warning(&text(rate));
-        assert!(found.contains(&format!("{words} arrivals per second are more than one machine can send")), "{found}");
-    }
-    study(&text("50_000"));
 }
 
 #[test]

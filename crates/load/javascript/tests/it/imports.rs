@@ -67,6 +67,22 @@ fn an_exception_is_told_where_it_was_thrown() {
 }
 
 #[test]
+fn a_circle_of_imports_is_named_where_something_is_not_there_yet() {
+    let home = folder(&[
+        ("load.js", "import { a } from './a.js'; export default () => a;"),
+        ("a.js", "import { b } from './lib/b.js'; export const a = b + 1;"),
+        ("lib/b.js", "import { c } from '../c.js'; export const b = c;"),
+        ("c.js", "import { a } from './a.js';\nexport const c = a;"),
+    ]);
+    let Ok(program) = load(home.path(), "load.js", ".") else { panic!("every module can be read") };
+    let said = format!("{:?}", User::of(&program).load());
+    let at = home.path().display();
+    let circle =
+        format!("in a circle run before what they import exists: {at}/c.js → {at}/a.js → {at}/lib/b.js → {at}/c.js");
+    assert!(said.contains("a is not initialized") && said.contains(&circle), "{said}");
+}
+
+#[test]
 fn typescript_runs_without_its_types_and_keeps_its_places() {
     let script = "import { Options } from 'k6/options';
 import wire, { type Answer, ask } from 'wire';

@@ -166,3 +166,20 @@ fn waiting_can_be_interrupted() {
     let error = system.wait_ready(&interrupt).unwrap_err();
     assert!(matches!(error, SystemError::Interrupted { .. }), "{error}");
 }
+
+#[test]
+fn a_stranger_that_took_the_port_is_named() {
+    let place = Place::new();
+    let port = free_port().unwrap();
+    let script = "until [ -e go ]; do sleep 0.01; done; echo 'address already in use'; exit 7";
+    let mut spec = probed(&place, script, Probe::Tcp(format!("127.0.0.1:{port}")));
+    spec.port = Some(port);
+    let system = launcher().start(&spec, &place.output()).unwrap();
+    // Nobody listened when the system started: it was looked at.
+    let _stranger = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    fs::write(place.folder.path().join("go"), "").unwrap();
+    let message = system.wait_ready(&Interrupt::new()).unwrap_err().to_string();
+    let holder = format!("process {} (", std::process::id());
+    assert!(message.contains(&holder) && message.contains("which is none of its processes"), "{message}");
+    assert!(message.contains(&format!("port {port}")) && message.contains("address already in use"), "{message}");
+}
