@@ -94,11 +94,13 @@ mod tests {
             material: None,
             margin: 0.05,
             reason,
+            objection: None,
             adjusted_p: None,
             needed: None,
             not_inferior,
             blocked_by_floor: false,
             exceeds_floor: false,
+            withheld_by_carry_over: false,
         }
     }
 

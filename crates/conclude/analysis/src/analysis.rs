@@ -8,6 +8,7 @@ use crate::estimate::Estimate;
 use crate::excluded::ExcludedLoad;
 use crate::finding::Finding;
 use crate::lengths::Lengths;
+use crate::next_step::NextStep;
 use crate::numbers::{Cell, Numbers};
 use crate::sensitivity::Sensitivity;
 use crate::storage::StorageReport;
@@ -42,6 +43,8 @@ pub struct Analysis {
     pub excluded: Vec<ExcludedLoad>,
     /// The answer to the study's question.
     pub answer: Answer,
+    /// What to do next, where a verdict is open.
+    pub next: Option<NextStep>,
     /// Findings that a reader should know beside the answer, the most severe first.
     pub findings: Vec<Finding>,
 }

@@ -1,11 +1,10 @@
 //! The answer to the study's question: a sentence for each measure that decides and each variant.
 
-use crate::compare::{Comparison, Contrast};
+use crate::compare::{self, Comparison, Contrast};
 use crate::effect::{ends_in, no_change, shown, shown_in};
-use crate::estimate::Interval;
 use crate::input::Input;
 use crate::quantity::{Notation, confidence, margin, multiple, size_of_change};
-use crate::verdict::{Outcome, Verdict, roughly};
+use crate::verdict::{Outcome, Verdict};
 use crate::words;
 use plimsoll_model::measure::{Effect, Measure};
 use std::fmt;
@@ -98,13 +97,22 @@ impl VariantSentences<'_> {
     fn sentences(&self) -> Vec<Sentence> {
         let mut sentences = Vec::new();
         for group in GROUPS.iter().filter_map(|(outcome, material)| self.group(*outcome, *material)) {
-            let start =
-                if sentences.is_empty() { format!("By {}, ", words::measure(self.measure)) } else { String::new() };
+            let start = if sentences.is_empty() {
+                format!("{}: ", words::measure_at_start(self.measure))
+            } else {
+                String::new()
+            };
             let (claim, evidence) = self.clause(&group);
             let outcome = Some(group.verdict.outcome);
-            sentences.push(Sentence { outcome, claim: capitalised(&(start + &claim)), evidence });
+            let claim = if start.is_empty() { capitalised(&claim) } else { start + &claim };
+            sentences.push(Sentence { outcome, claim, evidence });
         }
         sentences
+    }
+
+    /// The notation of the measure's table, so that a sentence has the same numbers.
+    fn notation(&self) -> Notation {
+        compare::notation(self.comparisons.iter().filter(|one| &one.measure == self.measure))
     }
 
     fn group(&self, outcome: Outcome, material: Option<bool>) -> Option<Group<'_>> {
@@ -139,29 +147,31 @@ impl VariantSentences<'_> {
                 } else {
                     String::new()
                 };
-                (format!("{name} {difference} {baseline}{place}{unsure}"), self.evidence(contrasts))
+                (format!("{name} {difference} {baseline}{place}{unsure}"), self.evidence(group))
             }
             Outcome::Equivalent => {
-                (format!("{name} and {baseline} are equal within ±{margin}{place}"), self.evidence(contrasts))
+                (format!("{name} and {baseline} are equal within ±{margin}{place}"), self.evidence(group))
             }
             Outcome::Inconclusive if contrasts.iter().all(|contrast| contrast.interval.is_err()) => {
-                let notation = notation(contrasts);
+                let notation = self.notation();
                 let sizes = self.range_of_changes(contrasts, |value| shown_in(value, self.measure, notation));
                 let claim = format!("{name} against {baseline} is {sizes}{place}, without a verdict");
-                (claim, format!(": {}", verdict.reason))
+                (claim, format!(": {}", self.why_without_interval(group)))
             }
             Outcome::Inconclusive => (
                 format!("it is undecided{place} whether {name} and {baseline} differ"),
-                self.evidence(contrasts) + &what_would_decide(group),
+                self.evidence(group) + &objections(group),
             ),
-            Outcome::Void => (format!("nothing can be said of {name}{place}"), format!(": {}", verdict.reason)),
+            Outcome::Void => {
+                (format!("nothing can be said of {name}{place}"), format!(": {}", self.why_without_interval(group)))
+            }
         }
     }
 
     /// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
     fn difference(&self, contrasts: &[&Contrast]) -> String {
         let more = contrasts[0].value > no_change(self.measure.effect());
-        if self.measure.effect() == Effect::Ratio && notation(contrasts) == Notation::Multiples {
+        if self.measure.effect() == Effect::Ratio && self.notation() == Notation::Multiples {
             let (verb, what) = words::verb_of_multiple(self.measure);
             return format!("{verb} {} times as {what} as", self.range_of_changes(contrasts, multiple));
         }
@@ -186,39 +196,111 @@ impl VariantSentences<'_> {
         if least == most { least } else { format!("{least} to {most}") }
     }
 
-    /// The interval of one contrast, or the range that the intervals of several cover.
-    fn evidence(&self, contrasts: &[&Contrast]) -> String {
-        let intervals: Vec<Interval> = contrasts.iter().filter_map(|contrast| contrast.interval.clone().ok()).collect();
-        let low = intervals.iter().map(|interval| interval.low).fold(f64::INFINITY, f64::min);
-        let high = intervals.iter().map(|interval| interval.high).fold(f64::NEG_INFINITY, f64::max);
+    /// The intervals, each with its condition: those of several conditions have none in common. Where they are many,
+    /// that of the condition which is least certain.
+    fn evidence(&self, group: &Group<'_>) -> String {
+        let known: Vec<(&Comparison, &Contrast)> =
+            group.comparisons.iter().filter_map(|one| Some((*one, one.contrast.as_ref().ok()?))).collect();
         let (least, most) =
-            contrasts.iter().fold((usize::MAX, 0), |(least, most), one| (least.min(one.n), most.max(one.n)));
+            known.iter().fold((usize::MAX, 0), |(least, most), (_, one)| (least.min(one.n), most.max(one.n)));
         let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
-        let [low, high] = ends_in(Interval { low, high }, self.measure, notation(contrasts));
-        let intervals = if contrasts.len() == 1 { "interval" } else { "intervals within" };
-        format!("({} {intervals} {low} to {high}, {n})", confidence(self.alpha))
+        let level = confidence(self.alpha);
+        let undecided = group.verdict.outcome == Outcome::Inconclusive;
+        let notation = self.notation();
+        let reach = |contrast: &Contrast| match contrast.interval {
+            Ok(interval) => ends_in(interval, self.measure, notation).join(" to "),
+            Err(_) => "no interval".to_owned(),
+        };
+        let place = |one: &Comparison| words::in_a_sentence(&self.input.plan.conditions[one.condition]);
+        let stands = |contrast: &Contrast| format!("{} as it stands", shown_in(contrast.value, self.measure, notation));
+        match known[..] {
+            [(_, only)] if undecided => format!("({}, {level} interval {}, {n})", stands(only), reach(only)),
+            [(_, only)] => format!("({level} interval {}, {n})", reach(only)),
+            _ if known.len() <= self.listed() => {
+                let each = known.iter().map(|(one, contrast)| {
+                    let value = if undecided { stands(contrast) + ", " } else { String::new() };
+                    let leaves_out =
+                        if undecided && self.excludes_zero(contrast) { ", which excludes zero" } else { "" };
+                    format!("at {} {value}{}{leaves_out}", place(one), reach(contrast))
+                });
+                format!("({level} intervals: {}; {n})", each.collect::<Vec<String>>().join("; "))
+            }
+            _ if undecided => self.many_undecided(&known, notation, &n),
+            _ => {
+                let (one, contrast) = self.least_certain(&known, group.verdict.outcome);
+                format!("({level} intervals; the least certain, at {}, is {}; {n})", place(one), reach(contrast))
+            }
+        }
+    }
+
+    /// The most conditions that a sentence lists with their intervals: fewer where their names are long.
+    fn listed(&self) -> usize {
+        if self.input.plan.conditions.first().is_some_and(|condition| condition.0.len() > 1) { 2 } else { 3 }
+    }
+
+    /// The smallest and the largest change of many conditions, and how many intervals exclude zero.
+    fn many_undecided(&self, known: &[(&Comparison, &Contrast)], notation: Notation, n: &str) -> String {
+        let by_value =
+            |one: &&(&Comparison, &Contrast), other: &&(&Comparison, &Contrast)| one.1.value.total_cmp(&other.1.value);
+        let (Some(least), Some(most)) = (known.iter().min_by(by_value), known.iter().max_by(by_value)) else {
+            return String::new();
+        };
+        let at = |(one, contrast): &(&Comparison, &Contrast)| {
+            let place = words::in_a_sentence(&self.input.plan.conditions[one.condition]);
+            format!("{} at {place}", shown_in(contrast.value, self.measure, notation))
+        };
+        let excluding = known.iter().filter(|(_, contrast)| self.excludes_zero(contrast)).count();
+        let excluding = match excluding {
+            0 => "no interval excludes zero".to_owned(),
+            some => format!("{some} of {} intervals exclude zero", known.len()),
+        };
+        format!("(as it stands from {} to {}; {excluding}; {n})", at(least), at(most))
+    }
+
+    fn excludes_zero(&self, contrast: &Contrast) -> bool {
+        let none = no_change(self.measure.effect());
+        contrast.interval.as_ref().is_ok_and(|interval| interval.low > none || interval.high < none)
+    }
+
+    /// The comparison whose interval comes nearest to taking the verdict back: to no change, or where both are equal,
+    /// to the margin.
+    fn least_certain<'c>(
+        &self,
+        known: &[(&'c Comparison, &'c Contrast)],
+        outcome: Outcome,
+    ) -> (&'c Comparison, &'c Contrast) {
+        let additive = |value: f64| match self.measure.effect() {
+            Effect::Ratio => value.ln(),
+            Effect::Difference => value,
+        };
+        let room = |contrast: &Contrast| {
+            let Ok(interval) = contrast.interval else { return f64::INFINITY };
+            let (low, high) = (additive(interval.low).abs(), additive(interval.high).abs());
+            if outcome == Outcome::Equivalent { -low.max(high) } else { low.min(high) }
+        };
+        *known.iter().min_by(|one, other| room(one.1).total_cmp(&room(other.1))).expect("a group has comparisons")
+    }
+
+    /// Why there is no interval: for each condition, unless it is the same for all.
+    fn why_without_interval(&self, group: &Group<'_>) -> String {
+        let reason = |one: &Comparison| one.verdict.as_ref().map(|verdict| verdict.reason.clone()).unwrap_or_default();
+        let first = reason(group.comparisons[0]);
+        if group.comparisons.iter().all(|one| reason(one) == first) || group.comparisons.len() > self.listed() {
+            return first;
+        }
+        let place = |one: &Comparison| words::in_a_sentence(&self.input.plan.conditions[one.condition]);
+        let each = group.comparisons.iter().map(|one| format!("at {} {}", place(one), reason(one)));
+        each.collect::<Vec<String>>().join("; ")
     }
 }
 
-/// The notation that suits all ratios of a sentence.
-fn notation(contrasts: &[&Contrast]) -> Notation {
-    let ends = contrasts.iter().filter_map(|contrast| contrast.interval.as_ref().ok()).map(|interval| interval.high);
-    Notation::of(contrasts.iter().map(|contrast| contrast.value).chain(ends))
-}
-
-/// The reason why the group is undecided, or the repeats that would probably decide it, where that
-/// is the same for all.
-fn what_would_decide(group: &Group<'_>) -> String {
+/// What speaks against a verdict that the intervals alone would give.
+fn objections(group: &Group<'_>) -> String {
     let verdicts: Vec<&Verdict> = group.comparisons.iter().filter_map(|one| one.verdict.as_ref()).collect();
-    if let [one] = verdicts[..] {
-        return format!("; {}", one.reason);
+    match verdicts[..] {
+        [one] => one.objection.as_ref().map(|objection| format!("; {objection}")).unwrap_or_default(),
+        _ => floors_in_doubt(&verdicts),
     }
-    let needed: Option<Vec<usize>> = verdicts.iter().map(|verdict| verdict.needed).collect();
-    let repeats = match needed.and_then(|needed| needed.into_iter().max()) {
-        Some(most) => format!("; about {} repeats in all would probably decide", roughly(most)),
-        None => String::new(),
-    };
-    floors_in_doubt(&verdicts) + &repeats
 }
 
 /// In words: in how many of several comparisons the noise floor is in doubt, and how many differ
@@ -257,7 +339,7 @@ mod tests {
             start(if number % 2 == 1 { noise } else { 1.2 * noise })
         });
         let answer = analyse(&input).answer.paragraph();
-        assert!(answer.starts_with("By p95 of iteration_duration, new takes "), "{answer}");
+        assert!(answer.starts_with("Iterations, p95: new takes "), "{answer}");
         assert!(answer.contains("longer than old (95 % interval +"), "{answer}");
         assert!(answer.contains("n = 4)"), "{answer}");
     }
@@ -270,7 +352,7 @@ mod tests {
         });
         let answer = analyse(&input).answer.paragraph();
         assert!(answer.contains(" times as long as old (95 % interval ×"), "{answer}");
-        assert!(answer.starts_with("By p95 of iteration_duration, new takes "), "{answer}");
+        assert!(answer.starts_with("Iterations, p95: new takes "), "{answer}");
     }
 
     #[test]
@@ -291,5 +373,39 @@ mod tests {
     fn two_repeats_get_no_verdict() {
         let answer = analyse(&input(2, |number| start(1.0 + f64::from(number) / 10.0))).answer.paragraph();
         assert!(answer.contains("without a verdict: 2 repeats give a range"), "{answer}");
+    }
+
+    #[test]
+    fn intervals_of_several_conditions_are_never_merged() {
+        use crate::testing::blocks;
+        use plimsoll_model::factor::{Assignment, Level};
+        // The first condition says nothing; under the second the variant is slower beyond doubt, and under the margin.
+        let mut input = input(5, |_| start(1.0));
+        input.facts.decide.truncate(1);
+        let users = |count| Assignment(vec![("users".to_owned(), Level::Integer(count))]);
+        input.plan.conditions = vec![users(10), users(50)];
+        input.plan.lengths = vec![input.plan.lengths[0]; 2];
+        input.plan.starts = blocks(2, 2, 5);
+        input.facts.decide[0].margin = 0.04;
+        input.starts = (input.plan.starts.iter())
+            .map(|place| {
+                let wild = [0.7, 1.3, 1.0, 0.8, 1.2][place.repeat as usize - 1];
+                let scale = match (place.condition, place.variants[0]) {
+                    (_, 0) => 1.0,
+                    (0, _) => wild,
+                    (_, _) => 0.9 + 0.15 * wild,
+                };
+                crate::testing::placed(start(scale), place)
+            })
+            .collect();
+        let answer = analyse(&input).answer;
+        let sentence = answer.headline[0].to_string();
+        assert!(sentence.contains("undecided under both conditions"), "{sentence}");
+        assert!(
+            sentence.contains("(95 % intervals: at 10 users ") && sentence.contains("; at 50 users "),
+            "{sentence}"
+        );
+        assert_eq!(sentence.matches(" as it stands").count(), 2, "{sentence}");
+        assert!(!sentence.contains("within −"), "{sentence}");
     }
 }

@@ -15,19 +15,22 @@ use crate::decide::{
     CarryOverDoubt, ComparisonToDecide, Decision, Doubt, Evidence, Floor, decide, doubt_by_carry_over, doubt_of,
 };
 use crate::effect::{additive_margin, natural, natural_interval};
-use crate::estimate::CONFIDENCE;
-use crate::estimate::{MIN_REPEATS, too_few};
+use crate::estimate::{CONFIDENCE, MIN_REPEATS, centre, too_few};
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::order;
 use crate::reason::OrReason;
 use crate::turns::{self, Before, CarryOver, CarryOverOfStart, InTurns, StartRatio, TurnOfDuplicates};
 use crate::values::{SliceValue, Values};
-use crate::verdict::{self, Verdict};
+use crate::verdict::{self, Circumstances, Verdict};
+use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
-use plimsoll_model::start::Plan;
+use plimsoll_model::result::TrialResult;
+use plimsoll_model::start::{Plan, Validity};
 use plimsoll_statistics::{Interval, StartOfTurns, TwoLevels, benjamini_hochberg, smallest_detectable};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// A variant compared with the baseline under a condition, in one measure.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,8 +218,8 @@ impl UnderCondition<'_> {
         let resolution = if is_floor { RESOLUTION_OF_EXACT_NUMBERS } else { resolution(measure, requests) };
         let evidence = Evidence::paired(&differences, resolution, self.alpha);
         let contrast = match (pairs.is_empty(), dropped.first()) {
-            (true, Some(first)) => Err(format!("no pair of trials is left, because {}", first.reason)),
-            (true, None) => Err("no pair of trials is left".to_owned()),
+            (true, Some(first)) => Err(format!("no pair is left, because {}", first.reason)),
+            (true, None) => Err("no pair is left".to_owned()),
             (false, _) => contrast(&differences, evidence.as_ref(), measure.effect(), self.alpha)
                 .ok_or_else(|| "the values are too far apart for a number".to_owned()),
         };
@@ -261,7 +264,8 @@ impl UnderCondition<'_> {
                 if value <= 0.0 || !value.is_finite() {
                     let (name, number) = (self.input.plan.label(variant), reader.trial().number());
                     let given = if value == 0.0 { "0".to_owned() } else { value.to_string() };
-                    return Err(format!("{name} gave {given} in trial {number}, which has no ratio"));
+                    let unit = words::unit(&self.input.plan);
+                    return Err(format!("{name} gave {given} in {unit} {number}, which has no ratio"));
                 }
             }
         }
@@ -408,12 +412,68 @@ fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftCompariso
     };
     let to_decide: Vec<ComparisonToDecide> = drafts.iter().filter_map(to_decide).collect();
     let decisions: Vec<Decision> = decide(&to_decide, alpha);
+    let per_repeat = time_per_repeat(input);
     let decisive = drafts.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
     for ((margin, comparison), decision) in decisive.zip(&decisions) {
-        let why_void = why_void(input, comparison);
+        let circumstances =
+            Circumstances { why_void: why_void(input, comparison), losses: losses(input, comparison), per_repeat };
         let n = comparison.contrast.as_ref().map(|contrast| contrast.n).map_err(Clone::clone);
-        comparison.verdict = Some(verdict::verdict(&comparison.measure, n, decision, margin, why_void));
+        comparison.verdict = Some(verdict::verdict(&comparison.measure, n, decision, margin, &circumstances));
     }
+}
+
+/// The time that one more repeat takes, under all conditions: what those that ran took on average, from the start of
+/// systems to their end, without attempts that did not count. None where nothing ran.
+#[must_use]
+pub fn time_per_repeat(input: &Input) -> Option<Duration> {
+    let stand = || input.starts.iter().map(|start| &start.summary).filter(|one| !input.plan.is_superseded(&one.start));
+    let repeats: BTreeSet<u32> = stand().map(|one| one.start.repeat).collect();
+    let took: Duration = stand().map(|one| Duration::from_nanos(one.timing.took.0)).sum();
+    (!repeats.is_empty() && !took.is_zero()).then(|| took / repeats.len() as u32)
+}
+
+/// What became of the trials of a comparison, where some do not count and fewer pairs are left than an interval takes:
+/// `9 of 10 trials void, one pair left; an interval takes 3`.
+fn losses(input: &Input, comparison: &Comparison) -> Option<String> {
+    if comparison.pairs.len() >= MIN_REPEATS {
+        return None;
+    }
+    let is_of = |variant: usize| variant == 0 || variant == comparison.variant;
+    let planned = input.plan.starts.iter().filter(|start| start.condition == comparison.condition);
+    let planned = planned.filter(|start| !input.plan.is_superseded(start));
+    let all: usize = planned.map(|start| start.variants.iter().filter(|variant| is_of(**variant)).count()).sum();
+    let ran = input.trials().filter(|trial| {
+        trial.condition() == comparison.condition
+            && is_of(trial.variant())
+            && !input.plan.is_superseded(trial.identity())
+    });
+    let ran: Vec<TrialResult<'_>> = ran.collect();
+    let counting = |variant: usize| -> BTreeSet<u32> {
+        let of_variant = ran.iter().filter(|trial| trial.variant() == variant && trial.counts());
+        of_variant.map(|trial| trial.identity().block).collect()
+    };
+    // Where both count and yet make no pair, it is for lack of values, which has its own reason.
+    if counting(0).intersection(&counting(comparison.variant)).count() > comparison.pairs.len() {
+        return None;
+    }
+    let validities: Vec<Validity> = ran.iter().map(TrialResult::validity).collect();
+    let count = |is: fn(&Validity) -> bool| validities.iter().filter(|validity| is(validity)).count();
+    let counts = [
+        (count(|validity| matches!(validity, Validity::Void(_))), "void"),
+        (count(|validity| matches!(validity, Validity::Failed(_))), "failed"),
+        (all.saturating_sub(validities.len()), "did not run"),
+    ];
+    let mut lost = counts.into_iter().filter(|(count, _)| *count > 0);
+    let (first, what) = lost.next()?;
+    let further: String = lost.map(|(count, what)| format!(" and {count} {what}")).collect();
+    let unit = words::load_unit(&input.plan);
+    let what = format!("{first} of {all} {unit}s {what}{further}");
+    let left = match comparison.pairs.len() {
+        0 => "no pair".to_owned(),
+        1 => "one pair".to_owned(),
+        several => format!("{several} pairs"),
+    };
+    Some(format!("{what}, {left} left; an interval takes {MIN_REPEATS}"))
 }
 
 /// The reason why there can be no verdict, whatever the numbers are.
@@ -447,6 +507,25 @@ fn explore(drafts: &mut [DraftComparison]) {
 }
 
 impl Comparison {
+    /// The two values that the change is made of, baseline first, in the unit of the measure: the geometric means over
+    /// the pairs, whose ratio is the change; the arithmetic ones where the change is a difference. None without pairs.
+    /// A variant's estimate over all its trials is another number, where a trial has lost its partner.
+    #[must_use]
+    pub fn values(&self) -> Option<[f64; 2]> {
+        self.contrast.as_ref().ok()?;
+        let sides: [fn(&Pair) -> f64; 2] = [|pair| pair.baseline, |pair| pair.variant];
+        let [baseline, variant] = sides.map(|side| {
+            let values: Vec<f64> = self.pairs.iter().map(side).collect();
+            centre(&values, self.measure.effect())
+        });
+        Some([baseline?, variant?])
+    }
+
+    /// True if carry-over leaves its verdict open.
+    pub(crate) fn has_carry_over_verdict(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|verdict| verdict.withheld_by_carry_over)
+    }
+
     /// The doubt about this noise floor for a margin.
     #[must_use]
     pub fn doubt(&self, margin: f64) -> Option<Doubt> {

@@ -29,7 +29,7 @@ use crate::compare::Exploratory;
 use crate::compare::level;
 use crate::distinct::distinct;
 use crate::effect::{ends_in, shown_in};
-use crate::estimate::{Interval, summarise};
+use crate::estimate::{Interval, centre};
 use crate::finding::Finding;
 use crate::input::Input;
 use crate::quantity::Notation;
@@ -283,11 +283,11 @@ impl Row {
         }
     }
 
-    /// The centre of the values of each bundle: the geometric mean, or the arithmetic one where a
-    /// value is zero. None without values.
+    /// The centre of the values of each bundle, of which the change is made: the geometric means, whose ratio it is;
+    /// the arithmetic ones where it is a difference. None without values.
     #[must_use]
     pub fn centres(&self) -> [Option<f64>; 2] {
-        self.values.each_ref().map(|values| summarise(values).map(|summary| summary.centre))
+        self.values.each_ref().map(|values| centre(values, self.measure.effect()))
     }
 
     /// The change that the verdict judges, or the reason why there is none.

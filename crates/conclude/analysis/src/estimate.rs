@@ -6,7 +6,7 @@
 use crate::measure::TrialReader;
 use crate::reason::OrReason;
 use crate::values::Values;
-use plimsoll_model::measure::Measure;
+use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
 
 pub use plimsoll_statistics::Interval;
@@ -106,6 +106,14 @@ pub fn summarise(values: &[f64]) -> Option<Summary> {
         median: median(&sorted)?,
         max: sorted[sorted.len() - 1],
     })
+}
+
+/// The centre of values that are compared by this effect: the geometric mean where the change is a ratio, the
+/// arithmetic mean where it is a difference or a value is zero. None without values.
+#[must_use]
+pub(crate) fn centre(values: &[f64], effect: Effect) -> Option<f64> {
+    let logs = logarithms(values).filter(|_| effect == Effect::Ratio);
+    logs.map_or_else(|| mean(values), |logs| mean(&logs).map(f64::exp))
 }
 
 /// The confidence interval of the geometric mean: Student's t on the logarithms.

@@ -11,6 +11,9 @@ pub const NOT_RUN: &str = "did not run";
 /// The status of a load that would count, in a block that was run again because of another load.
 pub const RUN_AGAIN: &str = "run again";
 
+/// Why a load does not count that others have replaced.
+pub(crate) const BLOCK_RUN_AGAIN: &str = "its block was run again";
+
 /// A load that is excluded from the results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExcludedLoad {
@@ -50,7 +53,7 @@ fn excluded_load(trial: u32, validity: Option<Validity>, again: bool) -> Option<
         None => (NOT_RUN, vec!["it is not in the bundle".to_owned()]),
     };
     if again {
-        reasons.push("its block was run again".to_owned());
+        reasons.push(BLOCK_RUN_AGAIN.to_owned());
     }
     Some(ExcludedLoad { trial, what, reasons })
 }

@@ -32,7 +32,7 @@ impl Grid {
     pub fn new(facts: &StudyFacts, plan: &Plan) -> Grid {
         let axis = axis(facts, plan);
         let level_of = |condition: &Assignment| {
-            axis.as_deref().and_then(|name| condition.get(name)).cloned().unwrap_or(no_level())
+            axis.as_deref().and_then(|name| condition.get(name)).cloned().unwrap_or_else(|| no_level(plan))
         };
         let mut levels: Vec<Level> = Vec::new();
         for level in plan.conditions.iter().map(level_of) {
@@ -59,7 +59,7 @@ impl Grid {
         Grid { axis, levels, rows }
     }
 
-    /// The level on the axis in words: `10 users`; `all trials` without an axis.
+    /// The level on the axis in words: `10 users`; `all trials`, or `all starts`, without an axis.
     #[must_use]
     pub fn level(&self, index: usize) -> String {
         let level = &self.levels[index];
@@ -97,8 +97,8 @@ fn number(level: &Level) -> f64 {
     }
 }
 
-fn no_level() -> Level {
-    Level::Text("all trials".to_owned())
+fn no_level(plan: &Plan) -> Level {
+    Level::Text(format!("all {}s", words::unit(plan)))
 }
 
 fn without(condition: &Assignment, axis: Option<&str>) -> Assignment {

@@ -13,7 +13,8 @@
 //!    [`lengths`]: how many turns and starts would do;
 //! 5. [`storage`]: for storage, the durations of operations on objects of each size;
 //! 6. [`database`]: for databases, the throughput of each setting and its cost;
-//! 7. [`answer`], [`finding`] and [`conclusion`]: the answer, what limits it, and the exit code.
+//! 7. [`answer`], [`finding`], [`next_step`] and [`conclusion`]: the answer, what limits it, what to do where it is
+//!    open, and the exit code.
 //!
 //! [`forecast`] says, while a run is under way, when it will probably decide.
 //!
@@ -44,6 +45,7 @@ pub mod grid;
 mod input;
 pub mod lengths;
 pub mod measure;
+pub mod next_step;
 pub mod noise;
 mod numbers;
 mod order;
@@ -98,12 +100,14 @@ pub fn analyse(input: &Input) -> Analysis {
         excluded: excluded::excluded(input),
         findings: Vec::new(),
         measures: measures.clone(),
+        next: None,
         cells,
         described,
         comparisons,
         floors,
     };
     analysis.findings = findings::findings(input, &readers, &analysis);
+    analysis.next = next_step::next_step(input, &analysis);
     analysis
 }
 

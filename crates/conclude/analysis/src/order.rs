@@ -4,7 +4,9 @@
 use crate::input::Input;
 
 /// True if all trials of a variant under a condition ran before, or all after, those of the
-/// baseline, with at least two of each. It uses the times at which they ran, not the plan.
+/// baseline, with at least two of each. It uses the times at which they ran, not the plan; and all that ran, whether
+/// they count or not: which trials are left when others turn out void is no matter of order, and only pairs of one
+/// block are compared.
 #[must_use]
 pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> bool {
     if !input.plan.design.is_trials() {
@@ -12,8 +14,7 @@ pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> boo
     }
     let started = |variant: usize| -> Vec<i64> {
         let of_cell = input.trials().filter(|trial| (trial.condition(), trial.variant()) == (condition, variant));
-        let counted = of_cell.filter(|trial| input.counts(*trial));
-        counted.map(|trial| trial.start.summary.timing.started_unix_ms).collect()
+        of_cell.map(|trial| trial.start.summary.timing.started_unix_ms).collect()
     };
     one_precedes_other(&started(0), &started(variant))
 }

@@ -109,8 +109,9 @@ impl<'a> Values<'a> {
         let (trial, reason) = missing.first().filter(|_| missing.len() < of_cell.len())?;
         matches!(self.measures[measure].statistic, Statistic::Percentile(_)).then(|| {
             let (without, all) = (missing.len(), of_cell.len());
+            let (unit, loads) = (words::unit(&self.input.plan), words::load_unit(&self.input.plan));
             format!(
-                "a percentile is that of all trials or none, and {without} of {all} have none (trial {trial}: {reason})"
+                "a percentile is that of all {loads}s or none, and {without} of {all} have none ({unit} {trial}: {reason})"
             )
         })
     }
@@ -125,12 +126,13 @@ impl<'a> Values<'a> {
         let index = self
             .places
             .get(&(condition, variant, block))
-            .ok_or_else(|| format!("the trial of {} did not run", name()))?;
+            .ok_or_else(|| format!("the {} of {} did not run", words::load_unit(&self.input.plan), name()))?;
         let reader = &self.readers[*index];
         let validity = reader.trial().validity();
         if !validity.counts() {
             let (number, verb) = (reader.trial().number(), words::validity_verb(&validity));
-            return Err(format!("trial {number} ({}) {verb}: {}", name(), validity.reasons().join("; ")));
+            let unit = words::unit(&self.input.plan);
+            return Err(format!("{unit} {number} ({}) {verb}: {}", name(), validity.reasons().join("; ")));
         }
         match &self.rows[*index][measure] {
             Ok(value) => Ok((reader, *value)),

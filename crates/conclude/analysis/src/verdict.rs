@@ -8,6 +8,7 @@ use crate::reason::OrReason;
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_statistics::Interval;
 use std::fmt;
+use std::time::Duration;
 
 /// The verdict on a variant compared with the baseline.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +20,11 @@ pub struct Verdict {
     /// The smallest difference that matters, as in
     /// [`Decision::margin`](plimsoll_model::study::Decision::margin).
     pub margin: f64,
-    /// The reason in words.
+    /// The reason in words, and what would decide.
     pub reason: String,
+    /// What speaks against a verdict that the interval alone would give, or may: the other comparisons, the ranks, the
+    /// noise floor.
+    pub objection: Option<String>,
     /// Holm's adjusted p-value of the null hypothesis of no difference, over all comparisons that
     /// decide.
     pub adjusted_p: Option<f64>,
@@ -28,6 +32,8 @@ pub struct Verdict {
     pub needed: Option<usize>,
     /// True if the variant is shown to be non-inferior to the baseline by the margin.
     pub not_inferior: bool,
+    /// True if what slices leave to the next ones leaves the verdict open.
+    pub withheld_by_carry_over: bool,
     /// True if doubt about the noise floor leaves the verdict open.
     pub blocked_by_floor: bool,
     /// True if the noise floor leaves the verdict open although the difference lies beyond the
@@ -70,9 +76,11 @@ impl Verdict {
             material: None,
             margin,
             reason,
+            objection: None,
             adjusted_p: None,
             needed: None,
             not_inferior: false,
+            withheld_by_carry_over: false,
             blocked_by_floor: false,
             exceeds_floor: false,
         }
@@ -86,25 +94,41 @@ impl Verdict {
     }
 }
 
+/// What else is known of a comparison when its verdict is put into words.
+#[derive(Debug, Default)]
+pub(crate) struct Circumstances {
+    /// A reason that makes the verdict void whatever the numbers are.
+    pub(crate) why_void: Option<&'static str>,
+    /// What became of its trials, where so many do not count that too few pairs are left.
+    pub(crate) losses: Option<String>,
+    /// The time that one more repeat takes.
+    pub(crate) per_repeat: Option<Duration>,
+}
+
 /// The verdict on a comparison in `measure` over `n` repeats, or a void one with the reason.
-/// `why_void` is a reason that makes it void whatever the numbers are.
 pub(crate) fn verdict(
     measure: &Measure,
     n: OrReason<usize>,
     decision: &Decision,
     margin: f64,
-    why_void: Option<&str>,
+    circumstances: &Circumstances,
 ) -> Verdict {
-    match (n, why_void) {
-        (Err(reason), _) => Verdict::void(margin, reason),
+    match (n, circumstances.why_void) {
+        (Err(reason), _) => Verdict::void(margin, circumstances.losses.clone().unwrap_or(reason)),
         (Ok(_), Some(reason)) => Verdict::void(margin, reason.to_owned()),
-        (Ok(n), None) => of_decision(measure, n, decision, margin),
+        (Ok(n), None) => under(circumstances, measure, n, decision, margin),
     }
 }
 
 /// The verdict that follows from a decision about `measure` with this margin over `n` repeats.
 #[must_use]
 pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64) -> Verdict {
+    under(&Circumstances::default(), measure, n, decision, margin)
+}
+
+fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &Decision, margin: f64) -> Verdict {
+    let reason = Reason { measure, n, margin, decision, circumstances };
+    let (why, next) = (reason.why(), reason.next());
     // "Worse" lies above zero where less is better, and below it where more is better.
     let (above, below) = match measure.direction() {
         Direction::Lower => (Outcome::Worse, Outcome::Better),
@@ -123,10 +147,19 @@ pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64
             _ => None,
         },
         margin,
-        reason: Reason { measure, n, margin, decision }.in_words(),
+        reason: [Some(why.clone()), next].into_iter().flatten().collect::<Vec<String>>().join("; "),
+        objection: matches!(
+            decision.basis,
+            Basis::OneOfMany { .. }
+                | Basis::OutlierSensitive { .. }
+                | Basis::NoiseFloor { .. }
+                | Basis::CarryOver { .. }
+        )
+        .then_some(why),
         adjusted_p: decision.adjusted_p,
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
+        withheld_by_carry_over: matches!(decision.basis, Basis::CarryOver { .. }),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
     }
@@ -163,10 +196,12 @@ struct Reason<'a> {
     n: usize,
     margin: f64,
     decision: &'a Decision,
+    circumstances: &'a Circumstances,
 }
 
 impl Reason<'_> {
-    fn in_words(&self) -> String {
+    /// The reason itself.
+    fn why(&self) -> String {
         let margin = margin_in_words(self.margin, self.measure);
         match &self.decision.basis {
             Basis::Inside { measurable } => {
@@ -177,23 +212,20 @@ impl Reason<'_> {
                 let size = if *material { "and it is larger than" } else { "but it may be smaller than" };
                 format!("a difference is shown, {size} the margin of {margin}")
             }
-            Basis::Unclear { needed } => format!(
-                "the interval reaches {}: neither a difference nor its absence within {margin} is shown; {}",
+            Basis::Unclear { .. } => format!(
+                "the interval reaches {}: neither a difference nor its absence within {margin} is shown",
                 self.reach(self.decision.interval),
-                forecast(*needed)
             ),
-            Basis::OneOfMany { family, needed } => format!(
-                "by itself the interval leaves out no difference, but so it may by chance in one of {family} comparisons \
-                 ({} after Holm's adjustment); {}",
+            Basis::OneOfMany { family, .. } => format!(
+                "by itself the interval excludes zero, but so it may by chance in one of {family} comparisons ({} after \
+                 Holm's adjustment)",
                 p_value(self.decision.adjusted_p.unwrap_or(1.0)),
-                forecast(*needed)
             ),
             Basis::OutlierSensitive { ranked } => format!(
-                "outlier-sensitive: by ranks the interval reaches {} and decides otherwise, so single trials carry the \
-                 result; look at them",
+                "outlier-sensitive: by ranks the interval reaches {} and decides otherwise, so single values carry the result",
                 self.reach(Some(*ranked))
             ),
-            Basis::NoiseFloor { doubt, floor, beyond, needed } => {
+            Basis::NoiseFloor { doubt, floor, beyond, .. } => {
                 let in_doubt = match doubt {
                     Doubt::NotZero => "excludes a change of zero".to_owned(),
                     Doubt::Wide => format!("is wider than the margin of {margin}"),
@@ -204,21 +236,67 @@ impl Reason<'_> {
                     }
                     _ => String::new(),
                 };
-                let next = next_over_floor(*doubt, *beyond, *needed);
-                format!("the noise floor ({}) {in_doubt}{itself}; {next}", self.ends(*floor))
+                format!("the noise floor ({}) {in_doubt}{itself}", self.ends(*floor))
             }
             Basis::CarryOver { doubt: CarryOverDoubt::Shown, carry_over, .. } => format!(
                 "carry-over: right after a slice of the variant the same system differs from its other slices by {}, which \
-                 reaches half the margin of {margin}; a longer `settle` or `design = \"trials\"` helps, more repeats do not",
+                 reaches half the margin of {margin}",
                 self.ends(*carry_over)
             ),
-            Basis::CarryOver { doubt: CarryOverDoubt::Hides, without, needed, .. } => format!(
+            Basis::CarryOver { doubt: CarryOverDoubt::Hides, without, .. } => format!(
                 "the interval lies within the margin of {margin}, but with what slices may leave to the next ones taken out \
-                 it reaches {}; {}",
-                self.reach(Some(*without)),
-                forecast(*needed)
+                 it reaches {}",
+                self.reach(Some(*without))
             ),
-            Basis::TooFew => too_few(self.n),
+            Basis::TooFew => self.circumstances.losses.clone().unwrap_or_else(|| too_few(self.n)),
+        }
+    }
+
+    /// What would decide, for an open verdict.
+    fn next(&self) -> Option<String> {
+        match &self.decision.basis {
+            Basis::Inside { .. } | Basis::Shown { .. } | Basis::TooFew => None,
+            Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => Some(self.forecast(*needed)),
+            Basis::OutlierSensitive { .. } => Some("look at them".to_owned()),
+            Basis::CarryOver { doubt: CarryOverDoubt::Shown, .. } => {
+                Some("a longer `settle` or `design = \"trials\"` helps, more repeats do not".to_owned())
+            }
+            Basis::CarryOver { doubt: CarryOverDoubt::Hides, needed, .. } => Some(self.forecast(*needed)),
+            Basis::NoiseFloor { doubt, beyond, needed, .. } => Some(self.next_over_floor(*doubt, *beyond, *needed)),
+        }
+    }
+
+    /// `37 repeats in all (1 h 20 min)`.
+    fn repeats(&self, needed: usize) -> String {
+        let time = self.circumstances.per_repeat.map(|one| time_of(needed, one));
+        format!("{} repeats in all{}", roughly(needed), time.map(|time| format!(" ({time})")).unwrap_or_default())
+    }
+
+    fn forecast(&self, needed: Option<usize>) -> String {
+        match needed {
+            Some(needed) => format!("about {} would probably decide", self.repeats(needed)),
+            None => format!(
+                "more than {} repeats would be needed: a quieter machine, longer loads or a larger margin instead",
+                grouped(MAX_FORECAST_REPEATS as f64)
+            ),
+        }
+    }
+
+    /// Advice about a noise floor in doubt. It names the milder rule where that rule would let the
+    /// difference stand.
+    fn next_over_floor(&self, doubt: Doubt, beyond: bool, needed: Option<usize>) -> String {
+        const MILDER: &str = "`noise_floor = \"beyond\"`";
+        if doubt == Doubt::NotZero {
+            let or = if beyond { format!(", or declare {MILDER}") } else { String::new() };
+            return format!("let `plimsoll doctor --aa` tell whether that was chance{or}");
+        }
+        let ways = if beyond { format!(", a wider margin or {MILDER}") } else { " or a wider margin".to_owned() };
+        match needed {
+            Some(needed) => format!("to decide: about {}, a quieter machine{ways}", self.repeats(needed)),
+            None => format!(
+                "to decide: longer loads, a quieter machine{ways}, because it would take more than {} repeats",
+                grouped(MAX_FORECAST_REPEATS as f64)
+            ),
         }
     }
 
@@ -240,32 +318,10 @@ pub fn roughly(repeats: usize) -> String {
     grouped(rounded as f64)
 }
 
-fn forecast(needed: Option<usize>) -> String {
-    match needed {
-        Some(needed) => format!("about {} repeats in all would probably decide", roughly(needed)),
-        None => format!(
-            "more than {} repeats would be needed: a quieter machine, longer trials or a larger margin instead",
-            grouped(MAX_FORECAST_REPEATS as f64)
-        ),
-    }
-}
-
-/// Advice about a noise floor in doubt. It names the milder rule where that rule would let the
-/// difference stand.
-fn next_over_floor(doubt: Doubt, beyond: bool, needed: Option<usize>) -> String {
-    const MILDER: &str = "`noise_floor = \"beyond\"`";
-    if doubt == Doubt::NotZero {
-        let or = if beyond { format!(", or declare {MILDER}") } else { String::new() };
-        return format!("let `plimsoll doctor --aa` tell whether that was chance{or}");
-    }
-    let ways = if beyond { format!(", a wider margin or {MILDER}") } else { " or a wider margin".to_owned() };
-    match needed {
-        Some(needed) => format!("to decide: about {} repeats in all, a quieter machine{ways}", roughly(needed)),
-        None => format!(
-            "to decide: longer trials, a quieter machine{ways}, because it would take more than {} repeats",
-            grouped(MAX_FORECAST_REPEATS as f64)
-        ),
-    }
+/// The time that so many repeats take, in words: `1 h 20 min`.
+#[must_use]
+pub fn time_of(repeats: usize, one: Duration) -> String {
+    crate::words::span(one * u32::try_from(repeats).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -341,7 +397,7 @@ mod tests {
                 same,
                 wilder,
                 false,
-                "the noise floor (×0.0070 to ×144) is wider than the margin of 5 %; to decide: longer trials, a quieter \
+                "the noise floor (×0.0070 to ×144) is wider than the margin of 5 %; to decide: longer loads, a quieter \
                  machine or a wider margin, because it would take more than 1,000 repeats",
             ),
             (

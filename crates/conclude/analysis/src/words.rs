@@ -2,10 +2,11 @@
 
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
-use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::start::{Plan, Validity};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::words::and_list;
+use std::time::Duration;
 
 /// A condition: `10 users`, or `10 users, connect = per user`; `all trials` without conditions.
 #[must_use]
@@ -15,6 +16,14 @@ pub fn condition(assignment: &Assignment) -> String {
     }
     let levels: Vec<String> = assignment.0.iter().map(|(factor, level)| of_factor(factor, level)).collect();
     levels.join(", ")
+}
+
+/// The condition with this index: `10 users`. A study without conditions has one, which is `all trials`, or `all starts`
+/// where variants take turns.
+#[must_use]
+pub fn condition_in(plan: &Plan, index: usize) -> String {
+    let assignment = &plan.conditions[index];
+    if assignment.0.is_empty() { format!("all {}s", unit(plan)) } else { condition(assignment) }
 }
 
 /// The conditions with these indices, after a space: by a level that they have in common and no
@@ -56,7 +65,7 @@ fn levels_in_common(plan: &Plan, indices: &[usize]) -> Option<Vec<String>> {
 }
 
 /// A condition without commas, which the sentence itself uses: `10 users (connect = per user)`.
-fn in_a_sentence(assignment: &Assignment) -> String {
+pub(crate) fn in_a_sentence(assignment: &Assignment) -> String {
     match condition(assignment).split_once(", ") {
         Some((first, rest)) => format!("{first} ({rest})"),
         None => condition(assignment),
@@ -106,31 +115,114 @@ fn levels(levels: &[Level]) -> String {
     if in_words { shown.join(", ") } else { and_list(&shown) }
 }
 
-/// A measure: `p95 of iteration_duration`, `iterations per second`.
+/// A measure as people say it: `item, median`, `requests, p95`, `iterations per second`.
 #[must_use]
 pub fn measure(measure: &Measure) -> String {
-    let series = match &measure.series {
-        Series::Cpu(None) => "CPU".to_owned(),
-        Series::Cpu(Some(system)) => format!("CPU of {system}"),
-        Series::Memory(Some(system)) => format!("memory of {system}"),
-        other => other.to_string(),
-    };
+    let series = series(&measure.series);
+    let amount = matches!(measure.series, Series::Cpu(_) | Series::Memory(_));
+    let longest =
+        if measure.timed || measure.unit() == Unit::Seconds { ["shortest", "longest"] } else { ["least", "largest"] };
     match measure.statistic {
-        Statistic::Max if matches!(measure.series, Series::Cpu(_) | Series::Memory(_)) => format!("peak {series}"),
-        Statistic::Avg => format!("mean {series}"),
-        Statistic::Min => format!("least {series}"),
-        Statistic::Med => format!("median {series}"),
-        Statistic::Max => format!("largest {series}"),
-        Statistic::Percentile(p) => format!("p{p} of {series}"),
+        Statistic::Max if amount => format!("peak {series}"),
+        Statistic::Avg if amount => format!("mean {series}"),
+        Statistic::Avg => format!("{series}, mean"),
+        Statistic::Min => format!("{series}, {}", longest[0]),
+        Statistic::Med => format!("{series}, median"),
+        Statistic::Max => format!("{series}, {}", longest[1]),
+        Statistic::Percentile(50.0) => format!("{series}, median"),
+        Statistic::Percentile(p) => format!("{series}, p{p}"),
         Statistic::Count => format!("{series} in all"),
         Statistic::Rate if measure.series == Series::NewOrders => "new orders per minute (NOTPM)".to_owned(),
         Statistic::Rate => format!("{series} per second"),
         Statistic::Ratio => match &measure.series {
-            Series::FailedIterations => "share of failed iterations".to_owned(),
-            Series::Checks(_) => format!("share of {series} that held"),
-            Series::Custom(..) => format!("share of {series} that is true"),
+            Series::Checks(None) => "share of checks that held".to_owned(),
+            Series::Checks(Some(name)) => format!("check {name}, share that held"),
+            Series::Custom(..) => format!("{series}, share that is true"),
             _ => format!("share of {series}"),
         },
+    }
+}
+
+/// A measure at the start of a sentence: with a capital letter, unless it starts with a name of the study's.
+#[must_use]
+pub fn measure_at_start(of: &Measure) -> String {
+    at_start(&of.series, measure(of))
+}
+
+/// A series as a title: with a capital letter, unless it starts with a name of the study's.
+#[must_use]
+pub fn series_at_start(of: &Series) -> String {
+    at_start(of, series(of))
+}
+
+fn at_start(series: &Series, text: String) -> String {
+    let is_name = matches!(
+        series,
+        Series::RequestDuration(Some(_))
+            | Series::ResponseTime(Some(_))
+            | Series::FirstByte(Some(_))
+            | Series::PartDuration(_, Some(_))
+            | Series::Custom(..)
+    );
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if !is_name => first.to_uppercase().chain(letters).collect(),
+        _ => text,
+    }
+}
+
+/// A series as people say it: `item`, `requests`, `write, sync`, `CPU of web`.
+#[must_use]
+pub fn series(series: &Series) -> String {
+    let of = |what: &str, name: &Option<String>| match name {
+        Some(name) => format!("{name}, {what}"),
+        None => what.to_owned(),
+    };
+    match series {
+        Series::IterationDuration | Series::Iterations => "iterations".to_owned(),
+        Series::RequestDuration(None) | Series::Requests => "requests".to_owned(),
+        Series::RequestDuration(Some(name)) | Series::Custom(_, name) => name.clone(),
+        Series::ResponseTime(name) => of("response time", name),
+        Series::FirstByte(name) => of("first byte", name),
+        Series::ConnectDuration => "connecting".to_owned(),
+        Series::PartDuration(part, name) => of(part.name(), name),
+        Series::Subrequests => "subrequests".to_owned(),
+        Series::NewOrders => "new orders".to_owned(),
+        Series::DataReceived => "data received".to_owned(),
+        Series::DataSent => "data sent".to_owned(),
+        Series::Errors => "errors".to_owned(),
+        Series::FailedIterations => "failed iterations".to_owned(),
+        Series::Checks(None) => "checks".to_owned(),
+        Series::Checks(Some(name)) => format!("check {name}"),
+        Series::Cpu(None) => "CPU".to_owned(),
+        Series::Cpu(Some(system)) => format!("CPU of {system}"),
+        Series::Memory(None) => "memory".to_owned(),
+        Series::Memory(Some(system)) => format!("memory of {system}"),
+    }
+}
+
+/// What a plan replicates, in a word: a `trial`, or where variants take turns a `start`.
+#[must_use]
+pub fn unit(plan: &Plan) -> &'static str {
+    if plan.design.is_trials() { "trial" } else { "start" }
+}
+
+/// What a variant did on one start, in a word: a `trial`, or where variants take turns, its `load` there.
+#[must_use]
+pub fn load_unit(plan: &Plan) -> &'static str {
+    if plan.design.is_trials() { "trial" } else { "load" }
+}
+
+/// A length of time as people say it: `45 s`, `12 min`, `1 h 20 min`.
+#[must_use]
+pub fn span(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let minutes = (seconds / 60.0).round() as u64;
+    match seconds {
+        seconds if seconds < 99.5 => format!("{seconds:.0} s"),
+        _ if minutes < 100 => format!("{minutes} min"),
+        _ if minutes < 600 && !minutes.is_multiple_of(60) => format!("{} h {} min", minutes / 60, minutes % 60),
+        _ => format!("{} h", grouped((seconds / 3600.0).round())),
     }
 }
 
@@ -153,7 +245,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::DataReceived | Series::DataSent => "data".to_owned(),
         Series::NewOrders => "new orders".to_owned(),
         Series::FailedIterations => "failed iterations".to_owned(),
-        series => series.to_string(),
+        of => series(of),
     };
     let rate = match (measure.statistic, &measure.series) {
         (Statistic::Rate, Series::NewOrders) => " per minute",
@@ -265,6 +357,51 @@ mod tests {
             ("HTTP to {web.address}, {unknown}", "HTTP to the system web, {unknown}"),
         ] {
             assert_eq!(filled(text, &facts), expected);
+        }
+    }
+
+    #[test]
+    fn measures_read_as_people_say_them() {
+        for (text, expected) in [
+            ("request_duration:item.p50", "item, median"),
+            ("request_duration:item.med", "item, median"),
+            ("request_duration.p95", "Requests, p95"),
+            ("iteration_duration.med", "Iterations, median"),
+            ("iteration_duration.max", "Iterations, longest"),
+            ("response_time:item.p99.9", "item, response time, p99.9"),
+            ("sync_duration:write.med", "write, sync, median"),
+            ("iterations.rate", "Iterations per second"),
+            ("new_orders.rate", "New orders per minute (NOTPM)"),
+            ("data_received.count", "Data received in all"),
+            ("errors.ratio", "Share of errors"),
+            ("failed_iterations.ratio", "Share of failed iterations"),
+            ("checks:fine.ratio", "Check fine, share that held"),
+            ("trend:waiting.p95", "waiting, p95"),
+            ("gauge:queue.max", "queue, largest"),
+            ("cpu:web.avg", "Mean CPU of web"),
+            ("memory.max", "Peak memory"),
+        ] {
+            let of: Measure = text.parse().expect(text);
+            assert_eq!(measure_at_start(&of), expected);
+            assert!(measure(&of).eq_ignore_ascii_case(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_have_two_units_at_most() {
+        for (seconds, expected) in [
+            (0, "0 s"),
+            (99, "99 s"),
+            (100, "2 min"),
+            (3_600, "60 min"),
+            (4_800, "80 min"),
+            (6_600, "1 h 50 min"),
+            (7_200, "2 h"),
+            (23_760, "6 h 36 min"),
+            (40_000, "11 h"),
+            (4_000_000, "1,111 h"),
+        ] {
+            assert_eq!(span(Duration::from_secs(seconds)), expected);
         }
     }
 

@@ -36,6 +36,19 @@ pub enum Anchor {
     End,
 }
 
+/// How a label is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// The size of its letters, in pixels.
+    pub size: u32,
+    /// The part of it that lies at its position.
+    pub anchor: Anchor,
+    /// Its colour.
+    pub paint: Paint,
+    /// Whether it is bold.
+    pub bold: bool,
+}
+
 /// The paint of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
@@ -47,6 +60,14 @@ pub enum Paint {
     Grid,
     /// The colour of a variant, by its index.
     Variant(usize),
+    /// What is better, as a verdict.
+    Better,
+    /// What is worse, as a verdict.
+    Worse,
+    /// What is equivalent, as a verdict.
+    Equal,
+    /// What is not decided.
+    Open,
 }
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito, 2008), the last two
@@ -63,6 +84,10 @@ impl Paint {
             Paint::Muted => (91, 99, 110),
             Paint::Grid => (226, 229, 233),
             Paint::Variant(index) => VARIANTS[index % VARIANTS.len()],
+            Paint::Better => (10, 122, 87),
+            Paint::Worse => (179, 64, 15),
+            Paint::Equal => (45, 95, 138),
+            Paint::Open => (106, 111, 120),
         }
     }
 }
@@ -93,6 +118,12 @@ impl Drawing {
     pub fn heading(&mut self, at: (f64, f64), text: impl Into<String>) {
         let (text, anchor) = (text.into(), Anchor::Start);
         self.marks.push(Mark::Text { at, text, size: SMALL + 1, anchor, paint: Paint::Ink, bold: true });
+    }
+
+    /// Adds a label in a size of its own.
+    pub fn label(&mut self, at: (f64, f64), text: impl Into<String>, style: Label) {
+        let Label { size, anchor, paint, bold } = style;
+        self.marks.push(Mark::Text { at, text: text.into(), size, anchor, paint, bold });
     }
 
     /// Puts `other` on the sheet with its top left corner at `at`.

@@ -9,6 +9,6 @@ mod png;
 mod raster;
 mod svg;
 
-pub use drawing::{Anchor, Drawing, Mark, Paint, SMALL, width_of};
+pub use drawing::{Anchor, Drawing, Label, Mark, Paint, SMALL, width_of};
 pub use png::png;
 pub use svg::{Surface, svg};

@@ -90,6 +90,10 @@ fn colour(paint: Paint, surface: Surface) -> String {
         (Surface::Page, Paint::Muted) => "var(--muted)".to_owned(),
         (Surface::Page, Paint::Grid) => "var(--grid)".to_owned(),
         (Surface::Page, Paint::Variant(index)) => format!("var(--v{})", index % 6),
+        (Surface::Page, Paint::Better) => "var(--better)".to_owned(),
+        (Surface::Page, Paint::Worse) => "var(--worse)".to_owned(),
+        (Surface::Page, Paint::Equal) => "var(--equal)".to_owned(),
+        (Surface::Page, Paint::Open) => "var(--open)".to_owned(),
     }
 }
 

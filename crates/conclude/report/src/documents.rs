@@ -1,7 +1,9 @@
 //! The files of a report.
 
+use crate::method::Gate;
+use crate::page::top;
 use crate::page::{Block, Page};
-use crate::{figures, json, tables};
+use crate::{figures, json, junit, summary, tables};
 use askama::Template;
 use plimsoll_analysis::{Analysis, Input};
 use plimsoll_drawing::{Drawing, Surface, png, svg};
@@ -27,13 +29,15 @@ struct Html<'a> {
     page: &'a Page,
 }
 
-/// Every file of the report, in a fixed order.
+/// Every file of the report, in a fixed order. It speaks of the gate where that was asked for.
 #[must_use]
-pub fn render(input: &Input, analysis: &Analysis) -> Vec<Document> {
-    let page = Page::new(input, analysis);
+pub fn render(input: &Input, analysis: &Analysis, gate: Gate) -> Vec<Document> {
+    let page = Page::new(input, analysis, gate);
     let mut documents = vec![
         document("report.md", Markdown { page: &page }.render().expect("a string takes what is written")),
         document("report.html", Html { page: &page }.render().expect("a string takes what is written")),
+        document("summary.md", summary::summary(input, analysis)),
+        document("junit.xml", junit::junit(input, analysis, gate)),
         document("report.json", json::json(input, analysis)),
         document("results.csv", tables::results(input, analysis)),
     ];
@@ -42,6 +46,9 @@ pub fn render(input: &Input, analysis: &Analysis) -> Vec<Document> {
     }
     documents.extend(analysis.storage.iter().map(|report| document("storage.csv", tables::storage(input, report))));
     documents.extend(analysis.database.iter().map(|report| document("database.csv", tables::database(input, report))));
+    if let Some(chart) = top::chart(input, analysis) {
+        documents.extend(drawn("answer", &chart.title, &chart.draw()));
+    }
     for figure in figures::figures(input, analysis) {
         documents.extend(drawn(&figure.name, &figure.title, &figure.draw()));
     }

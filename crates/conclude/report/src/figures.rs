@@ -89,7 +89,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
         .map(|verdict| verdict.margin);
     let notation = notation(analysis.comparisons.iter().filter(|one| &one.measure == measure));
     let rows = analysis.comparisons.iter().filter(|one| &one.measure == measure).map(|one| {
-        let condition = words::condition(&input.plan.conditions[one.condition]);
+        let condition = words::condition_in(&input.plan, one.condition);
         let variant = input.plan.variants[one.variant].label();
         let label = if several { format!("{condition}: {variant}") } else { condition };
         forest_row(analysis, one, label, notation)
@@ -97,7 +97,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
     let variants = variants(input);
     let against = if several { "the other variants".to_owned() } else { variants[1].clone() };
     Forest {
-        title: format!("{}: {against} against {}", words::measure(measure), variants[0]),
+        title: format!("{}: {against} against {}", words::measure_at_start(measure), variants[0]),
         effect: measure.effect(),
         unit: measure.unit(),
         margin,
@@ -163,15 +163,14 @@ impl Charts<'_> {
         let mut statistics: Vec<Statistic> =
             deciding.filter(|measure| &measure.series == series).map(|measure| measure.statistic).collect();
         for usual in [Statistic::Med, Statistic::Percentile(95.0), Statistic::Percentile(99.0)] {
-            if !statistics.contains(&usual) {
+            if !statistics.iter().any(|known| place_of(*known).total_cmp(&place_of(usual)).is_eq()) {
                 statistics.push(usual);
             }
         }
         statistics.sort_by(|one, other| place_of(*one).total_cmp(&place_of(*other)));
         let panel = |one: Statistic| (name_of(one), self.analysis.measure(series, one));
         let panels: Vec<(String, Measure)> = statistics.into_iter().map(panel).collect();
-        let name = series.to_string();
-        self.figure(row, &name, &name, &panels)
+        self.figure(row, &series.to_string(), &words::series_at_start(series), &panels)
     }
 
     /// The measures that decide and are no duration, then throughput and its cost.
@@ -207,10 +206,10 @@ impl Charts<'_> {
         (!panels.is_empty()).then(|| Figure {
             name: text::slug(&format!("{name} {}", row.label)),
             title: titled(title, row),
-            caption:
-                "Large dots: geometric mean of the repeats. Small dots: each trial; whiskers: from the least to the \
-                      largest."
-                    .to_owned(),
+            caption: format!(
+                "Large dots: geometric mean of the repeats. Small dots: each {}; whiskers: from the least to the largest.",
+                words::unit(&self.input.plan)
+            ),
             variants: variants(self.input),
             panels,
         })
@@ -248,8 +247,8 @@ fn place_of(statistic: Statistic) -> f64 {
 
 fn name_of(statistic: Statistic) -> String {
     match statistic {
+        Statistic::Percentile(50.0) | Statistic::Med => "median".to_owned(),
         Statistic::Percentile(p) => format!("{p}th percentile"),
-        Statistic::Med => "median".to_owned(),
         Statistic::Max => "largest".to_owned(),
         Statistic::Min => "least".to_owned(),
         _ => "mean".to_owned(),
@@ -278,7 +277,7 @@ enum OverTime {
 /// A panel for each level on the axis, over the seconds of the measure phase.
 fn time_figure(input: &Input, grid: &Grid, row: &Row, kind: OverTime) -> Option<Figure> {
     let (name, title, unit) = match kind {
-        OverTime::Durations => ("over-time-iteration-duration", "iteration_duration over time", Unit::Seconds),
+        OverTime::Durations => ("over-time-iteration-duration", "Iterations over time", Unit::Seconds),
         OverTime::Cpu => ("over-time-cpu", "CPU of the system over time, cores", Unit::Cores),
         OverTime::Memory => ("over-time-memory", "Memory of the system over time", Unit::Bytes),
     };
@@ -339,7 +338,7 @@ fn time_panel(
     let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
     let title = match &grid.axis {
         Some(factor) => words::of_factor(factor, &grid.levels[level]),
-        None => "all trials".to_owned(),
+        None => format!("all {}s", words::unit(&input.plan)),
     };
     let of_condition = input.trials().filter(|trial| trial.condition() == condition);
     let cut = of_condition.map(|trial| trial.load.cut).max().filter(|cut| *cut > 0);

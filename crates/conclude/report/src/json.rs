@@ -33,6 +33,9 @@ struct Report<'a> {
     problems: &'a [String],
     confidence: f64,
     confidence_of_comparisons: f64,
+    /// What to do next, where a verdict is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<NextStep<'a>>,
     conclusion: &'static str,
     passes_gate: bool,
     repeats: u32,
@@ -60,6 +63,14 @@ struct Report<'a> {
     workload: &'a str,
     host: &'a Host,
     versions: &'a [Version],
+}
+
+#[derive(Serialize)]
+struct NextStep<'a> {
+    repeats: Option<usize>,
+    seconds: Option<f64>,
+    sentence: String,
+    alternative: &'a str,
 }
 
 #[derive(Serialize)]
@@ -126,6 +137,9 @@ struct ComparisonRow {
     effect: Effect,
     n: usize,
     value: Option<f64>,
+    /// The two values that `value` is computed from: the baseline's and the variant's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     no_value: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -244,6 +258,12 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         problems: &input.problems,
         confidence: CONFIDENCE,
         confidence_of_comparisons: 1.0 - analysis.alpha,
+        next: analysis.next.as_ref().map(|next| NextStep {
+            repeats: next.repeats,
+            seconds: next.time.map(|time| time.as_secs_f64()),
+            sentence: next.to_string(),
+            alternative: &next.alternative,
+        }),
         conclusion: match analysis.conclusion() {
             plimsoll_analysis::Conclusion::Fine => "fine",
             plimsoll_analysis::Conclusion::Worse => "worse",
@@ -341,6 +361,7 @@ fn comparison(input: &Input, one: &Comparison) -> ComparisonRow {
         effect: one.measure.effect(),
         n: one.pairs.len(),
         value: contrast.map(|contrast| contrast.value),
+        values: one.values(),
         no_value: one.contrast.as_ref().err().cloned(),
         range: contrast.map(|contrast| [contrast.range.low, contrast.range.high]),
         interval,

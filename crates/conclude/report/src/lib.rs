@@ -10,12 +10,16 @@ mod described;
 mod documents;
 mod figures;
 mod json;
+mod junit;
 mod method;
 mod page;
+mod summary;
 mod tables;
 mod terminal;
 mod text;
 
 pub use documents::{Document, render};
-pub use method::gate;
+pub use junit::junit;
+pub use method::{Gate, gate};
+pub use summary::summary;
 pub use terminal::terminal;

@@ -12,15 +12,18 @@ use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Direction;
 use plimsoll_model::study::FloorRule;
 
-/// The noise floor and the sensitivity, a line each.
-pub(crate) fn in_short(input: &Input, analysis: &Analysis) -> Vec<String> {
-    let lines = [("noise floor", noise_floor(input, analysis)), ("could have seen", could_have_seen(analysis))];
-    let said = lines.into_iter().filter(|(_, value)| !value.is_empty());
-    said.map(|(name, value)| format!("{name}: {value}")).collect()
+/// Whether the gate was asked for: the proof that nothing is worse by the margin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gate {
+    /// Nobody asked for it, so a report does not speak of it.
+    #[default]
+    NotAsked,
+    /// `--gate`.
+    Asked,
 }
 
 /// All facts about the certainty of the verdicts.
-pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
+pub(crate) fn how_sure(input: &Input, analysis: &Analysis, asked: Gate) -> Vec<Fact> {
     if input.plan.block_size() < 2 {
         return Vec::new();
     }
@@ -31,7 +34,7 @@ pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         ("Carry-over", carry_over(input, analysis)),
         ("Several comparisons", several(analysis)),
         ("Looks", looks(input, analysis)),
-        ("Gate", gate(input, analysis)),
+        ("Gate", if asked == Gate::Asked { gate(input, analysis) } else { String::new() }),
         ("Beside what decides", exploratory(analysis)),
     ];
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
@@ -53,7 +56,7 @@ pub(crate) struct FloorRow {
 pub(crate) fn floors(input: &Input, analysis: &Analysis) -> Vec<FloorRow> {
     let notation = notation(&analysis.floors);
     let row = |one: &Comparison| FloorRow {
-        condition: words::condition(&input.plan.conditions[one.condition]),
+        condition: words::condition_in(&input.plan, one.condition),
         measure: words::measure(&one.measure),
         change: one.change(notation).unwrap_or_else(|_| "–".to_owned()),
         interval: crate::text::interval(one, notation),
@@ -101,7 +104,7 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     };
     let reaches: Vec<String> = decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure)).collect();
     if reaches.is_empty() {
-        return "unknown: too few trials of the baseline's duplicate count".to_owned();
+        return "unknown: too little of the baseline's duplicate counts".to_owned();
     }
     let held = match doubtful {
         0 => "within the margin everywhere".to_owned(),
@@ -114,7 +117,7 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     let rule = match (input.facts.floor_rule, doubtful) {
         (FloorRule::Strict, 0) => "",
         (FloorRule::Strict, _) => "; no verdict stands there",
-        (FloorRule::Beyond, _) => "; differences that lie wholly beyond it stand (`noise_floor = \"beyond\"`)",
+        (FloorRule::Beyond, _) => "; differences that lie wholly beyond it stand",
     };
     let intervals = if known.len() == 1 { "interval" } else { "intervals" };
     format!(
@@ -251,7 +254,7 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
     }
     let line = |one: &&Comparison| {
         let limit = margin(margin_of(input, one), &one.measure);
-        let place = words::condition(&input.plan.conditions[one.condition]);
+        let place = words::condition_in(&input.plan, one.condition);
         let measure = words::measure(&one.measure);
         let reach = match worse_end(one) {
             Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.blocked_by_floor) => {

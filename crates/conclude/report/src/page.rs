@@ -4,10 +4,11 @@ mod cells;
 mod database;
 pub(crate) mod facts;
 mod storage;
+pub(crate) mod top;
 
 use crate::chart::{Figure, Forest};
 use crate::described::ValueRow;
-use crate::method::FloorRow;
+use crate::method::{FloorRow, Gate};
 use crate::{described, figures, method, text};
 use cells::ConditionView;
 pub(crate) use database::Block;
@@ -23,6 +24,7 @@ use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::Start;
 use storage::StorageView;
+use top::{Brief, DecidingRow};
 
 /// A report.
 pub(crate) struct Page {
@@ -30,8 +32,23 @@ pub(crate) struct Page {
     pub(crate) question: String,
     pub(crate) answer: Vec<SentenceView>,
     pub(crate) further: Vec<SentenceView>,
-    pub(crate) problems: Vec<FindingView>,
+    /// True if so many sentences make the answer that only the first has its evidence: the table below has the others'.
+    pub(crate) many_sentences: bool,
+    pub(crate) one_condition: bool,
+    /// How it was measured, in a line.
+    pub(crate) measured: String,
+    /// What to do next; empty where all is decided.
+    pub(crate) next: String,
+    /// The findings that could overturn the answer, a line each.
+    pub(crate) briefs: Vec<Brief>,
+    /// The comparisons that decide.
+    pub(crate) deciding: Vec<DecidingRow>,
+    /// The deciding differences at their own scale.
+    pub(crate) chart: Option<ChartView>,
+    pub(crate) gate: Option<String>,
     pub(crate) findings: Vec<FindingView>,
+    /// How many findings there are: `1 problem, 2 cautions`.
+    pub(crate) findings_in_short: String,
     pub(crate) facts: Vec<Fact>,
     /// The confidence of the comparisons: `95 %`.
     pub(crate) confidence: String,
@@ -46,6 +63,12 @@ pub(crate) struct Page {
     pub(crate) floors: Vec<FloorRow>,
     pub(crate) charts: Vec<ChartView>,
     pub(crate) over_time: Vec<ChartView>,
+    /// What a comparison pairs: `pairs of trials`, `starts`.
+    pub(crate) pairs: &'static str,
+    /// `trial`, or where variants take turns `start`.
+    pub(crate) unit: &'static str,
+    /// `trial`, or where variants take turns `load`.
+    pub(crate) load_unit: &'static str,
     pub(crate) variants: Vec<String>,
     pub(crate) conditions: Vec<ConditionView>,
     pub(crate) comments: Vec<String>,
@@ -130,20 +153,27 @@ pub(crate) struct TrialView {
 }
 
 impl Page {
-    pub(crate) fn new(input: &Input, analysis: &Analysis) -> Page {
-        let (problems, findings) =
-            analysis.findings.iter().partition::<Vec<&Finding>, _>(|finding| finding.severity == Severity::Problem);
+    pub(crate) fn new(input: &Input, analysis: &Analysis, gate: Gate) -> Page {
+        let compares = input.plan.variants.len() > 1;
         let paragraphs = |text: &str| text.split("\n\n").map(str::trim).map(str::to_owned).collect::<Vec<_>>();
         Page {
             title: input.facts.title.clone(),
             question: input.facts.question.clone(),
             answer: analysis.answer.headline.iter().map(sentence_view).collect(),
             further: analysis.answer.further.iter().map(sentence_view).collect(),
-            problems: problems.into_iter().map(finding_view).collect(),
-            findings: findings.into_iter().map(finding_view).collect(),
+            many_sentences: analysis.answer.headline.len() + analysis.answer.further.len() > MANY_SENTENCES,
+            one_condition: input.plan.conditions.len() == 1,
+            measured: top::measured(input),
+            next: top::next(analysis).unwrap_or_default(),
+            briefs: top::briefs(analysis),
+            deciding: if compares { top::deciding(input, analysis) } else { Vec::new() },
+            chart: deciding_chart(input, analysis),
+            gate: (gate == Gate::Asked && compares).then(|| text::unbroken(&method::gate(input, analysis))),
+            findings: analysis.findings.iter().map(finding_view).collect(),
+            findings_in_short: findings_in_short(&analysis.findings),
             facts: facts::facts(input, analysis),
             confidence: confidence(analysis.alpha),
-            how_sure: method::how_sure(input, analysis),
+            how_sure: method::how_sure(input, analysis, gate),
             floors: method::floors(input, analysis),
             storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
             database: database::blocks(input, analysis),
@@ -152,6 +182,9 @@ impl Page {
             comparisons: comparisons(input, analysis),
             charts: figures::over_conditions(input, analysis).iter().map(chart_view).collect(),
             over_time: figures::over_time(input).iter().map(chart_view).collect(),
+            pairs: if input.plan.design.is_trials() { "pairs of trials" } else { "starts" },
+            unit: words::unit(&input.plan),
+            load_unit: words::load_unit(&input.plan),
             variants: input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect(),
             conditions: cells::conditions(input, analysis),
             comments: input.facts.report.comments.as_deref().map(paragraphs).unwrap_or_default(),
@@ -164,6 +197,27 @@ impl Page {
             redo: facts::redo(input),
         }
     }
+}
+
+fn deciding_chart(input: &Input, analysis: &Analysis) -> Option<ChartView> {
+    let chart = top::chart(input, analysis)?;
+    let title = format!("Change: {}", chart.title);
+    Some(ChartView {
+        name: "answer".to_owned(),
+        caption: top::caption(input, &chart, &confidence(analysis.alpha)),
+        panels: vec![svg(&chart.draw(), &title, Surface::Page)],
+        title,
+    })
+}
+
+/// `1 problem, 2 cautions, 3 notes`.
+fn findings_in_short(findings: &[Finding]) -> String {
+    let count = |severity: Severity| {
+        let count = findings.iter().filter(|finding| finding.severity == severity).count();
+        (count > 0).then(|| words::counted(count, severity.name()))
+    };
+    let counts = [Severity::Problem, Severity::Caution, Severity::Note].map(count);
+    counts.into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 
 fn sentence_view(sentence: &Sentence) -> SentenceView {
@@ -206,6 +260,9 @@ fn chart_view(figure: &Figure) -> ChartView {
         panels: figure.panels.iter().map(panel).collect(),
     }
 }
+
+/// Up to so many sentences of the answer each have their evidence.
+const MANY_SENTENCES: usize = 5;
 
 /// Width of the strips in tables, as in the style sheet.
 const STRIP_WIDTH: f64 = 220.0;
@@ -258,10 +315,7 @@ fn comparison_row(
         .expect("a comparison is one of its measure's");
     let title = format!("{}: {}", forest.rows[place].label, forest.rows[place].text);
     let strip = forest.rows[place].strip(forest.reach(), STRIP_WIDTH, 26.0);
-    let centre = |variant| {
-        let summary = analysis.estimate(one.condition, variant, &one.measure)?.summary.as_ref().ok()?;
-        Some(show(summary.centre, one.measure.unit()))
-    };
+    let [baseline, value] = top::values(one);
     let dash = || "–".to_owned();
     let contrast = one.contrast.as_ref();
     let missing = contrast.err().or_else(|| contrast.ok()?.interval.as_ref().err());
@@ -273,10 +327,10 @@ fn comparison_row(
         format!("by ranks {} ({})", shown_in(value, &one.measure, notation), one.ends(interval, notation).join(" … "))
     });
     ComparisonRow {
-        condition: words::condition(&input.plan.conditions[one.condition]),
-        baseline: centre(0).unwrap_or_else(dash),
+        condition: words::condition_in(&input.plan, one.condition),
+        baseline,
         variant: input.plan.label(one.variant),
-        value: centre(one.variant).unwrap_or_else(dash),
+        value,
         change: one.change(notation).unwrap_or_else(|_| dash()),
         interval: text::interval(one, notation),
         missing: missing.filter(|_| one.verdict.is_none()).cloned().or(stands_out).unwrap_or_default(),
@@ -298,7 +352,7 @@ fn trials(input: &Input) -> Vec<TrialView> {
             block,
             repeat,
             variant: input.plan.label(trial.variant()),
-            condition: words::condition(&input.plan.conditions[trial.condition()]),
+            condition: words::condition_in(&input.plan, trial.condition()),
             started: text::utc(trial.start.summary.timing.started_unix_ms),
             validity: text::validity(input, trial),
             remarks: remarks(trial, value.as_ref().err()),

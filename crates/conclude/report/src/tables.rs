@@ -55,6 +55,7 @@ pub(crate) fn comparisons(input: &Input, analysis: &Analysis) -> String {
         let missing = one.contrast.clone().err().or(no_interval).unwrap_or_default();
         let ranked = contrast.and_then(|contrast| contrast.ranked);
         let verdict = one.verdict.as_ref();
+        let [of_baseline, of_variant] = one.values().map_or([None, None], |values| values.map(Some));
         table.row([
             input.plan.conditions[one.condition].to_string(),
             input.plan.label(one.variant),
@@ -88,6 +89,8 @@ pub(crate) fn comparisons(input: &Input, analysis: &Analysis) -> String {
             one.exploratory.map(|exploratory| exploratory.stands_out.to_string()).unwrap_or_default(),
             verdict.map_or(missing, |verdict| verdict.reason.clone()),
             one.dropped.len().to_string(),
+            number(of_baseline),
+            number(of_variant),
         ]);
     }
     table.text()
@@ -289,7 +292,7 @@ fn statistics(cell: &DatabaseCell) -> Vec<QuantityColumns> {
 }
 
 /// The columns of the comparisons.
-const COMPARISON: [&str; 25] = [
+const COMPARISON: [&str; 27] = [
     "condition",
     "variant",
     "baseline",
@@ -315,6 +318,8 @@ const COMPARISON: [&str; 25] = [
     "stands_out",
     "reason",
     "dropped",
+    "value_baseline",
+    "value_variant",
 ];
 
 fn factors(input: &Input) -> Vec<String> {

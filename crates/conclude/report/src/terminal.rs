@@ -1,20 +1,24 @@
 //! The answer and a compact table, for a terminal 100 columns wide.
 
+use crate::page::top;
 use plimsoll_analysis::compare::{Comparison, notation};
-use plimsoll_analysis::finding::Severity;
-use plimsoll_analysis::quantity::{confidence, show};
+use plimsoll_analysis::quantity::confidence;
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Measure;
 use std::fmt::Write;
 
 const WIDTH: usize = 100;
 
-/// The answer, each measure that decides under each condition, and the important findings.
+/// The answer, each measure that decides under each condition, how it was measured, what to do next, and what limits
+/// the answer, in a line each. The report has the rest.
 #[must_use]
 pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     let mut text = format!("{}\n\n", wrapped(&input.facts.question, ""));
+    let tell = |text: &mut String, line: &str| {
+        writeln!(text, "{}", wrapped(line, "  ")).expect("writing to a string does not fail");
+    };
     for sentence in analysis.answer.headline.iter().chain(&analysis.answer.further) {
-        writeln!(text, "{}", wrapped(&sentence.to_string(), "  ")).expect("writing to a string does not fail");
+        tell(&mut text, &sentence.to_string());
     }
     if input.plan.describes() {
         text += "\n";
@@ -24,18 +28,17 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
             text += "\n";
             text += &table(input, analysis, &decision.measure);
         }
-        text += "\n";
     }
-    for line in crate::method::in_short(input, analysis) {
-        writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
+    text += "\n";
+    tell(&mut text, &top::measured(input));
+    if let Some(next) = top::next(analysis) {
+        tell(&mut text, &format!("next: {next}"));
     }
-    let severe: Vec<_> = analysis.findings.iter().filter(|finding| finding.severity != Severity::Note).collect();
-    if !severe.is_empty() {
-        text += "\n";
+    for brief in top::briefs(analysis) {
+        tell(&mut text, &format!("{}: {}", brief.severity, brief.sentence));
     }
-    for finding in severe {
-        let line = format!("{}: {}", finding.severity.name(), finding.sentence);
-        writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
+    for caution in top::cautions(analysis) {
+        tell(&mut text, &format!("caution: {caution}"));
     }
     text
 }
@@ -56,19 +59,14 @@ fn table(input: &Input, analysis: &Analysis, measure: &Measure) -> String {
         "n".to_owned(),
         "verdict".to_owned(),
     ]];
-    let centre = |condition, variant| {
-        let estimate = analysis.estimate(condition, variant, measure);
-        let summary = estimate.and_then(|estimate| estimate.summary.as_ref().ok());
-        summary.map_or("–".to_owned(), |summary| show(summary.centre, measure.unit()))
-    };
     let of_measure = || analysis.comparisons.iter().filter(|one| &one.measure == measure);
     let notation = notation(of_measure());
     for comparison in of_measure() {
         let (condition, variant) = (comparison.condition, comparison.variant);
-        let value = centre(condition, variant);
+        let [baseline, value] = top::values(comparison);
         rows.push(vec![
-            words::condition(&input.plan.conditions[condition]),
-            centre(condition, 0),
+            words::condition_in(&input.plan, condition),
+            baseline,
             if several { format!("{} {value}", name(variant)) } else { value },
             comparison.change(notation).unwrap_or_else(|_| "–".to_owned()),
             crate::text::interval(comparison, notation),

@@ -47,6 +47,25 @@ pub(crate) fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%").replace("n = ", "n\u{a0}=\u{a0}")
 }
 
+/// `text` for a line of Markdown, in which nothing of it is markup, HTML or the end of a cell.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '\\' | '`' | '*' | '[' | ']' | '|' | '#' | '~' => {
+                escaped.push('\\');
+                escaped.push(letter);
+            }
+            letter if letter.is_control() => escaped.push(' '),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
 /// Formats a time in milliseconds since 1970 as `2026-11-21 02:30:05`, UTC.
 pub(crate) fn utc(milliseconds: i64) -> String {
     jiff::Timestamp::from_millisecond(milliseconds)
@@ -61,6 +80,14 @@ mod tests {
     fn slugs_are_safe_as_file_names() {
         assert_eq!(slug("latency, connect = every iteration"), "latency-connect-every-iteration");
         assert_eq!(slug("../a:b.p99.9 "), "a-b-p99-9");
+    }
+
+    #[test]
+    fn nothing_of_a_name_is_markup() {
+        assert_eq!(
+            escaped("a|b <img src=x>\n[x](javascript:y) *z* `n = \"m\"`"),
+            "a\\|b &lt;img src=x&gt; \\[x\\](javascript:y) \\*z\\* \\`n = \"m\"\\`"
+        );
     }
 
     #[test]

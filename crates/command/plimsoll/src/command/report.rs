@@ -7,6 +7,7 @@ use anyhow::Context;
 use plimsoll_analysis::{Analysis, Input, analyse};
 use plimsoll_bundle::{Contents, RunFolder};
 use plimsoll_model::start::Validity;
+use plimsoll_report::Gate;
 use std::path::{Path, PathBuf};
 
 /// Why a gate takes verdicts.
@@ -29,7 +30,7 @@ pub(super) struct Written {
 
 pub(super) fn report(bundle: &Path, out: Option<&Path>, gate: bool) -> Result<Exit, Failure> {
     let out = out.map_or_else(|| bundle.join("report"), Path::to_owned);
-    let written = write(bundle, &out)?;
+    let written = write(bundle, &out, if gate { Gate::Asked } else { Gate::NotAsked })?;
     print_summary(&written)?;
     if !gate {
         return Ok(Exit::Fine);
@@ -51,6 +52,13 @@ pub(super) enum Judge {
     Verdicts,
     /// Whether every variant is shown to be no worse.
     Gate,
+}
+
+impl Judge {
+    /// Whether the gate was asked for.
+    pub(super) fn gate(self) -> Gate {
+        if matches!(self, Judge::Gate) { Gate::Asked } else { Gate::NotAsked }
+    }
 }
 
 impl Written {
@@ -75,8 +83,8 @@ impl Written {
     }
 }
 
-/// Reads the bundle and writes its report to `out`.
-pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
+/// Reads the bundle and writes its report to `out`, with the gate where it was asked for.
+pub(super) fn write(bundle: &Path, out: &Path, asked: Gate) -> Result<Written, Failure> {
     let contents = plimsoll_bundle::read(bundle).map_err(|error| Failure::new(Exit::Usage, error))?;
     for problem in &contents.problems {
         say::note(&format!("{}: {problem}", bundle.display()));
@@ -91,7 +99,7 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
     let validities = stand.map(|result| result.validity()).collect();
     let analysis = analyse(&input);
     remove_old_charts(out)?;
-    for document in plimsoll_report::render(&input, &analysis) {
+    for document in plimsoll_report::render(&input, &analysis, asked) {
         let path = out.join(&document.path);
         let folder = path.parent().expect("a document lies in a folder");
         std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;

@@ -112,7 +112,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
         Err(complete @ BundleError::Complete(_)) => say::note(&complete.to_string()),
         Err(error) => return Err(Failure::new(Exit::Usage, error)),
     }
-    let written = report::write(task.out, &task.out.join("report"))?;
+    let written = report::write(task.out, &task.out.join("report"), task.judge.gate())?;
     if task.prints_answer {
         report::print_summary(&written)?;
     }

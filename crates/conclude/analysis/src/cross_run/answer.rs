@@ -41,13 +41,13 @@ pub(super) fn answer(rows: &[Row], pair: &RunPair<'_>, plan: &Plan) -> Vec<Strin
     let sentences_of = Sentences { rows, basis: pair.basis, plan };
     let phrases: &[OutcomePhrase] = if pair.nothing_differs { &PHRASES_WITHOUT_CAUSE } else { &PHRASES };
     let on = |measure: &Measure| {
-        let name = words::measure(measure);
+        let name = words::measure_at_start(measure);
         let name = match pair.basis {
             Basis::Values => name,
-            Basis::RatiosToBaseline => format!("the ratio to the baseline in {name}"),
+            Basis::RatiosToBaseline => format!("{name}, as ratio to the baseline"),
         };
         let sentences = phrases.iter().filter_map(|(outcomes, phrase)| sentences_of.clause(measure, outcomes, phrase));
-        sentences.map(|clause| format!("By {name}, {clause}.")).collect::<Vec<_>>()
+        sentences.map(|clause| format!("{name}: {clause}.")).collect::<Vec<_>>()
     };
     measures.into_iter().flat_map(on).collect()
 }

@@ -7,6 +7,7 @@ use crate::testing::{input, start};
 use crate::verdict::Outcome;
 use plimsoll_model::host::Version;
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::measure::Effect;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal};
 use plimsoll_model::workload::{Connect, HttpStep, Protocol, Steps, Target};
 use proptest::prelude::*;
@@ -158,8 +159,7 @@ fn where_one_program_differs_the_comparison_is_about_it() {
     assert_eq!(outcome(&compared, P95, "old"), Some(Outcome::Worse));
     assert_eq!(outcome(&compared, P95, "new"), Some(Outcome::Equivalent));
     assert!(
-        compared.answer[0]
-            .starts_with("By p95 of iteration_duration, the second is worse for old (+50.0 %, interval +"),
+        compared.answer[0].starts_with("Iterations, p95: the second is worse for old (+50.0 %, interval +"),
         "{:?}",
         compared.answer
     );
@@ -188,7 +188,7 @@ fn where_nothing_differs_the_baseline_is_judged_too() {
     assert_eq!((compared.causes.len(), compared.basis), (0, Basis::RatiosToBaseline));
     let about = compared.about();
     assert!(about.starts_with("Nothing differs that the bundles know of"), "{about}");
-    assert!(about.contains("The baseline itself stayed within the margin in p95 of iteration_duration ("), "{about}");
+    assert!(about.contains("The baseline itself stayed within the margin in iterations, p95 ("), "{about}");
     assert!(compared.is_all_equivalent());
     assert!(compared.rows.iter().all(|row| row.verdict.as_ref().is_some_and(|one| one.outcome == Outcome::Equivalent)));
     assert!(compared.rows.iter().any(|row| row.against_baseline.is_some()), "the baseline is the same");
@@ -448,4 +448,31 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn the_values_beside_a_change_between_runs_are_those_it_is_made_of() {
+    let mut two = Two::of(&FIRST, &Run { hour: 24, new: (1.5, 'c'), ..FIRST });
+    for (index, result) in two.inputs.iter_mut().flat_map(|input| &mut input.starts).enumerate() {
+        let calls = plimsoll_model::record::Subject::Request("call".to_owned());
+        let tally = result.loads[0].tallies.get_mut(&calls).expect("requests");
+        tally.errors.insert(plimsoll_model::record::ErrorKind::Timeout, 1 + index as u64 % 7);
+    }
+    let compared = two.whole();
+    let mut held = 0;
+    for row in compared.rows.iter().chain(&compared.rest) {
+        let (Ok(change), [Some(first), Some(second)]) = (&row.change, row.centres()) else { continue };
+        let made = match row.measure.effect() {
+            Effect::Ratio => second / first,
+            Effect::Difference => second - first,
+        };
+        assert!(
+            (made - change.value).abs() <= 1e-9 * made.abs().max(1e-9),
+            "{made} and {} in {}",
+            change.value,
+            row.measure
+        );
+        held += 1;
+    }
+    assert!(held > 20, "{held}");
 }

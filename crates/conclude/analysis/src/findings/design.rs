@@ -1,6 +1,6 @@
 //! Findings about the design of the study.
 
-use super::{Context, Finding, Severity, list_of_trials};
+use super::{Context, Finding, Severity};
 use crate::durability::weaknesses_in;
 use crate::estimate::{MIN_REPEATS, Summary};
 use crate::measure::MIN_VALUES_BEYOND;
@@ -102,10 +102,11 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
         topic: "wide spread",
         sentence: format!(
             "Repeats of the same variant differ by up to ± {} in {}, more than the margin of {}: a difference that matters \
-             can hide in that. A quiet machine, longer trials and more repeats help.",
+             can hide in that. A quiet machine, {} and more repeats help.",
             percent(*most),
             words::measure(&headline.measure),
-            percent(headline.margin)
+            percent(headline.margin),
+            context.longer()
         ),
         evidence: wide.into_iter().map(|(_, text)| text).collect(),
     })
@@ -138,15 +139,18 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
         let (needed, least) = (grouped(*needed as f64), grouped(*least as f64));
         let measure = words::measure(measure);
         let had = if trials.len() > 1 { "had as few as" } else { "had" };
-        evidence.push(format!("{measure} takes {needed} values, and {} {had} {least}", list_of_trials(&trials)));
+        evidence
+            .push(format!("{measure} takes {needed} values, and {} {had} {least}", context.list_of_trials(&trials)));
     }
+    let unit = context.load_unit();
+    let longer = if unit == "trial" { "Longer trials" } else { "Starts with more turns" };
     (!evidence.is_empty()).then(|| Finding {
         severity: Severity::Caution,
         topic: "too few requests",
         sentence: format!(
-            "Some percentiles are not given, because they would rest on too few values: fewer than {MIN_VALUES_BEYOND:.0} in a trial \
-             lie beyond them. Where some trials of a variant under a condition lack one, it is not taken from the others \
-             alone, nor compared: those with few requests are the slow ones. Longer trials have more."
+            "Some percentiles are not given, because they would rest on too few values: fewer than {MIN_VALUES_BEYOND:.0} in a {unit} \
+             lie beyond them. Where some {unit}s of a variant under a condition lack one, it is not taken from the \
+             others alone, nor compared: those with few requests are the slow ones. {longer} have more."
         ),
         evidence,
     })

@@ -16,6 +16,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let points = points(context);
     let Some(line) = fit(&points, context.input.plan.conditions.len()) else { return Vec::new() };
     let measure = crate::catalogue::headline(&context.input.facts).measure;
+    let unit = words::unit(&context.input.plan);
     let hours = line.span / 3.6e6;
     let (who, consequence) = match context.input.plan.describes() {
         true => (
@@ -24,7 +25,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         ),
         false => (
             "The baseline",
-            "Pairs of trials side by side take most of that out of the comparisons; the values of single conditions keep \
+            "Pairs side by side take most of that out of the comparisons; the values of single conditions keep \
              it.",
         ),
     };
@@ -32,12 +33,12 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         severity: Severity::Caution,
         topic: "drift",
         sentence: format!(
-            "{who} drifted over the run: its {} changed by {} from the first to the last trial. {consequence}",
+            "{who} drifted over the run: its value ({}) changed by {} from the first to the last {unit}. {consequence}",
             words::measure(&measure),
             change((line.slope * line.span).exp())
         ),
         evidence: vec![format!(
-            "correlation of its logarithm with time {:.2} over {} trials in {hours:.1} hours (p = {:.4})",
+            "correlation of its logarithm with time {:.2} over {} {unit}s in {hours:.1} hours (p = {:.4})",
             line.correlation,
             points.len(),
             line.p

@@ -234,10 +234,10 @@ fn littles_law(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Caution,
         topic: "Little's law",
         sentence: format!(
-            "In {} of {} trials throughput times the time of an iteration with its pause is not the number of users ({} of \
+            "In {} of {} throughput times the time of an iteration with its pause is not the number of users ({} of \
              it at worst): time passes outside iterations, or load was not steady.",
             off.len(),
-            context.counted().count(),
+            context.counted_loads(context.counted().count()),
             percent(worst)
         ),
         evidence: off.into_iter().map(|(_, text)| text).collect(),
@@ -265,10 +265,10 @@ fn idle_users(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Caution,
         topic: "idle users",
         sentence: format!(
-            "In {} of {} trials far fewer iterations ended than users and think time allow ({} of them at worst): some \
+            "In {} of {} far fewer iterations ended than users and think time allow ({} of them at worst): some \
              users got no connection, or no reply, so fewer were at work than the study says.",
             idle.len(),
-            context.counted().count(),
+            context.counted_loads(context.counted().count()),
             percent(worst)
         ),
         evidence: idle.into_iter().map(|(_, text)| text).collect(),
@@ -289,11 +289,11 @@ fn between_operations(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Note,
         topic: "between operations",
         sentence: format!(
-            "In {} of {} trials users spent time between operations that is not timed ({} of their time was timed, at worst): deleting \
+            "In {} of {} users spent time between operations that is not timed ({} of their time was timed, at worst): deleting \
              old objects, dropping them from the page cache, counting what lies there. Durations leave it out, and rates per \
              second hold it.",
             shares.len(),
-            context.counted().count(),
+            context.counted_loads(context.counted().count()),
             percent(*least)
         ),
         evidence: shares.into_iter().map(|(_, text)| text).collect(),

@@ -1,7 +1,7 @@
 //! Findings about the machine: other load on it, changes during the run, and how close the
 //! generator came to its limits.
 
-use super::{Context, Finding, Severity, list_of_trials};
+use super::{Context, Finding, Severity};
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::quantity::{change, percent, show};
@@ -16,6 +16,9 @@ const OUTLYING_CORES: f64 = 0.1;
 
 /// Cores, as a share of all, that other programs may use in most trials before it is reported.
 const CROWDED_CORES: f64 = 0.25;
+
+/// The start of the line that says how much other programs used in most trials.
+pub(crate) const OTHERS_RAN: &str = "other programs used";
 
 /// Cores, as a share of all, that the hypervisor may take before it is reported.
 const STOLEN_CORES: f64 = 0.02;
@@ -88,6 +91,7 @@ impl<'a> HostUse<'a> {
 fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
     let processors = context.input.host.processors.max(1) as f64;
     let cores = |cores: f64| show(cores, Unit::Cores);
+    let unit = context.load_unit();
     let mut evidence = Vec::new();
     let mut what = Vec::new();
     let mut tell = |kind: &'static str, lines: Vec<String>| {
@@ -97,11 +101,12 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
         }
     };
     let usual = median(&trials.iter().filter_map(|seen| seen.others).collect::<Vec<_>>()).unwrap_or(0.0);
-    let crowded = (usual > CROWDED_CORES * processors)
-        .then(|| format!("other programs used {} of {processors:.0} in half of the trials, or more", cores(usual)));
+    let crowded = (usual > CROWDED_CORES * processors).then(|| {
+        format!("{OTHERS_RAN} {} of {processors:.0} in half of the {}s, or more", cores(usual), context.load_unit())
+    });
     let busy = outliers(trials, OUTLYING_CORES * processors, |seen| seen.others).map(|(seen, value, usual)| {
         let trial = context.trial(seen.reader);
-        format!("{trial}: other programs used {}; half of the trials alike had {} or less", cores(value), cores(usual))
+        format!("{trial}: other programs used {}; half of the {unit}s alike had {} or less", cores(value), cores(usual))
     });
     tell("other programs ran", crowded.into_iter().chain(busy).collect());
     let stolen =
@@ -112,7 +117,7 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
     let waiting = outliers(trials, OUTLYING_CORES * processors, |seen| seen.iowait).map(|(seen, value, usual)| {
         let trial = context.trial(seen.reader);
         format!(
-            "{trial}: processors waited for storage for {}; half of the trials alike had {} or less",
+            "{trial}: processors waited for storage for {}; half of the {unit}s alike had {} or less",
             cores(value),
             cores(usual)
         )
@@ -130,8 +135,8 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
         severity: Severity::Caution,
         topic: "the host",
         sentence: format!(
-            "In some trials {}: the machine was not the same for all, or not the study's alone. Differences between \
-             trials may come of that.",
+            "In some {unit}s {}: the machine was not the same for all, or not the study's alone. Differences between \
+             {unit}s may come of that.",
             and_list(&what)
         ),
         evidence,
@@ -230,7 +235,7 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
             evidence.push(format!(
                 "{}: {text}; more than half of the limit in {}",
                 context.trial(worst),
-                list_of_trials(&over)
+                context.list_of_trials(&over)
             ));
         }
     };
@@ -245,9 +250,10 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
         severity: if nearest > NEAR_LIMIT { Severity::Caution } else { Severity::Note },
         topic: "generator headroom",
         sentence: format!(
-            "The generator came to {} of the limit above which it would void a trial: its own share in what was measured is \
+            "The generator came to {} of the limit above which it would void a {}: its own share in what was measured is \
              not far from mattering.",
-            percent(nearest)
+            percent(nearest),
+            context.load_unit()
         ),
         evidence,
     })

@@ -80,14 +80,15 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "In {} of {} comparisons of the baseline with its own duplicate the machine is in doubt ({} \
              intervals): there, {}. By chance alone, one in twenty excludes a change of zero. A quiet machine, processors \
-             of their own for system and generator, longer trials and more repeats help.{}",
+             of their own for system and generator, {} and more repeats help.{}",
             doubtful.len(),
             context.analysis.floors.len(),
             confidence(context.analysis.alpha),
             match context.input.facts.floor_rule {
                 FloorRule::Strict => "no verdict stands",
-                FloorRule::Beyond => "only differences that lie wholly beyond that stand, as the study asks for",
+                FloorRule::Beyond => "only differences that lie wholly beyond that stand",
             },
+            context.longer(),
             exceeds_floor(context)
         ),
         evidence: evidence.collect(),
@@ -163,7 +164,12 @@ fn run_again(context: &Context<'_>) -> Option<Finding> {
         for trial in context.input.start(start.number).into_iter().flat_map(StartResult::trials) {
             let reasons = trial.validity().reasons().join("; ");
             if !reasons.is_empty() {
-                why.push(format!("trial {} ({}): {reasons}", start.number, plan.label(trial.variant())));
+                why.push(format!(
+                    "{} {} ({}): {reasons}",
+                    words::unit(plan),
+                    start.number,
+                    plan.label(trial.variant())
+                ));
             }
         }
     }
@@ -171,10 +177,11 @@ fn run_again(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Note,
         topic: "blocks run again",
         sentence: format!(
-            "{} {} run again as a whole, because a trial in {} did not count; nothing of the first attempts is part of the \
+            "{} {} run again as a whole, because a {} in {} did not count; nothing of the first attempts is part of the \
              results.",
             words::counted(again.len(), "block"),
             if again.len() == 1 { "was" } else { "were" },
+            context.load_unit(),
             if again.len() == 1 { "it" } else { "each" }
         ),
         evidence: again.into_iter().map(|(block, why)| format!("block {block}: {}", why.join("; "))).collect(),

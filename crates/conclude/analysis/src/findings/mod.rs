@@ -12,6 +12,8 @@ mod steady;
 mod storage;
 mod validity;
 
+pub(crate) use machine::OTHERS_RAN;
+
 use crate::analysis::Analysis;
 use crate::finding::{Finding, Severity};
 use crate::input::Input;
@@ -59,13 +61,60 @@ impl Context<'_> {
     }
 
     fn condition(&self, index: usize) -> String {
-        words::condition(&self.input.plan.conditions[index])
+        words::condition_in(&self.input.plan, index)
     }
 
-    /// A trial in words: number, variant and condition.
+    /// A trial in words: number, variant and condition. Where variants take turns, the number is that of the start.
     fn trial(&self, reader: &TrialReader<'_>) -> String {
-        let trial = reader.trial();
-        format!("trial {} ({}, {})", trial.number(), self.variant(trial.variant()), self.condition(trial.condition()))
+        let (unit, trial) = (words::unit(&self.input.plan), reader.trial());
+        format!("{unit} {} ({}, {})", trial.number(), self.variant(trial.variant()), self.condition(trial.condition()))
+    }
+
+    /// The word for what a variant did on one start: `trial`, `load`.
+    fn load_unit(&self) -> &'static str {
+        words::load_unit(&self.input.plan)
+    }
+
+    /// `12 trials`, or where variants take turns `12 loads`.
+    fn counted_loads(&self, count: usize) -> String {
+        words::counted(count, self.load_unit())
+    }
+
+    /// What gives each start more to measure: `longer trials`.
+    fn longer(&self) -> &'static str {
+        if self.input.plan.design.is_trials() { "longer trials" } else { "more turns on each start" }
+    }
+
+    /// Merges equal lines of several trials: `text` → `trials 3, 7 and 9: text`.
+    fn merge_equal_lines(&self, lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
+        let mut by_text: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for (trial, text) in lines {
+            let trials = by_text.entry(text).or_default();
+            if trials.last() != Some(&trial) {
+                trials.push(trial);
+            }
+        }
+        let mut lines_with_trials: Vec<(Vec<u32>, String)> =
+            by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
+        lines_with_trials.sort();
+        lines_with_trials
+            .into_iter()
+            .map(|(trials, text)| format!("{}: {text}", self.list_of_trials(&trials)))
+            .collect()
+    }
+
+    /// Trials by number if they are few, otherwise their count. Where variants take turns, the numbers are those of
+    /// starts.
+    fn list_of_trials(&self, trials: &[u32]) -> String {
+        let unit = words::unit(&self.input.plan);
+        let mut trials = trials.to_vec();
+        trials.dedup();
+        match trials[..] {
+            [] => format!("no {unit}"),
+            [one] => format!("{unit} {one}"),
+            _ if trials.len() > MAX_TRIALS_BY_NUMBER => words::counted(trials.len(), unit),
+            _ => format!("{unit}s {}", and_list(&trials)),
+        }
     }
 }
 
@@ -83,33 +132,8 @@ fn examples<'a>(trials: impl IntoIterator<Item = &'a TrialReader<'a>>) -> Vec<St
     examples.into_values().collect()
 }
 
-/// Merges equal lines of several trials: `text` → `trials 3, 7 and 9: text`.
-fn merge_equal_lines(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
-    let mut by_text: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for (trial, text) in lines {
-        by_text.entry(text).or_default().push(trial);
-    }
-    let mut lines_with_trials: Vec<(Vec<u32>, String)> =
-        by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
-    lines_with_trials.sort();
-    lines_with_trials.into_iter().map(|(trials, text)| format!("{}: {text}", list_of_trials(&trials))).collect()
-}
-
-/// Trials by number if they are few, otherwise their count.
-fn list_of_trials(trials: &[u32]) -> String {
-    if trials.len() > MAX_TRIALS_BY_NUMBER { words::counted(trials.len(), "trial") } else { named(trials) }
-}
-
 /// Up to this many trials are listed by number.
 const MAX_TRIALS_BY_NUMBER: usize = 6;
-
-fn named(trials: &[u32]) -> String {
-    match trials {
-        [] => "no trial".to_owned(),
-        [one] => format!("trial {one}"),
-        several => format!("trials {}", and_list(several)),
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -301,10 +325,7 @@ mod tests {
         }
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "too few requests");
         let evidence = finding.expect("a finding").evidence;
-        assert!(
-            evidence.contains(&"p95 of iteration_duration takes 200 values, and trial 2 had 150".to_owned()),
-            "{evidence:?}"
-        );
+        assert!(evidence.contains(&"iterations, p95 takes 200 values, and trial 2 had 150".to_owned()), "{evidence:?}");
     }
 
     #[test]
@@ -371,6 +392,8 @@ mod tests {
     #[test]
     fn the_same_warning_is_told_once() {
         let lines = [(1, "slow".to_owned()), (4, "slow".to_owned()), (2, "late".to_owned())];
-        assert_eq!(merge_equal_lines(lines), ["trials 1 and 4: slow", "trial 2: late"]);
+        let input = input(1, |_| start(1.0));
+        let context = Context { input: &input, readers: &[], analysis: &analyse(&input) };
+        assert_eq!(context.merge_equal_lines(lines), ["trials 1 and 4: slow", "trial 2: late"]);
     }
 }

@@ -1,7 +1,8 @@
 //! Findings about scripts.
 
-use super::{Context, Finding, Severity, list_of_trials};
+use super::{Context, Finding, Severity};
 use crate::quantity::grouped;
+use crate::words;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     console(context).into_iter().collect()
@@ -15,13 +16,14 @@ fn console(context: &Context<'_>) -> Option<Finding> {
     let first = wrote.first()?.trial();
     let trials: Vec<u32> = wrote.iter().map(|reader| reader.trial().number()).collect();
     let lines: u64 = wrote.iter().map(|reader| written(reader)).sum();
+    let unit = words::unit(&context.input.plan);
     Some(Finding {
         severity: Severity::Note,
         topic: "console",
         sentence: format!(
-            "The script wrote to its console in {} ({} lines): the first of it is in the bundle, for trial {} in \
+            "The script wrote to its console in {} ({} lines): the first of it is in the bundle, for {unit} {} in \
              `{}/console.log`.",
-            list_of_trials(&trials),
+            context.list_of_trials(&trials),
             grouped(lines as f64),
             first.number(),
             first.start.folder

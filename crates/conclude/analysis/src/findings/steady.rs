@@ -1,6 +1,6 @@
 //! Findings about steadiness: trials that had not settled, and seconds that were cut for it.
 
-use super::{Context, Finding, Severity, list_of_trials};
+use super::{Context, Finding, Severity};
 use crate::measure::TrialReader;
 use crate::quantity::{change, grouped, percent, show};
 use crate::words;
@@ -41,11 +41,12 @@ fn cut(context: &Context<'_>) -> Option<Finding> {
             show(summary.steadiness.from.unwrap_or_default().seconds(), Unit::Seconds)
         )
     });
+    let unit = context.load_unit();
     Some(Finding {
         severity: Severity::Note,
         topic: "warm-up",
         sentence: format!(
-            "{seconds} of the measure phase count for nothing{}, because a trial had not settled before; all trials of a \
+            "{seconds} of the measure phase count for nothing{}, because a {unit} had not settled before; all {unit}s of a \
              condition are cut alike. With a longer warm-up the whole measure phase would count.",
             words::conditions(&context.input.plan, &conditions)
         ),
@@ -67,9 +68,12 @@ fn unjudged(context: &Context<'_>) -> Option<Finding> {
         topic: "steadiness not judged",
         sentence: format!(
             "In {trials} of {} it cannot be said whether what was measured had settled.",
-            words::counted(context.counted().count(), "trial")
+            context.counted_loads(context.counted().count())
         ),
-        evidence: by_reason.iter().map(|(reason, trials)| format!("{}: {reason}", list_of_trials(trials))).collect(),
+        evidence: by_reason
+            .iter()
+            .map(|(reason, trials)| format!("{}: {reason}", context.list_of_trials(trials)))
+            .collect(),
     })
 }
 
@@ -107,9 +111,9 @@ fn halves(context: &Context<'_>) -> Option<Finding> {
         topic: "not steady",
         sentence: format!(
             "In {} of {} {} changes from the first half of what counts to the second by more than half the margin ({} at \
-             worst): what these trials say depends on how long one measures.",
+             worst): what these say depends on how long one measures.",
             apart.len(),
-            words::counted(context.counted().count(), "trial"),
+            context.counted_loads(context.counted().count()),
             words::measure(&series.measure),
             change(*worst)
         ),
@@ -249,7 +253,7 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
             "In {} of {} more arrived than was finished (up to {} of it was left over): the load is above what the system \
              carries, so durations grow with the time that one measures.",
             growing.len(),
-            words::counted(context.counted().count(), "trial"),
+            context.counted_loads(context.counted().count()),
             percent(*worst)
         ),
         evidence: growing.into_iter().map(|(_, text)| text).collect(),

@@ -182,7 +182,7 @@ fn left_behind(context: &Context<'_>) -> Option<Finding> {
     let all = context.readers.iter().filter_map(|reader| Some((reader, reader.load().summary.work.storage()?)));
     let lines =
         all.flat_map(|(reader, facts)| facts.left_behind.iter().map(|what| (reader.trial().number(), what.clone())));
-    let evidence = super::merge_equal_lines(lines);
+    let evidence = context.merge_equal_lines(lines);
     (!evidence.is_empty()).then(|| Finding {
         severity: Severity::Caution,
         topic: "left behind",

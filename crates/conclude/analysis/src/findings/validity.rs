@@ -1,6 +1,6 @@
 //! Findings about excluded trials and damaged bundles.
 
-use super::{Context, Finding, Severity, examples, merge_equal_lines};
+use super::{Context, Finding, Severity, examples};
 use crate::excluded::{ExcludedLoad, NOT_RUN};
 use crate::words;
 use plimsoll_model::start::{Plan, Start};
@@ -37,8 +37,10 @@ fn excluded(context: &Context<'_>) -> Option<Finding> {
     let (missing, ran): (Vec<&ExcludedLoad>, Vec<&ExcludedLoad>) = lost.iter().partition(|one| one.what == NOT_RUN);
     let topic = match (missing.len(), ran.len()) {
         (0, 0) => return None,
-        (_, 0) => "trials that did not run",
-        _ => "trials that do not count",
+        (_, 0) if context.input.plan.design.is_trials() => "trials that did not run",
+        (_, 0) => "loads that did not run",
+        _ if context.input.plan.design.is_trials() => "trials that do not count",
+        _ => "loads that do not count",
     };
     let verb = if ran.len() == 1 { "does" } else { "do" };
     let counts = match (missing.len(), ran.len()) {
@@ -51,7 +53,7 @@ fn excluded(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Problem,
         topic,
         sentence: format!("Of {}, {counts} comparisons their partners are left out too.", trials_that_stand(plan)),
-        evidence: merge_equal_lines(lines),
+        evidence: context.merge_equal_lines(lines),
     })
 }
 
@@ -59,7 +61,7 @@ fn excluded(context: &Context<'_>) -> Option<Finding> {
 fn trials_that_stand(plan: &Plan) -> String {
     let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.variants.len()).sum::<usize>();
     let stand = loads(&mut plan.starts.iter().filter(|start| !plan.is_superseded(start)));
-    let counted = words::counted(stand, "trial");
+    let counted = words::counted(stand, words::load_unit(plan));
     if stand == loads(&mut plan.starts.iter()) { counted } else { format!("{counted} that no later attempt replaces") }
 }
 
@@ -70,8 +72,26 @@ fn why(context: &Context<'_>, one: &ExcludedLoad) -> String {
     let is_missing = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));
     let reader = context.readers.iter().filter(|reader| reader.trial().number() == one.trial);
     let examples = examples(reader).into_iter().filter(is_missing).map(|example| format!("for example, {example}"));
-    let reasons_with_examples: Vec<String> = one.reasons.iter().cloned().chain(examples).collect();
+    let reasons_with_examples: Vec<String> = without_likes(&one.reasons).into_iter().chain(examples).collect();
     format!("{}: {}", one.what, reasons_with_examples.join("; "))
+}
+
+/// Reasons that differ in nothing but their numbers once, with how many of them there are: each slice of a start may
+/// have its own.
+fn without_likes(reasons: &[String]) -> Vec<String> {
+    let kind = |reason: &str| reason.replace(|letter: char| letter.is_ascii_digit(), "");
+    let mut kinds: Vec<(String, &String, usize)> = Vec::new();
+    for reason in reasons {
+        match kinds.iter_mut().find(|(known, ..)| *known == kind(reason)) {
+            Some((.., times)) => *times += 1,
+            None => kinds.push((kind(reason), reason, 1)),
+        }
+    }
+    let told = kinds.into_iter().map(|(_, first, times)| match times {
+        1 => first.clone(),
+        times => format!("{first} (the first of {times} alike)"),
+    });
+    told.collect()
 }
 
 fn wrong_replies(context: &Context<'_>) -> Option<Finding> {
@@ -98,7 +118,7 @@ fn wrong_replies(context: &Context<'_>) -> Option<Finding> {
         topic: "wrong replies",
         sentence: format!(
             "In {} the replies are not 1 to N, each once: what was measured there is not correct work.",
-            words::counted(evidence.len(), "trial")
+            context.counted_loads(evidence.len())
         ),
         evidence,
     })
@@ -117,9 +137,9 @@ fn warnings(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Caution,
         topic: "warnings",
         sentence: match trials.len() {
-            1 => "A trial that counts carries a warning.".to_owned(),
-            several => format!("{several} trials that count carry warnings."),
+            1 => format!("A {} that counts carries a warning.", words::unit(&context.input.plan)),
+            several => format!("{several} {}s that count carry warnings.", words::unit(&context.input.plan)),
         },
-        evidence: merge_equal_lines(lines),
+        evidence: context.merge_equal_lines(lines),
     })
 }

@@ -46,7 +46,7 @@ pub(super) fn of_study(input: &Input, places: &[StorageTrial<'_>], tables: &[Tab
     let silent = (0..input.plan.conditions.len())
         .filter(|condition| !places.iter().any(|place| place.reader.trial().condition() == *condition))
         .map(|condition| {
-            let condition = words::condition(&input.plan.conditions[condition]);
+            let condition = words::condition_in(&input.plan, condition);
             format!("Of {condition} there is no row: no trial there came so far as to store anything.")
         });
     let ranked = (input.plan.variants.len() > 1).then(|| CLAIMS_REST_ON_INTERVALS.to_owned());

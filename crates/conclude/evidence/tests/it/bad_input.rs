@@ -8,7 +8,7 @@ use plimsoll_model::record::{ErrorKind, Tally};
 use plimsoll_model::result::StartResult;
 use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::units::Nanos;
-use plimsoll_report::{render, terminal};
+use plimsoll_report::{Gate, render, terminal};
 use proptest::prelude::*;
 
 const SHAPE: Shape = Shape { variants: 2, conditions: 1, repeats: 4, seconds: 3 };
@@ -25,7 +25,7 @@ fn each(mut input: Input, change: impl Fn(&mut StartResult)) -> Input {
 /// Renders everything and looks for numbers that are none.
 fn examined(input: &Input, name: &str) -> Analysis {
     let analysis = analyse(input);
-    for document in render(input, &analysis) {
+    for document in render(input, &analysis, Gate::NotAsked) {
         if document.path.ends_with(".png") {
             continue;
         }

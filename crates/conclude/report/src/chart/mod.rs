@@ -7,11 +7,13 @@
 //! follow the page's.
 
 mod axis;
+mod deciding;
 mod figure;
 mod forest;
 mod panel;
 
 pub(crate) use axis::{Axis, are_numbers, position};
+pub(crate) use deciding::{Deciding, Group, Row};
 pub(crate) use figure::Figure;
 pub(crate) use forest::{Forest, ForestRow};
 pub(crate) use panel::{Line, Panel, Point, Style, share_axes, share_logarithmic_axis};

@@ -67,7 +67,7 @@ pub(crate) fn over_one_trial(input: &Input, analysis: &Analysis, report: &Databa
     let numbers: Vec<String> = trials.iter().map(|(_, trial)| trial.number().to_string()).collect();
     (!panels.is_empty()).then(|| Figure {
         name: "database-over-time".to_owned(),
-        title: format!("What the server did, {}", words::condition(&input.plan.conditions[report.shown])),
+        title: format!("What the server did, {}", words::condition_in(&input.plan, report.shown)),
         caption: format!(
             "One trial of each variant, that of the median throughput: {}. By the server's own account, and the kernel's.",
             numbers.join(", ")

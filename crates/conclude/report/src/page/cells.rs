@@ -85,7 +85,7 @@ struct Table<'a> {
 impl Table<'_> {
     fn view(&self) -> ConditionView {
         ConditionView {
-            title: words::condition(&self.input.plan.conditions[self.condition]),
+            title: words::condition_in(&self.input.plan, self.condition),
             n: self.variants().map(|variant| self.counted(variant)).collect(),
             durations: self.duration_series().iter().map(|series| self.duration(series)).collect(),
             amounts: self.amounts(),
@@ -131,14 +131,14 @@ impl Table<'_> {
                 })
                 .collect()
         };
-        DurationRow { name: series.to_string(), variants: self.variants().map(cells).collect() }
+        DurationRow { name: words::series(series), variants: self.variants().map(cells).collect() }
     }
 
     fn amounts(&self) -> Vec<AmountRow> {
         use Statistic::{Avg, Count, Max, Rate, Ratio};
         let mut rows = vec![
-            self.amount("data_received", &Series::DataReceived, [Count, Rate]),
-            self.amount("data_sent", &Series::DataSent, [Count, Rate]),
+            self.amount("data received", &Series::DataReceived, [Count, Rate]),
+            self.amount("data sent", &Series::DataSent, [Count, Rate]),
             self.amount("iterations", &Series::Iterations, [Count, Rate]),
             self.amount("errors", &Series::Errors, [Count, Ratio]),
             self.amount("CPU, mean and peak", &Series::Cpu(None), [Avg, Max]),
@@ -176,7 +176,7 @@ impl Table<'_> {
             let series = &measure.series;
             let row = match (series, measure.statistic) {
                 (Series::Custom(Metric::Counter, _), Statistic::Count) => {
-                    self.amount(&series.to_string(), series, [Statistic::Count, Statistic::Rate])
+                    self.amount(&words::series(series), series, [Statistic::Count, Statistic::Rate])
                 }
                 (Series::Checks(_) | Series::Custom(Metric::Rate, _), Statistic::Ratio) => self.share(series),
                 _ => continue,
@@ -192,7 +192,7 @@ impl Table<'_> {
             let (value, spread) = self.value(variant, series, Statistic::Ratio);
             format!("{value} {spread}").trim_end().to_owned()
         };
-        AmountRow { name: series.to_string(), variants: self.variants().map(cell).collect() }
+        AmountRow { name: words::series(series), variants: self.variants().map(cell).collect() }
     }
 
     fn amount(&self, name: &str, series: &Series, [one, other]: [Statistic; 2]) -> AmountRow {

@@ -106,7 +106,7 @@ impl DatabaseTables<'_> {
     }
 
     fn condition(&self, index: usize) -> String {
-        words::condition(&self.input.plan.conditions[index])
+        words::condition_in(&self.input.plan, index)
     }
 
     /// The condition whose tables come first.

@@ -3,7 +3,7 @@
 use super::cells;
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
-use plimsoll_analysis::words::{counted, filled};
+use plimsoll_analysis::words::{counted, filled, load_unit, unit};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
@@ -26,8 +26,10 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let plan = &input.plan;
     let names: Vec<String> = plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
     let how = match plan.design.turns() {
-        None => format!("{}, in blocks of one trial of each side by side", counted(loads(plan, |_| true), "trial")),
-        Some(_) => format!("{} of all variants at once, loaded in turns", counted(plan.starts.len(), "start")),
+        None => {
+            format!("{}, in blocks of one of each, close together in time", counted(loads(plan, |_| true), "trial"))
+        }
+        Some(_) => format!("{} of all variants together, loaded in turns", counted(plan.starts.len(), "start")),
     };
     let reason = &input.facts.design_reason;
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
@@ -101,7 +103,9 @@ fn phases(input: &Input) -> String {
         .collect();
     lengths.dedup();
     let cut = input.trials().map(|trial| trial.load.cut).max().filter(|cut| *cut > 0);
-    let cut = cut.map(|cut| format!("; the first {cut} s of that are left out where a trial was not steady yet"));
+    let cut = cut.map(|cut| {
+        format!("; the first {cut} s of that are left out where a {} was not steady yet", load_unit(&input.plan))
+    });
     lengths.join("; or ") + &cut.unwrap_or_default()
 }
 
@@ -110,18 +114,18 @@ fn not_counted(input: &Input, analysis: &Analysis) -> String {
         analysis.excluded.iter().partition(|one| one.what == NOT_RUN);
     let mut parts = match ran.len() {
         0 => Vec::new(),
-        count if count > 8 => vec![format!("{count} trials, listed under Trials and Findings")],
-        _ => ran.iter().map(|one| format!("trial {} ({})", one.trial, one.what)).collect(),
+        count if count > 8 => vec![format!("{}, see the findings", counted(count, load_unit(&input.plan)))],
+        _ => ran.iter().map(|one| format!("{} {} ({})", unit(&input.plan), one.trial, one.what)).collect(),
     };
     let again = loads(&input.plan, |start| input.plan.is_superseded(start));
-    // Where trials are listed one by one, each has its own remark.
+    // Where they are listed one by one, each has its own remark.
     if again > 0 && ran.len() > 8 {
         parts.push(format!("{again} of them in blocks that ran again, where what was in order does not count either"));
     }
     if !missing.is_empty() {
-        parts.push(format!("{} did not run", counted(missing.len(), "trial")));
+        parts.push(format!("{} did not run", counted(missing.len(), load_unit(&input.plan))));
     }
-    if parts.is_empty() { "nothing: every trial counts".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { format!("nothing: every {} counts", load_unit(&input.plan)) } else { parts.join(", ") }
 }
 
 fn when(input: &Input) -> Option<String> {
@@ -143,8 +147,9 @@ fn generator(input: &Input) -> String {
         _ => counted(spec.threads, "thread"),
     };
     format!(
-        "{threads} on {processors}; a trial is void when the busiest thread is above {:.0} % of a processor or \
+        "{threads} on {processors}; a {} is void when the busiest thread is above {:.0} % of a processor or \
          starts work more than {} ms late (p99)",
+        load_unit(&input.plan),
         spec.max_cpu * 100.0,
         spec.max_lateness.as_secs_f64() * 1e3
     )
@@ -211,7 +216,7 @@ pub(crate) fn redo(input: &Input) -> Vec<String> {
 
 /// Notes on the meaning of the numbers.
 pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
-    let mut notes = notes_on_values();
+    let mut notes = notes_on_values(input);
     notes.extend(match input.plan.describes() {
         true => note_on_one_system(),
         false => notes_on_comparisons(input),
@@ -220,7 +225,7 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     notes.push(if input.facts.open_load {
         fact(
             "Open load",
-            "response_time counts from the instant at which a request was due, request_duration from its send.",
+            "response times count from the instant at which a request was due, the durations of requests from its send.",
         )
     } else {
         fact(
@@ -260,31 +265,47 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     notes
 }
 
-fn notes_on_values() -> Vec<Fact> {
+fn notes_on_values(input: &Input) -> Vec<Fact> {
     vec![
         fact(
             "n",
-            "the number of trials, each with systems freshly started. Requests and seconds are not repeats: those of one \
-             trial share its fate.",
+            match input.plan.design.is_trials() {
+                true => {
+                    "the number of trials, each with systems freshly started. Requests and seconds are not repeats: those \
+                         of one trial share its fate."
+                }
+                false => {
+                    "the number of starts of the systems. Turns, slices and requests are not repeats: those of one start \
+                          share its fate."
+                }
+            },
         ),
         fact(
             "Values",
-            "each trial gives one number per measure; tables show the geometric mean over the repeats (the arithmetic mean \
-             where one is zero), and ± the standard deviation between repeats as a share of the mean. That is the spread of \
-             trials, not an interval. min, max and peak are those of all trials. A percentile that one of them has too few \
+            "each variant gives one number per measure on each start; tables of results show the geometric mean over the repeats (the arithmetic mean \
+             where one is zero), and ± the standard deviation between repeats as a share of the mean. That is a spread, \
+             not an interval. min, max and peak are those of all. A percentile that one of them has too few \
              values for is not taken from the others.",
         ),
     ]
 }
 
 fn notes_on_comparisons(input: &Input) -> Vec<Fact> {
+    let ratio = match input.plan.design.is_trials() {
+        true => "the two trials of a block are divided by one another",
+        false => {
+            "the two slices of a turn are divided by one another, a quarter of these ratios is dropped from either end"
+        }
+    };
     vec![
         fact(
             "Changes",
-            "the two trials of a block are divided by one another, and the change is the geometric mean of these ratios. The \
-             interval is Student's t on their logarithms, from 3 pairs on. Errors are compared by their difference, because \
-             none at all is common. A pair with a trial that does not count is left out. From 6 pairs on the same is done by \
-             ranks (Hodges and Lehmann); from 7 on a verdict stands only if both agree.",
+            format!(
+                "{ratio}, and the change is the geometric mean of these ratios. The two values beside it are the geometric means \
+             of what was divided, so that their ratio is the change; tables of results have all values. The interval is Student's t on their logarithms, from 3 pairs on. Errors are compared by their difference, because \
+             none at all is common. A pair of which one does not count is left out. From 6 pairs on the same is done by \
+             ranks (Hodges and Lehmann); from 7 on a verdict stands only if both agree."
+            ),
         ),
         fact(
             "Verdicts",
@@ -300,8 +321,7 @@ fn notes_on_comparisons(input: &Input) -> Vec<Fact> {
                  the margin, {}.",
                 match input.facts.floor_rule {
                     FloorRule::Strict => "no verdict stands",
-                    FloorRule::Beyond =>
-                        "only differences that lie wholly beyond it stand: the study asks for this milder rule",
+                    FloorRule::Beyond => "only differences that lie wholly beyond it stand",
                 }
             ),
         ),
@@ -322,9 +342,9 @@ fn notes_on_records() -> Vec<Fact> {
         fact(
             "Durations",
             "from histograms over everything that the measure phase scheduled, time-outs at their limit and failures \
-             included; percentiles are never averaged within a trial. iteration_duration runs from the first step to the end \
-             of the last, without think time and pauses; of a script it includes what the script sleeps. request_duration is \
-             what k6 calls http_req_duration and grpc_req_duration.",
+             included; percentiles are never averaged within a trial. an iteration runs from the first step to the end of \
+             the last, without think time and pauses; of a script it includes what the script sleeps. In a study file \
+             these are iteration_duration and request_duration, which k6 calls http_req_duration and grpc_req_duration.",
         ),
         fact(
             "Rates and amounts",

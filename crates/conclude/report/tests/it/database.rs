@@ -329,8 +329,17 @@ fn everything_that_decides_has_a_chart_over_the_load() {
 }
 
 #[test]
-fn the_answer_comes_first_then_comparisons_then_details() {
-    let order = [">Comparisons<", ">How sure this is<", ">Findings<", ">What was run<", ">Database<", ">Charts<"];
+fn the_answer_comes_first_then_what_decides_then_details() {
+    let order = [
+        "class=\"deciding\"",
+        "class=\"wide\"",
+        ">Database<",
+        ">Charts",
+        ">Each comparison",
+        ">How sure this is",
+        ">Findings",
+        ">What was run<",
+    ];
     let html = text(&REPORT, "report.html");
     let places: Vec<usize> = order.iter().map(|title| html.find(title).expect(title)).collect();
     assert!(places.is_sorted(), "{places:?}");

@@ -5,14 +5,14 @@ use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::study::FloorRule;
-use plimsoll_report::{Document, render, terminal};
+use plimsoll_report::{Document, Gate, render, terminal};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 pub(crate) fn documents(input: &Input) -> Vec<Document> {
-    render(input, &analyse(input))
+    render(input, &analyse(input), Gate::NotAsked)
 }
 
 pub(crate) fn text(documents: &[Document], path: &str) -> String {
@@ -51,7 +51,7 @@ fn the_markdown_of_one_system() {
     let markdown = text(&documents, "report.md");
     assert_well_formed(&text(&documents, "report.html"));
     for of_comparisons in ["baseline", "verdict", "variant", "noise floor", "duplicate", "gate", "margin", "decides"] {
-        let before_trials = markdown.split("## Trials").next().expect("a part");
+        let before_trials = markdown.split("## The trials").next().expect("a part");
         assert!(!before_trials.to_lowercase().contains(of_comparisons), "{of_comparisons}");
     }
     assert!(documents.iter().all(|document| !document.path.contains("compar")), "nothing is compared");
@@ -159,7 +159,7 @@ fn a_maximum_in_the_tables_is_the_largest_of_all_trials() {
 fn results_have_a_row_for_each_trial_and_measure() {
     let input = sample::study();
     let analysis = analyse(&input);
-    let documents = render(&input, &analysis);
+    let documents = render(&input, &analysis, Gate::NotAsked);
     let results = text(&documents, "results.csv");
     assert_eq!(results.lines().count(), 1 + input.starts.len() * analysis.measures.len());
     assert!(results.starts_with(
@@ -184,7 +184,7 @@ fn the_page_is_well_formed_and_stands_alone() {
 fn the_reason_of_a_verdict_is_text_that_is_seen() {
     let input = sample::study();
     let analysis = analyse(&input);
-    let html = text(&render(&input, &analysis), "report.html");
+    let html = text(&render(&input, &analysis, Gate::NotAsked), "report.html");
     for verdict in analysis.comparisons.iter().filter_map(|one| one.verdict.as_ref()) {
         let reason = verdict.reason.replace('\'', "&#39;");
         assert!(html.contains(&format!(">{reason}</td>")), "{reason}");
@@ -196,7 +196,11 @@ fn the_milder_rule_of_the_noise_floor_is_named_wherever_the_floor_is_explained()
     let mut milder = sample::study();
     milder.facts.floor_rule = FloorRule::Beyond;
     let (report, plain) = (text(&documents(&milder), "report.md"), text(&documents(&sample::study()), "report.md"));
-    for says in ["(`noise_floor = \"beyond\"`)", "the study asks for this milder rule", "as the study asks for"] {
+    for says in [
+        "; differences that lie wholly beyond it stand",
+        "than the margin, only differences that lie wholly beyond it stand",
+        "there, only differences that lie wholly beyond that stand.",
+    ] {
         assert!(report.contains(says), "{says}");
         assert!(!plain.contains(says), "{says}");
     }
@@ -207,7 +211,7 @@ fn a_study_in_turns_tells_what_slices_leave_behind_and_how_much_starts_and_turns
     let documents = documents(&sample::in_turns());
     keep(&documents, "turns");
     let (report, json) = (text(&documents, "report.md"), text(&documents, "report.json"));
-    assert!(report.contains("in p95 of iteration_duration the ratios of turns differ by "), "{report}");
+    assert!(report.contains("in iterations, p95 the ratios of turns differ by "), "{report}");
     assert!(
         report.contains("right after a slice of the variant the baseline differs from its other slices by: "),
         "{report}"
@@ -245,8 +249,8 @@ fn the_first_chart_is_that_of_what_decides() {
         let charts = markdown.split("\n## Charts\n").nth(1).expect("charts");
         charts.lines().find_map(|line| line.strip_prefix("### ")).expect("a chart").to_owned()
     };
-    assert_eq!(first_chart("iteration_duration.p95"), "iteration_duration, connect = per user");
-    assert_eq!(first_chart("request_duration.p95"), "request_duration, connect = per user");
+    assert_eq!(first_chart("iteration_duration.p95"), "Iterations, connect = per user");
+    assert_eq!(first_chart("request_duration.p95"), "Requests, connect = per user");
     assert_eq!(first_chart("iterations.rate"), "Throughput and what it costs, connect = per user");
 }
 

@@ -3,5 +3,6 @@
 mod cross_run;
 mod database;
 mod documents;
+mod machines;
 mod sample;
 mod storage;

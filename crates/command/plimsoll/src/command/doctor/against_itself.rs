@@ -69,7 +69,7 @@ fn noise_report(input: &Input, analysis: &Analysis, noise: &[Noise<'_>]) -> Stri
     let mut text = format!(
         "Noise floor: {} against itself, {}, {} of {}\n",
         input.plan.label(0),
-        words::condition(&input.plan.conditions[0]),
+        words::condition_in(&input.plan, 0),
         words::counted(input.plan.repeats as usize, "pair"),
         time(input.plan.lengths[0].measure)
     );

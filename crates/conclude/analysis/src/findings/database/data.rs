@@ -2,7 +2,7 @@
 
 use super::{sql_trials, warehouses};
 use crate::database::{Check, DatabaseReport};
-use crate::findings::{Context, Finding, Severity, list_of_trials, merge_equal_lines};
+use crate::findings::{Context, Finding, Severity};
 use crate::measure::TrialReader;
 use crate::quantity::{grouped, percent};
 use plimsoll_model::database::DatabaseFacts;
@@ -14,12 +14,14 @@ const ORDERS_OF_WAREHOUSE: f64 = 30_000.0;
 /// Share by which orders may grow in a trial before it is reported.
 const MAX_GROWTH: f64 = 0.1;
 
-pub(super) fn violated_conditions(report: &DatabaseReport) -> Option<Finding> {
+pub(super) fn violated_conditions(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let evidence: Vec<String> = report
         .checks
         .iter()
         .flat_map(|check| {
-            merge_equal_lines(check.violated.iter().map(|(trial, found)| (*trial, format!("{}: {found}", check.name))))
+            context.merge_equal_lines(
+                check.violated.iter().map(|(trial, found)| (*trial, format!("{}: {found}", check.name))),
+            )
         })
         .collect();
     (!evidence.is_empty()).then(|| Finding {
@@ -41,13 +43,13 @@ pub(super) fn unchecked_conditions(context: &Context<'_>, report: &DatabaseRepor
     let after_trials = |check: &Check| {
         let trials: Vec<u32> = check.not_checked.iter().map(|(trial, _)| *trial).collect();
         let (_, why) = check.not_checked.first()?;
-        Some(format!("{}, after {}: {why}", check.name, list_of_trials(&trials)))
+        Some(format!("{}, after {}: {why}", check.name, context.list_of_trials(&trials)))
     };
     let without = sql_trials(context).filter(|(_, facts)| warehouses(&facts.work.workload).is_some());
     let without = without.filter(|(_, facts)| facts.conditions.is_empty());
     let without: Vec<u32> = without.map(|(reader, _)| reader.trial().number()).collect();
     let none = (!without.is_empty())
-        .then(|| format!("all of them, after {}: the study gives them no time", list_of_trials(&without)));
+        .then(|| format!("all of them, after {}: the study gives them no time", context.list_of_trials(&without)));
     let of_checks = report.checks.iter().flat_map(|check| [after_load(check), after_trials(check)]).flatten();
     let evidence: Vec<String> = none.into_iter().chain(of_checks).collect();
     (!evidence.is_empty()).then(|| Finding {

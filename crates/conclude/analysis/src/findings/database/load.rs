@@ -3,7 +3,7 @@
 
 use super::{sql_trials, warehouses};
 use crate::database::{DatabaseReport, MixCheck, Statistic};
-use crate::findings::{Context, Finding, Severity, list_of_trials};
+use crate::findings::{Context, Finding, Severity};
 use crate::measure::TrialReader;
 use crate::quantity::{grouped, percent, show};
 use crate::words::counted;
@@ -51,7 +51,7 @@ pub(super) fn failing_transactions(context: &Context<'_>, report: &DatabaseRepor
         sentence: format!(
             "In {} {} or more of the transactions failed, up to {}: {counted_alone}. Such a trial measures failing as much as \
              working; retries (`retry`), fewer users or another isolation level change that.",
-            counted(trials.len(), "trial"),
+            context.counted_loads(trials.len()),
             percent(MAX_FAILED_SHARE),
             percent(*most)
         ),
@@ -63,11 +63,15 @@ fn of_kind(kind: ErrorKind, count: u64) -> String {
     format!("{kind} {}", grouped(count as f64))
 }
 
-pub(super) fn wrong_mix(report: &DatabaseReport) -> Option<Finding> {
+pub(super) fn wrong_mix(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let line = |mix: &MixCheck| {
         let ((least, most), (low, high)) = (mix.observed, mix.allowed);
         let [least, most, low, high] = [least, most, low, high].map(|value| mix.show(value));
-        format!("{}: {least} to {most}, where {low} to {high} is right, in {}", mix.name, list_of_trials(&mix.outside))
+        format!(
+            "{}: {least} to {most}, where {low} to {high} is right, in {}",
+            mix.name,
+            context.list_of_trials(&mix.outside)
+        )
     };
     let evidence: Vec<String> = report.mix.iter().filter(|mix| !mix.outside.is_empty()).map(line).collect();
     (!evidence.is_empty()).then(|| Finding {

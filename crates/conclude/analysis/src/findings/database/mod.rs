@@ -16,10 +16,10 @@ use plimsoll_model::database::DatabaseFacts;
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let Some(report) = &context.analysis.database else { return Vec::new() };
     [
-        data::violated_conditions(report),
+        data::violated_conditions(context, report),
         load::failing_transactions(context, report),
         data::unchecked_conditions(context, report),
-        load::wrong_mix(report),
+        load::wrong_mix(context, report),
         settings::safety_for_speed(report),
         settings::unequal_settings(context, report),
         load::shared_processors(context, report),
