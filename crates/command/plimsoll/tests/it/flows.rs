@@ -90,7 +90,7 @@ fn the_flow_of_the_guide_runs_from_its_file_to_the_report() {
         "GET /next?ticket={$ticket}, then a pause (log-normal with median 20ms and sigma 0.5), then finish",
         "before that log in, then order; at the end DELETE /login; cookies kept; 3 redirects followed, each an exchange of its own",
         "pauses as the workload has them",
-        "request_duration:GET /next?ticket={$ticket}",
+        "| GET /next?ticket={$ticket} | avg ",
         "the workload",
     ] {
         assert!(report.contains(text), "`{text}` is not in:\n{report}");
@@ -238,7 +238,7 @@ fn users_stop_where_rows_that_are_taken_once_are_used_up() {
 /// A study of a script that two variants run in two versions.
 fn study_of_script(address: SocketAddr) -> String {
     format!(
-        "title = 'scripts'\nquestion = 'q'\ndesign = 'trials'\nrepeats = 2\n[factors]\nversion = {{ levels = ['1', '2'], compare = true, baseline = '1' }}\n\
+        "title = 'scripts'\nquestion = 'q'\nrepeats = 2\n[factors]\nversion = {{ levels = ['1', '2'], compare = true, baseline = '1' }}\n\
          [workload]\nscript = 'load-{{version}}.js'\nenv = {{ BASE = 'http://{address}' }}\n{SMALL}"
     )
 }
