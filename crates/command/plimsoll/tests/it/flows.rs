@@ -290,9 +290,9 @@ fn a_script_is_what_the_users_of_a_study_do() {
     let report = place.read("bundle/report/report.md");
     for text in [
         "the script load-1, 2.js",
-        "checks:is red",
-        "counter:orders",
-        "trend:sizes",
+        "| check is red | ",
+        "| orders",
+        "| sizes | avg ",
         "failed by themselves",
         "one too many",
     ] {

@@ -131,7 +131,7 @@ fn users_that_stay_keep_their_connections_and_go_on_where_they_were() {
     let jobs = JobsInTurn::run(&prepared.expect("in order"), &lasting(4, 60), 16, Duration::from_millis(20));
     assert_eq!(server.record().connections(), 4);
     let requests = server.record().first_requests();
-    for connection in 0..4 {
+    for connection in 1..=4 {
         let paths: Vec<&str> = requests
             .iter()
             .filter(|request| request.connection == connection)
