@@ -25,7 +25,7 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
     let mut text = format!("{}\n\n", study.title);
     let variants: Vec<String> = plan.variants.iter().map(ToString::to_string).collect();
     let _ = match plan.describes() {
-        true => writeln!(text, "variants    {}", OF_ONE_SYSTEM),
+        true => writeln!(text, "variants    {OF_ONE_SYSTEM}"),
         false => writeln!(text, "variants    {} (the first is the baseline)", variants.join(" | ")),
     };
     if let Some(duplicate) = plan.duplicate() {
