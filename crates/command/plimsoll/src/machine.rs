@@ -1,12 +1,12 @@
 //! What people are told of others on the machine.
 
 use plimsoll_analysis::quantity::{percent, show};
-use plimsoll_model::host::OtherProcesses;
+use plimsoll_model::host::{CROWDED, OtherProcesses};
 use plimsoll_model::measure::Unit;
 
 /// Shares of the processors that others may use: above the first they widen intervals, above the second loads do not
 /// count.
-pub(crate) const OTHERS: [f64; 2] = [0.03, 0.25];
+pub(crate) const OTHERS: [f64; 2] = [0.03, CROWDED];
 
 /// The busiest processes: `cargo (pid 4121) 0.94 cores, make (pid 4100) 0.02 cores`. Empty if none is busy.
 pub(crate) fn busiest(others: &OtherProcesses) -> String {

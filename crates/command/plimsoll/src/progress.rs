@@ -142,7 +142,8 @@ impl Progress {
         self.trials = trials;
         self.bar.set_length(milliseconds(time_under_load));
         let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
-        self.say(&format!("{trials} trials{done}, {} under load", time(time_under_load)));
+        let unit = if self.in_turns { "starts" } else { "trials" };
+        self.say(&format!("{trials} {unit}{done}, {} under load", time(time_under_load)));
     }
 
     /// Shows that data is being prepared, which may take long. Without a bar, prints a line now and then.

@@ -92,7 +92,7 @@ pub(crate) fn answer(input: &Input, described: &[DescribedValue]) -> Answer {
 /// The most conditions that a sentence names one by one.
 const NAMED: usize = 3;
 
-/// `iterations, p95: 12.3 ms (95 % interval 12.1 ms to 12.6 ms, n = 5)`.
+/// `Iterations, p95: 12.3 ms (95 % interval 12.1 ms to 12.6 ms, n = 5)`.
 fn sentence(input: &Input, measure: &Measure, values: &[&DescribedValue]) -> Sentence {
     let known: Vec<(f64, usize, String)> = values
         .iter()
@@ -102,7 +102,7 @@ fn sentence(input: &Input, measure: &Measure, values: &[&DescribedValue]) -> Sen
             Some((summary.centre, summary.n, format!("{}{place}", show(summary.centre, measure.unit()))))
         })
         .collect();
-    let name = words::measure(measure);
+    let name = words::measure_at_start(measure);
     let claim = |what: String| format!("{name}: {what}");
     let least = known.iter().min_by(|one, other| one.0.total_cmp(&other.0));
     let most = known.iter().max_by(|one, other| one.0.total_cmp(&other.0));
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!((value.condition, value.named, value.decides, summary.n), (0, true, true, 6));
         assert!(interval.low < summary.centre && summary.centre < interval.high, "{value:?}");
         let said = analysis.answer.paragraph();
-        assert!(said.starts_with("iterations, p95: 98.") && said.contains("ms (95 % interval "), "{said}");
+        assert!(said.starts_with("Iterations, p95: 98.") && said.contains("ms (95 % interval "), "{said}");
         assert!(said.ends_with(" ms, n = 6)."), "{said}");
     }
 
@@ -219,7 +219,7 @@ mod tests {
         assert!(said.contains("no value under 1 condition"), "{said}");
         input.starts.clear();
         let said = analyse(&input).answer.paragraph();
-        assert_eq!(said, "iterations, p95: no value: no trial counts.");
+        assert_eq!(said, "Iterations, p95: no value: no trial counts.");
     }
 
     #[test]

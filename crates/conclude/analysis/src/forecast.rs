@@ -8,7 +8,7 @@ use crate::verdict::{Outcome, Verdict};
 /// The comparison that takes longest to decide, as it stands after some repeats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast<'a> {
-    /// That comparison.
+    /// The comparison.
     pub comparison: &'a Comparison,
     /// The margin that it is decided at.
     pub margin: f64,
@@ -19,9 +19,9 @@ pub struct Forecast<'a> {
 /// A number of repeats that would probably decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForecastRepeats {
-    /// Those that have run do.
+    /// No more than have run.
     Enough,
-    /// So many in all.
+    /// The number of repeats, those that have run included.
     InAll(usize),
     /// More than [`MAX_FORECAST_REPEATS`], or no number of them: the noise floor leaves out a change of zero, single
     /// trials dominate, or nothing could be compared.

@@ -54,15 +54,15 @@ pub fn ratio(turns: &[(f64, f64)]) -> Option<StartRatio> {
 /// The baseline and its duplicate in a turn: who had the slice before each, and how much the two differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TurnOfDuplicates {
-    /// What had the slice before that of the baseline.
+    /// The systems whose slice came right before that of the baseline.
     pub before_baseline: Before,
-    /// What had the slice before that of the duplicate.
+    /// The systems whose slice came right before that of the duplicate.
     pub before_duplicate: Before,
     /// ln(baseline / duplicate).
     pub difference: f64,
 }
 
-/// What had the slice before.
+/// The systems whose slice came right before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
     /// The variant whose carry-over is looked for.

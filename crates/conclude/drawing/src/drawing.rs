@@ -45,7 +45,7 @@ pub struct Label {
     pub anchor: Anchor,
     /// Its colour.
     pub paint: Paint,
-    /// Whether it is bold.
+    /// True for bold letters.
     pub bold: bool,
 }
 
@@ -60,13 +60,13 @@ pub enum Paint {
     Grid,
     /// The colour of a variant, by its index.
     Variant(usize),
-    /// What is better, as a verdict.
+    /// The colour of the verdict better.
     Better,
-    /// What is worse, as a verdict.
+    /// The colour of the verdict worse.
     Worse,
-    /// What is equivalent, as a verdict.
+    /// The colour of the verdict equivalent.
     Equal,
-    /// What is not decided.
+    /// The colour of an open verdict.
     Open,
 }
 

@@ -61,7 +61,7 @@ impl Machine {
 /// A machine and its sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct World {
-    /// How it varies.
+    /// The way in which its speed varies.
     pub machine: Machine,
     /// Standard deviation of what a start draws for each of its systems: layout, hashing, placement.
     pub sd_of_starts: f64,

@@ -12,7 +12,7 @@ use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Direction;
 use plimsoll_model::study::FloorRule;
 
-/// Whether the gate was asked for: the proof that nothing is worse by the margin.
+/// The gate, which asks for proof that nothing is worse by the margin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
     /// Nobody asked for it, so a report does not speak of it.

@@ -35,7 +35,7 @@ pub(crate) struct Page {
     /// True if so many sentences make the answer that only the first has its evidence: the table below has the others'.
     pub(crate) many_sentences: bool,
     pub(crate) one_condition: bool,
-    /// How it was measured, in a line.
+    /// The measurement in a sentence: see `top::measured`.
     pub(crate) measured: String,
     /// What to do next; empty where all is decided.
     pub(crate) next: String,

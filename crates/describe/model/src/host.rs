@@ -14,6 +14,9 @@ fn is_local(machine: &str) -> bool {
     machine.is_empty() || machine == LOCAL
 }
 
+/// The share of all processors that others may use. Above it a machine has no room for a study: loads do not count.
+pub const CROWDED: f64 = 0.25;
+
 /// The use of the processors by everything but Plimsoll and its systems, in cores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OtherProcesses {

@@ -36,9 +36,9 @@ pub fn on_threads(
 
 /// One load of a series, for one thread.
 pub struct ThreadLoad<L> {
-    /// What all threads are told of it.
+    /// The description of the load, the same for all threads.
     pub load: L,
-    /// Where the thread sends its reports. It drops this at the end of the load.
+    /// Receives the reports of the thread, which drops it at the end of the load.
     pub reports: Sender<ThreadReport>,
 }
 

@@ -8,6 +8,7 @@ use plimsoll_model::start::Validity;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_study::{SecretSource, Study};
 use plimsoll_system::random_text;
+use plimsoll_web::percent;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -70,15 +71,15 @@ impl Keys {
     /// The secrets of the study as they are, as they stand in a URL, and as they stand in JSON.
     fn texts_of_study(&self) -> BTreeSet<String> {
         let in_json = |text: &str| Value::from(text).to_string().trim_matches('"').to_owned();
-        let texts = |secret: &Secret| [secret.0.clone(), in_url(&secret.0), in_json(&secret.0)];
+        let texts = |secret: &Secret| [secret.0.clone(), percent::component(&secret.0).to_string(), in_json(&secret.0)];
         self.of_study.values().flat_map(texts).collect()
     }
 
     /// The text with stars in place of the study's secrets.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
-        self.texts_of_study()
-            .iter()
-            .fold(text.to_owned(), |text, secret| text.replace(secret, &"*".repeat(secret.len())))
+        let least = if may_be_histogram(text) { LEAST_IN_HISTOGRAM } else { LEAST_LENGTH };
+        let secrets = self.texts_of_study().into_iter().filter(|secret| secret.len() >= least);
+        secrets.fold(text.to_owned(), |text, secret| text.replace(&secret, &"*".repeat(secret.len())))
     }
 
     /// The event with stars in place of the study's secrets, wherever a text of it holds one: names of requests,
@@ -94,7 +95,7 @@ impl Keys {
     /// Masks all texts in `value`. True if one held a secret.
     fn mask(&self, value: &mut Value) -> bool {
         match value {
-            Value::String(text) if !is_histogram(text) => {
+            Value::String(text) => {
                 let masked = self.without_secrets(text);
                 let changed = masked != *text;
                 *text = masked;
@@ -113,27 +114,21 @@ impl Keys {
                 }
                 changed
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 }
 
-/// Characters from which on a text in base64 alone is taken for a histogram.
+/// The length from which on a text of base64 alone may be a histogram.
 const HISTOGRAM: usize = 100;
 
-/// True for a text in which a short secret would occur by chance, and that nobody wrote.
-fn is_histogram(text: &str) -> bool {
-    text.len() >= HISTOGRAM && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
-}
+/// The least length of a secret that is looked for in a histogram too. Ten letters stand in one by chance about once in
+/// 10¹⁸ places; for a shorter secret, stars would damage what nobody wrote.
+const LEAST_IN_HISTOGRAM: usize = 10;
 
-/// The text as a segment of a path or a value of a query: RFC 3986, section 2.3.
-fn in_url(text: &str) -> String {
-    let encoded = |byte: u8| match byte {
-        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encoded).collect()
+/// True for a text that may be a histogram, and not something that a person or a system wrote.
+fn may_be_histogram(text: &str) -> bool {
+    text.len() >= HISTOGRAM && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
 }
 
 /// Reads the secrets that the study names.
@@ -234,6 +229,10 @@ mod tests {
             Event::SecondPassed(Box::new(Second::of(1, 1, Instant(0), recorded)))
         };
         assert_eq!(keys.masked(&named("GET /?key=s3/cr3t!")), Some(named("GET /?key=********")));
+        let long = "0123456789".repeat(12);
+        assert_eq!(self::keys(&long).masked(&event(&long)), Some(event(&"*".repeat(120))));
+        let histogram = event(&"key4".repeat(30));
+        assert_eq!(self::keys("key4").masked(&histogram), None, "so short a text stands in a histogram by chance");
         assert_eq!(Keys { of_study: BTreeMap::new(), ..keys }.masked(&event("s3/cr3t!")), None);
     }
 

@@ -9,6 +9,7 @@ mod disk_space;
 pub mod generator;
 mod keys;
 mod load;
+mod outcome;
 mod preflight;
 mod programs;
 mod run;

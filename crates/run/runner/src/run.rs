@@ -3,6 +3,7 @@
 use crate::databases;
 use crate::generator::Generator;
 use crate::keys::{Keys, without_secrets};
+use crate::outcome::{Machine, others_in_void_loads, outcome};
 use crate::preflight;
 use crate::programs::Programs;
 use crate::scripts::MissingNames;
@@ -10,10 +11,9 @@ use crate::start::{Abort, EndedStart, RunningStart};
 use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
-use plimsoll_model::result::{FinishedStart, LoadSummary, RecordedRun};
+use plimsoll_model::result::{FinishedStart, RecordedRun};
 use plimsoll_model::start::{Plan, Start, Validity};
-use plimsoll_model::study::{GeneratorSpec, StudyFacts};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::study::StudyFacts;
 use plimsoll_plan::{Look, MOST_DISTURBED, Outcome, Outcomes, Step, left_out, next, remaining};
 use plimsoll_study::Study;
 use plimsoll_system::{Interrupt, Launcher, SystemError};
@@ -229,7 +229,6 @@ struct Walk<'a> {
     begun: Option<u32>,
     /// The starts that have ended since the run began or resumed.
     ended_now: u32,
-    /// What a load on this machine is judged by.
     machine: Machine,
     /// The blocks of starts that were disturbed since then, with the cores that others used.
     disturbed: Vec<(u32, f64)>,
@@ -459,7 +458,7 @@ impl<'a> Walk<'a> {
             validity: finished.validity(),
             iterations: outcomes.iter().map(|load| load.iterations).sum(),
             errors: outcomes.iter().map(|load| load.errors).sum(),
-            others: others_in_what_does_not_count(&finished),
+            others: others_in_void_loads(&finished),
         })?;
         self.ended_now += 1;
         for message in slow_to_stop {
@@ -468,7 +467,7 @@ impl<'a> Walk<'a> {
             }
         }
         let outcome = outcome(&finished, &self.machine);
-        if let (Outcome::Disturbed, Some(cores)) = (outcome, others_in_what_does_not_count(&finished)) {
+        if let (Outcome::Disturbed, Some(cores)) = (outcome, others_in_void_loads(&finished)) {
             self.disturbed.push((start.block, cores));
         }
         self.outcomes.stopped(start.clone(), outcome);
@@ -547,88 +546,4 @@ fn outcomes(plan: &Plan, recorded: &RecordedRun, machine: &Machine) -> Outcomes 
 
 fn has_failed(finished: &FinishedStart) -> bool {
     matches!(finished.validity(), Validity::Failed(_))
-}
-
-/// CPU that others used under the loads of a start that do not count, in cores: their mean.
-fn others_in_what_does_not_count(finished: &FinishedStart) -> Option<f64> {
-    let bad = finished.loads.iter().filter(|load| !load.validity.counts());
-    plimsoll_statistics::mean(&bad.filter_map(|load| load.others).collect::<Vec<f64>>())
-}
-
-/// What tells a load that the machine has spoilt.
-struct Machine {
-    limits: GeneratorSpec,
-    processors: usize,
-}
-
-impl Machine {
-    /// True if the generator fell behind under this load, and others used the processors meanwhile. Where they did not,
-    /// the study asks more of the generator than it can do, and a quieter machine is no remedy.
-    fn has_spoilt(&self, load: &LoadSummary) -> bool {
-        let fell_behind = load.headroom.busiest > self.limits.max_cpu
-            || load.headroom.lateness > Nanos::from(self.limits.max_lateness);
-        let crowded = load.others.is_some_and(|cores| cores > CROWDED * self.processors as f64);
-        matches!(load.validity, Validity::Void(_)) && fell_behind && crowded
-    }
-}
-
-/// The share of all processors that others use on a machine that has no room for a study: what `plimsoll doctor` calls
-/// a problem, and a report a crowded host.
-const CROWDED: f64 = 0.25;
-
-fn outcome(finished: &FinishedStart, machine: &Machine) -> Outcome {
-    let bad = finished.loads.iter().filter(|load| !load.validity.counts());
-    let unsteady = finished.summary.validity.counts() && bad.clone().all(|load| load.steadiness.unsteady);
-    match finished.validity() {
-        Validity::Valid => Outcome::Counts,
-        Validity::Void(_) if finished.loads.iter().any(|load| machine.has_spoilt(load)) => Outcome::Disturbed,
-        _ if unsteady => Outcome::Unsteady,
-        Validity::Void(_) | Validity::Failed(_) => Outcome::DoesNotCount,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_model::result::{StartSummary, StartTiming};
-    use plimsoll_model::start::{Load, PhaseLengths};
-
-    /// A start with a void load, under which the generator was so late, and others used so many cores.
-    fn void(late_ms: u64, others: Option<f64>) -> FinishedStart {
-        let load = Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() };
-        let mut load = LoadSummary::not_offered(load);
-        load.validity = Validity::Void(vec!["a reason".to_owned()]);
-        load.headroom.lateness = Nanos(late_ms * 1_000_000);
-        load.others = others;
-        let start = Start {
-            number: 1,
-            block: 1,
-            repeat: 1,
-            attempt: 1,
-            extended: false,
-            position: 1,
-            condition: 0,
-            variants: vec![0],
-        };
-        let (validity, warnings, timing) = (Validity::Valid, Vec::new(), StartTiming::default());
-        FinishedStart {
-            summary: StartSummary { start, validity, warnings, timing, systems: Vec::new() },
-            loads: vec![load],
-        }
-    }
-
-    #[test]
-    fn a_start_is_disturbed_where_the_generator_fell_behind_and_others_used_the_processors() {
-        let limits = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(5) };
-        let machine = Machine { limits, processors: 4 };
-        for (late_ms, others, expected) in [
-            (9, Some(1.5), Outcome::Disturbed),
-            (9, Some(0.5), Outcome::DoesNotCount),
-            (9, None, Outcome::DoesNotCount),
-            (1, Some(3.0), Outcome::DoesNotCount),
-        ] {
-            assert_eq!(outcome(&void(late_ms, others), &machine), expected, "{late_ms} ms, {others:?}");
-        }
-        assert_eq!(others_in_what_does_not_count(&void(9, Some(1.5))), Some(1.5));
-    }
 }

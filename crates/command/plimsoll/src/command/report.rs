@@ -55,7 +55,7 @@ pub(super) enum Judge {
 }
 
 impl Judge {
-    /// Whether the gate was asked for.
+    /// The gate, as far as it was asked for.
     pub(super) fn gate(self) -> Gate {
         if matches!(self, Judge::Gate) { Gate::Asked } else { Gate::NotAsked }
     }

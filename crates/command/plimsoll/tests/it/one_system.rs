@@ -22,7 +22,7 @@ fn one_system_is_described_and_judged_by_nobody() {
     place.plimsoll(&["check", "study.toml"]).with(0).prints(&["6 trials of one system, nothing compared"]);
     place.plimsoll(&["plan", "study.toml"]).with(0).prints(&["one system; nothing is compared"]);
     let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(0).says(&["6/6"]).prints(&[
-        "terations, median: ",
+        "Iterations, median: ",
         " at 2 users, ",
         "(n = 3 under each)",
         "95 % interval",
@@ -37,7 +37,7 @@ fn one_system_is_described_and_judged_by_nobody() {
         assert!(place.read("bundle/report/report.md").contains(text), "{text}");
     }
     assert!(!place.has("bundle/report/comparisons.csv") && place.has("bundle/report/results.csv"));
-    place.plimsoll(&["report", "bundle"]).with(0).prints(&["terations, median: "]);
+    place.plimsoll(&["report", "bundle"]).with(0).prints(&["Iterations, median: "]);
     place.plimsoll(&["report", "bundle", "--gate"]).with(2).says(&["`--gate` passes where the verdicts show"]);
 }
 
@@ -65,7 +65,7 @@ fn two_bundles_of_one_system_are_compared() {
         "One thing differs, and the comparison is about it: variable POOL of counter: none in the first, 30 in the second",
         "for the system",
         "the system at 2 users",
-        "terations, median: it is undecided",
+        "Iterations, median: it is undecided",
     ]);
     assert!(!ended.stdout.contains("baseline") && !ended.stdout.contains("noise floor"), "{}", ended.stdout);
     let verdict = |line: &str| ["better", "worse", "equivalent", "inconclusive"].iter().any(|word| line.contains(word));

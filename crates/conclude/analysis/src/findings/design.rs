@@ -53,13 +53,7 @@ fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
 /// The number of repeats follows from a time, and not from the results.
 fn given_time(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
-    let given = plan.given_time?.as_secs();
-    let time = match (given / 3600, given % 3600 / 60, given % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, 0) => format!("{minutes} min"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    };
+    let time = words::span(plan.given_time?);
     Some(Finding {
         severity: Severity::Note,
         topic: "time",

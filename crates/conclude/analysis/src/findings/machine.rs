@@ -6,6 +6,7 @@ use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::quantity::{change, percent, show};
 use crate::samples;
+use plimsoll_model::host::CROWDED;
 use plimsoll_model::measure::Unit;
 use plimsoll_model::sample::HostSample;
 use plimsoll_model::words::and_list;
@@ -13,9 +14,6 @@ use plimsoll_statistics::{mean, median};
 
 /// Cores, as a share of all, by which a trial must exceed comparable trials to be reported.
 const OUTLYING_CORES: f64 = 0.1;
-
-/// Cores, as a share of all, that other programs may use in most trials before it is reported.
-const CROWDED_CORES: f64 = 0.25;
 
 /// The start of the line that says how much other programs used in most trials.
 pub(crate) const OTHERS_RAN: &str = "other programs used";
@@ -101,7 +99,7 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
         }
     };
     let usual = median(&trials.iter().filter_map(|seen| seen.others).collect::<Vec<_>>()).unwrap_or(0.0);
-    let crowded = (usual > CROWDED_CORES * processors).then(|| {
+    let crowded = (usual > CROWDED * processors).then(|| {
         format!("{OTHERS_RAN} {} of {processors:.0} in half of the {}s, or more", cores(usual), context.load_unit())
     });
     let busy = outliers(trials, OUTLYING_CORES * processors, |seen| seen.others).map(|(seen, value, usual)| {

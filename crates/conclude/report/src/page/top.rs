@@ -158,7 +158,7 @@ pub(crate) fn caption(input: &Input, chart: &Deciding, confidence: &str) -> Stri
     )
 }
 
-/// How it was measured, in a sentence: design, n, load, machine, time.
+/// The measurement in a sentence: design, n, load, machine and time.
 pub(crate) fn measured(input: &Input) -> String {
     let plan = &input.plan;
     let stand: Vec<_> = input.starts.iter().filter(|one| !plan.is_superseded(&one.summary.start)).collect();
