@@ -3,6 +3,8 @@
 use plimsoll_analysis::quantity::{percent, show};
 use plimsoll_model::host::{CROWDED, OtherProcesses};
 use plimsoll_model::measure::Unit;
+use plimsoll_model::start::Plan;
+use plimsoll_model::study::StudyFacts;
 
 /// Shares of the processors that others may use: above the first they widen intervals, above the second loads do not
 /// count.
@@ -15,8 +17,29 @@ pub(crate) fn busiest(others: &OtherProcesses) -> String {
     names.collect::<Vec<String>>().join(", ")
 }
 
+/// How the variants of a study share time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeSharing {
+    /// In turns.
+    Turns,
+    /// In trials, although they could take turns.
+    PossibleTurns,
+    /// In trials, because they cannot take turns.
+    Trials,
+}
+
+impl TimeSharing {
+    pub(crate) fn of(plan: &Plan, facts: &StudyFacts) -> TimeSharing {
+        match (plan.design.is_trials(), facts.can_take_turns) {
+            (false, _) => TimeSharing::Turns,
+            (true, true) => TimeSharing::PossibleTurns,
+            (true, false) => TimeSharing::Trials,
+        }
+    }
+}
+
 /// What to say before a run on a machine that others use, and what that will cost. None on a quiet machine.
-pub(crate) fn warning(others: &OtherProcesses, in_turns: bool) -> Option<String> {
+pub(crate) fn warning(others: &OtherProcesses, sharing: TimeSharing) -> Option<String> {
     let [some, many] = OTHERS;
     let share = others.share();
     if share <= some {
@@ -29,9 +52,9 @@ pub(crate) fn warning(others: &OtherProcesses, in_turns: bool) -> Option<String>
     } else {
         String::new()
     };
-    let load = if in_turns { "slices" } else { "trials" };
+    let load = if sharing == TimeSharing::Turns { "slices" } else { "trials" };
     let cost = if share > many {
-        let design = if in_turns { "" } else { "; `design = \"turns\"` suffers less" };
+        let design = if sharing == TimeSharing::PossibleTurns { "; `design = \"turns\"` suffers less" } else { "" };
         format!(
             "intervals will probably be several times as wide as on a quiet machine, and {load} will not count{design}"
         )
@@ -59,25 +82,25 @@ mod tests {
 
     #[test]
     fn a_warning_says_who_how_much_and_what_it_costs() {
-        assert_eq!(warning(&others(0.05, 0.0), false), None);
-        for (used, stolen, in_turns, expected) in [
+        assert_eq!(warning(&others(0.05, 0.0), TimeSharing::Trials), None);
+        for (used, stolen, sharing, expected) in [
             (
                 0.2,
                 0.0,
-                true,
+                TimeSharing::Turns,
                 "others use 0.20 cores of 2 (10 %): rustc (pid 4121) 0.20 cores\n  intervals will probably be wider than \
                  on a quiet machine, and some slices may not count; stop what can be stopped",
             ),
             (
                 0.94,
                 0.06,
-                false,
+                TimeSharing::PossibleTurns,
                 "others use 0.94 cores of 2 (50 %): rustc (pid 4121) 0.94 cores, and the hypervisor takes 0.060 cores \
                  away\n  intervals will probably be several times as wide as on a quiet machine, and trials will not \
                  count; `design = \"turns\"` suffers less; stop what can be stopped",
             ),
         ] {
-            assert_eq!(warning(&others(used, stolen), in_turns).as_deref(), Some(expected));
+            assert_eq!(warning(&others(used, stolen), sharing).as_deref(), Some(expected));
         }
     }
 }

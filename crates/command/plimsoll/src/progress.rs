@@ -1,7 +1,7 @@
 //! The progress of a run. A terminal shows a bar over the time under load and a line per trial; any other output gets
 //! the lines alone.
 
-use crate::machine;
+use crate::machine::{self, TimeSharing};
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll_analysis::quantity;
@@ -20,8 +20,7 @@ const TELL_DATA_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Progress {
     bar: ProgressBar,
     trials: u32,
-    /// True if variants take turns on a start.
-    in_turns: bool,
+    sharing: TimeSharing,
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
@@ -37,7 +36,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Prints what is about to run and where its results go.
-    pub(crate) fn new(title: &str, out: &Path, in_turns: bool) -> Progress {
+    pub(crate) fn new(title: &str, out: &Path, sharing: TimeSharing) -> Progress {
         say::note(&format!("{title}\nbundle  {}", out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
         let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %, {left}  {msg}");
@@ -46,7 +45,7 @@ impl Progress {
         Progress {
             bar,
             trials: 0,
-            in_turns,
+            sharing,
             current: String::new(),
             phase: None,
             slice: None,
@@ -68,7 +67,7 @@ impl Progress {
                 self.begin(*starts, *already_done, *time_under_load);
             }
             Event::MachineObserved { others, .. } => {
-                if let Some(warning) = machine::warning(others, self.in_turns) {
+                if let Some(warning) = machine::warning(others, self.sharing) {
                     self.say(&warning);
                 }
             }
@@ -94,7 +93,7 @@ impl Progress {
                 self.phase = Some(*phase);
                 self.bar.set_message(format!("{} · {}", self.current, self.stage()));
             }
-            Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.in_turns),
+            Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.sharing == TimeSharing::Turns),
             Event::LoadFinished { .. } => {
                 if let Some(slice) = self.slice {
                     self.bar.inc(milliseconds(slice.lengths.under_load()));
@@ -142,7 +141,7 @@ impl Progress {
         self.trials = trials;
         self.bar.set_length(milliseconds(time_under_load));
         let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
-        let unit = if self.in_turns { "starts" } else { "trials" };
+        let unit = if self.sharing == TimeSharing::Turns { "starts" } else { "trials" };
         self.say(&format!("{trials} {unit}{done}, {} under load", time(time_under_load)));
     }
 

@@ -8,7 +8,6 @@ use crate::input::Input;
 use crate::quantity::{margin, percent};
 use crate::verdict::{Outcome, roughly, time_of};
 use plimsoll_model::measure::{Effect, Measure};
-use plimsoll_model::workload::Protocol;
 use std::fmt;
 use std::time::Duration;
 
@@ -130,8 +129,7 @@ fn others(analysis: &Analysis) -> Option<&str> {
 
 /// The cheapest thing that may decide instead of more repeats.
 fn alternative(input: &Input, analysis: &Analysis, open: &[&Comparison]) -> String {
-    let takes_turns = input.facts.protocol != Protocol::Storage && !input.facts.systems.is_empty();
-    if input.plan.design.is_trials() && takes_turns {
+    if input.plan.design.is_trials() && input.facts.can_take_turns {
         return "`design = \"turns\"`, where variants are loaded within a second of one another".to_owned();
     }
     if open.iter().any(|one| one.has_carry_over_verdict()) {
@@ -183,7 +181,6 @@ mod tests {
     use crate::analyse;
     use crate::testing::{input, start};
     use plimsoll_model::start::Validity;
-    use plimsoll_model::workload::Protocol;
 
     /// Values that differ by up to this share from repeat to repeat, without a pattern.
     fn noisy(repeats: u32, share: f64) -> crate::Input {
@@ -209,9 +206,9 @@ mod tests {
         let text = next.to_string();
         assert!(text.contains(" repeats in all would probably decide, which takes "), "{text}");
         assert!(text.contains("; may be cheaper: `design = \"turns\"`"), "{text}");
-        study.facts.protocol = Protocol::Storage;
+        study.facts.can_take_turns = false;
         let text = analyse(&study).next.expect("a next step").to_string();
-        assert!(!text.contains("turns"), "back ends cannot take turns: {text}");
+        assert!(!text.contains("turns"), "variants that cannot take turns: {text}");
     }
 
     #[test]

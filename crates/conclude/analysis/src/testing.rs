@@ -177,6 +177,7 @@ fn facts() -> StudyFacts {
         profile: None,
         quick: false,
         design_reason: String::new(),
+        can_take_turns: true,
     }
 }
 

@@ -165,5 +165,6 @@ fn facts(shape: Shape) -> StudyFacts {
         profile: None,
         quick: false,
         design_reason: String::new(),
+        can_take_turns: false,
     }
 }

@@ -52,6 +52,9 @@ pub struct StudyFacts {
     /// Why the variants share time as they do: words that follow the name of the design. Empty in old bundles.
     #[serde(default)]
     pub design_reason: String,
+    /// True if variants can take turns, whether they do or not. Old bundles do not tell.
+    #[serde(default)]
+    pub can_take_turns: bool,
 }
 
 /// A measure that decides, and what counts as a difference in it.

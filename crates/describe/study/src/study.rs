@@ -261,6 +261,7 @@ impl Study {
             profile: self.profile.clone(),
             quick: self.quick,
             design_reason: self.design.reason.clone(),
+            can_take_turns: self.design.can_take_turns,
         }
     }
 

@@ -95,8 +95,9 @@ impl BundleWriter {
         }
         let begun_with = read_json::<StudyFacts>(&folder.join(FACTS)).map_err(|_| other("resolved study"))?;
         // Defaults of the floor's rule and of the design have changed. The same file means what the run was begun with.
-        let (floor_rule, design_reason) = (begun_with.floor_rule, begun_with.design_reason.clone());
-        if begun_with != (StudyFacts { floor_rule, design_reason, ..facts.clone() }) {
+        let StudyFacts { floor_rule, ref design_reason, can_take_turns, .. } = begun_with;
+        let design_reason = design_reason.clone();
+        if begun_with != (StudyFacts { floor_rule, design_reason, can_take_turns, ..facts.clone() }) {
             return Err(other("resolved study"));
         }
         if manifest.complete {

@@ -7,6 +7,7 @@ use super::study::{self, Extent, Source};
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::forecast::{self, Forecaster};
+use crate::machine::TimeSharing;
 use crate::progress::Progress;
 use crate::say;
 use plimsoll_analysis::analyse;
@@ -127,7 +128,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
 
 /// Runs what the bundle does not have yet.
 fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
-    let mut progress = Progress::new(&study.title, task.out, !plan.design.is_trials());
+    let mut progress = Progress::new(&study.title, task.out, TimeSharing::of(plan, &study.facts()));
     let mut forecaster = Forecaster::new(plan);
     task.signals.say(words_of_signals(task));
     if !plan.looks.is_empty() {

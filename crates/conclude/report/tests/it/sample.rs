@@ -215,6 +215,7 @@ fn facts() -> StudyFacts {
         profile: None,
         quick: false,
         design_reason: String::new(),
+        can_take_turns: true,
     }
 }
 

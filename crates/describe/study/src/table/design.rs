@@ -49,10 +49,12 @@ impl Scalar for DesignName {
 #[derive(Clone, Debug)]
 pub(crate) struct DesignSpec {
     name: DesignName,
-    /// Where the study names it; none where it does not.
+    /// The place at which the study names it; none where it does not.
     place: Option<Span>,
-    /// Why it is this one, in words that follow its name.
+    /// The reason for it, in words that follow its name.
     pub(crate) reason: String,
+    /// True if variants can take turns, whether they do or not.
+    pub(crate) can_take_turns: bool,
     count: Option<u32>,
     slice: Option<Duration>,
     settle: Duration,
@@ -103,17 +105,18 @@ impl DesignSpec {
         let reason = "as the run began".to_owned();
         let settle = turns.map_or(self.settle, |turns| turns.settle);
         let (count, slice) = (turns.map(|turns| turns.count), turns.map(|turns| turns.slice));
-        DesignSpec { name, place: None, reason, count, slice, settle }
+        DesignSpec { name, place: None, reason, count, slice, settle, ..*self }
     }
 }
 
-/// Reads the design. Where the study names none it is turns, unless there is a reason why not.
+/// Reads the design. Where the study names none it is turns, unless they are impossible or unwise for the reasons given.
 pub(crate) fn design(
     name: Option<&Section<Literal<DesignName>>>,
     turns: Option<&Section<TurnsTable>>,
-    why_no_turns: Option<&str>,
+    (impossible, unwise): (Option<&str>, Option<&str>),
     faults: &mut Faults,
 ) -> Option<DesignSpec> {
+    let why_no_turns = impossible.or(unwise);
     let named = match name {
         Some(name) => Some(name.valid()?),
         None => None,
@@ -134,9 +137,11 @@ pub(crate) fn design(
             None => fault.help("write `design = \"turns\"`, or leave the table out"),
         });
     }
+    refuse_impossible(named, impossible, faults);
     let span = |value: Option<&Literal<PositiveTimeSpan>>| value.map(|value| value.value.0);
     Some(DesignSpec {
         name,
+        can_take_turns: impossible.is_none(),
         place: named.map(|named| named.span.clone()),
         reason,
         count: table.and_then(|table| table.count.as_ref()).map(|count| count.value.u32()),
@@ -164,15 +169,16 @@ pub(crate) fn why_unwise(workload: &WorkloadTable) -> Option<&'static str> {
 }
 
 /// Fails where a study asks for turns that are impossible.
-pub(crate) fn refuse_impossible(design: &DesignSpec, why: Option<&str>, faults: &mut Faults) {
-    if let (Some(place), DesignName::Turns, Some(why)) = (&design.place, design.name, why) {
-        let fault = Fault::error(place, format!("variants cannot take turns: {why}"));
-        faults.add(fault.help("use `design = \"trials\"`, or a load that is the same all the time"));
+fn refuse_impossible(named: Option<&Literal<DesignName>>, why: Option<&str>, faults: &mut Faults) {
+    if let (Some(named), Some(why)) = (named.filter(|named| named.value == DesignName::Turns), why) {
+        let fault = Fault::error(&named.span, format!("variants cannot take turns: {why}"));
+        faults.add(fault.help("use `design = \"trials\"`, or leave `design` out"));
     }
 }
 
 /// A port that two variants would listen on at the same time leaves trials, or fails where the study asks for turns.
 pub(crate) fn respect_fixed_port(design: &mut DesignSpec, system: &str, port: u16, faults: &mut Faults) {
+    design.can_take_turns = false;
     if design.name == DesignName::Trials {
         return;
     }
@@ -192,7 +198,8 @@ mod tests {
 
     fn in_turns() -> DesignSpec {
         let reason = IN_TURNS.to_owned();
-        DesignSpec { name: DesignName::Turns, place: None, reason, count: None, slice: None, settle: SETTLE }
+        let (name, place, can_take_turns) = (DesignName::Turns, None, true);
+        DesignSpec { name, place, reason, can_take_turns, count: None, slice: None, settle: SETTLE }
     }
 
     #[test]

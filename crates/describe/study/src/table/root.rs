@@ -4,9 +4,7 @@ use crate::document::profile::Profiles;
 use crate::document::{Fault, Faults, Section, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
-use crate::table::design::{
-    DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, refuse_impossible, why_impossible, why_unwise,
-};
+use crate::table::design::{DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, why_impossible, why_unwise};
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
@@ -116,10 +114,7 @@ impl StudyTable {
     pub(crate) fn design(&self, faults: &mut Faults) -> Option<DesignSpec> {
         let (load, workload) = (self.load.valid()?, self.workload.valid()?);
         let impossible = (!self.compares()).then_some(NOTHING_COMPARED).or_else(|| why_impossible(load, workload));
-        let why_no_turns = impossible.or_else(|| why_unwise(workload));
-        let design = design(self.design.as_ref(), self.turns.as_ref(), why_no_turns, faults)?;
-        refuse_impossible(&design, impossible, faults);
-        Some(design)
+        design(self.design.as_ref(), self.turns.as_ref(), (impossible, why_unwise(workload)), faults)
     }
 
     /// True if variants are compared; otherwise the study describes one system.

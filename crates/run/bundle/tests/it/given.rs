@@ -48,6 +48,7 @@ pub(crate) fn facts() -> StudyFacts {
         profile: None,
         quick: false,
         design_reason: String::new(),
+        can_take_turns: false,
     }
 }
 

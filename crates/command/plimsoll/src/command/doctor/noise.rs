@@ -9,8 +9,9 @@ use crate::command::interrupt::{Listener, Words};
 use crate::command::study::{self, Extent};
 use crate::command::{WARDEN, demo, report, run};
 use crate::exit::{Exit, Failure};
+use crate::machine::{self, TimeSharing};
 use crate::progress::time;
-use crate::{machine, say};
+use crate::say;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_analysis::compare::Comparison;
@@ -68,8 +69,8 @@ pub(super) fn measure() -> Result<Exit, Failure> {
         time(under_load)
     ));
     let stopped = || signals.interrupt().is_set();
-    if let Some(warning) =
-        other_processes(super::OBSERVATION_TIME, &stopped).and_then(|others| machine::warning(&others, true))
+    if let Some(warning) = other_processes(super::OBSERVATION_TIME, &stopped)
+        .and_then(|others| machine::warning(&others, TimeSharing::Turns))
     {
         say::note(&warning);
     }
