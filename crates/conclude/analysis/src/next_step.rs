@@ -68,7 +68,7 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
     Some(NextStep {
         repeats,
         time: repeats.and_then(|repeats| Some(total(repeats, time_per_repeat(input)?))),
-        obstacle: "more repeats alone would not decide".to_owned(),
+        obstacle: "more repeats alone would not decide; what may".to_owned(),
         alternative: alternative(input, analysis, &open),
     })
 }

@@ -111,7 +111,7 @@ fn the_demo_begins_and_can_be_interrupted() {
     let place = Place::empty();
     let demo = place.start_until_it_runs(&["demo", "--out", "bundle"], "demo-server");
     demo.signal(Signal::INT);
-    let ended = demo.end().with(130).says(&["5 starts, 1 min", "interrupted", "plimsoll report bundle"]);
+    let ended = demo.end().with(130).says(&["8 starts, 1 min", "interrupted", "plimsoll report bundle"]);
     assert!(!ended.stderr.contains("go on"), "nothing goes on with a demo:\n{}", ended.stderr);
     place.nothing_runs();
 }
