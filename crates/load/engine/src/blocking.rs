@@ -4,6 +4,8 @@
 //! A call is timed on the thread that makes it, without a queue or a thread pool between. Each user ([`user`]) writes
 //! its calls into a log ([`log`]). One more thread, the [`supervisor`], files the logs, ends the seconds, and notices
 //! calls that hang. A thread that hangs in the kernel cannot be ended: it is left behind, and the trial is void.
+//!
+//! Users that stay from job to job get a new thread for each: what they keep is in a [`KeptUser`].
 
 mod call;
 mod log;
@@ -13,7 +15,7 @@ mod user;
 pub use crate::protocol::Failure;
 pub use call::Call;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::job::LocalJob;
 use crate::offer::{Arrivals, Offering, Quota, SharedQuota};
 use crate::recorder::{Findings, Recorder, ThreadReport};
@@ -21,7 +23,7 @@ use crate::schedule::Random;
 use log::{SharedRecorder, UserLog};
 use plimsoll_model::job::{Job, JobError, Report};
 use plimsoll_model::load::{LoadModel, Profile, Share, Think};
-use plimsoll_model::units::Instant;
+use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Workload;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +31,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use supervisor::Supervisor;
-use user::UserThread;
+use user::{KeptUser, UserThread};
 
 /// How long a call may take to return after its time is up, before it counts as hung.
 const GRACE: Duration = Duration::from_secs(5);
@@ -40,7 +42,7 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 /// The work of blocking users, one call at a time.
 pub trait BlockingWorkload: Send + Sync + 'static {
     /// The state of one user.
-    type User: Send;
+    type User: Send + 'static;
 
     /// Makes the user of this number, from 0 among all users of the load, on the user's own thread and before the clock
     /// starts. `over` is set when all calls must stop.
@@ -72,10 +74,13 @@ pub trait BlockingWorkload: Send + Sync + 'static {
 
     /// Ends an iteration, untimed.
     fn end_iteration(&self, user: &mut Self::User);
+
+    /// The load is over. The user may stay for the next one.
+    fn load_ended(&self, _user: &mut Self::User) {}
 }
 
 /// Users whose calls block, each on a thread of its own.
-pub struct BlockingUsers<'a, W> {
+pub struct BlockingUsers<'a, W: BlockingWorkload> {
     /// The work that they do.
     pub workload: Arc<W>,
     /// The names of the steps.
@@ -84,8 +89,12 @@ pub struct BlockingUsers<'a, W> {
     pub timeout: Duration,
     /// How long a call may take to return after its time is up, before it counts as hung.
     pub grace: Duration,
-    /// The most users of this machine that work at the same time.
-    pub users: usize,
+    /// Set when all calls must stop. Users that stay keep it.
+    over: Arc<AtomicBool>,
+    /// The users of this machine, by their index. None if one has no state yet: its thread makes it.
+    users: Vec<Option<KeptUser<W::User>>>,
+    /// Arrivals that no user began before the end of the last load: how long before that end they were due.
+    waiting: Vec<Nanos>,
 }
 
 /// The state that the threads of a run share.
@@ -99,6 +108,8 @@ struct Shared {
     /// Iterations count from the start of this span; none begins after its end.
     window: Range<Instant>,
     share: Share,
+    /// True if the users stay for another load.
+    stays: bool,
     steps: usize,
     timeout: Duration,
     /// Set when all calls must stop.
@@ -121,31 +132,37 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
     /// The users of a job, with the steps of `of`.
     #[must_use]
     pub fn new(workload: &Arc<W>, of: &'a Workload, job: &Job) -> BlockingUsers<'a, W> {
-        let users = usize::try_from(job.users()).unwrap_or(usize::MAX);
         BlockingUsers {
             workload: Arc::clone(workload),
             names: of.steps.names(),
             timeout: of.timeout,
             grace: GRACE,
-            users,
+            over: Arc::default(),
+            users: (0..job.users()).map(|_| None).collect(),
+            waiting: Vec::new(),
         }
     }
 
-    /// Runs the users, reporting each second.
+    /// Runs the users, reporting each second. If the job stays, they go on with the next one where they were.
     ///
     /// # Errors
     /// Users cannot get ready.
     pub fn run(
-        &self,
+        &mut self,
         local: LocalJob<'_>,
         reports: &mut dyn FnMut(Report),
     ) -> Result<(Vec<Findings>, Clock), JobError> {
         let LocalJob { job, interrupted } = local;
+        self.over.store(false, Ordering::Relaxed);
         let shared = Arc::new(Shared::new(self, job));
         let (ready, readiness) = channel();
-        let threads: Vec<_> = (0..self.users)
-            .map(|index| {
-                let user = UserThread::new(index, Arc::clone(&self.workload), Arc::clone(&shared));
+        let threads: Vec<_> = self
+            .users
+            .iter_mut()
+            .enumerate()
+            .map(|(index, kept)| {
+                let (workload, shared) = (Arc::clone(&self.workload), Arc::clone(&shared));
+                let user = UserThread { index, workload, shared, kept: kept.take() };
                 let (ready, cpus) = (ready.clone(), job.generator.cpus.clone());
                 std::thread::spawn(move || user.run(cpus.as_ref(), &ready))
             })
@@ -160,7 +177,11 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
         let receiver = shared.open_logs(&self.names, clock);
         shared.clock.set(clock).expect("the clock starts once");
         threads.iter().for_each(|thread| thread.thread().unpark());
-        Ok((Supervisor::new(&shared, self, local, clock, receiver, threads).run(reports), clock))
+        let ended =
+            Supervisor { shared: &shared, job: local, names: &self.names, grace: self.grace, clock, receiver, threads }
+                .run(reports);
+        (self.users, self.waiting) = (ended.users, ended.waiting);
+        Ok((ended.findings, clock))
     }
 }
 
@@ -192,12 +213,16 @@ fn wait_until_ready(
 }
 
 impl Shared {
-    fn new<W>(users: &BlockingUsers<'_, W>, job: &Job) -> Shared {
+    fn new<W: BlockingWorkload>(users: &BlockingUsers<'_, W>, job: &Job) -> Shared {
         let offering = Offering::of(job);
         let source = match &offering.model {
             LoadModel::Closed { users, think } => Source::Closed { users: users.clone(), think: *think },
             LoadModel::Open { rate, arrivals, .. } => {
-                Source::Open(Mutex::new(Arrivals::new(rate, *arrivals, &offering, job.share)))
+                let mut arrivals = Arrivals::new(rate, *arrivals, &offering, job.share);
+                // For users that stayed, this load begins where the last one ended.
+                let begin = Instant(-nanos(offering.warmup));
+                users.waiting.iter().for_each(|ago| arrivals.give_back(begin.shifted(-nanos((*ago).into()))));
+                Source::Open(Mutex::new(arrivals))
             }
         };
         Shared {
@@ -207,11 +232,12 @@ impl Shared {
             quota_of_user: offering.quota_of_user(),
             window: offering.window(),
             share: job.share,
+            stays: job.stays,
             steps: users.names.len(),
             timeout: users.timeout,
-            over: Arc::new(AtomicBool::new(false)),
+            over: Arc::clone(&users.over),
             seed: job.seed,
-            logs: (0..users.users).map(|_| Mutex::default()).collect(),
+            logs: users.users.iter().map(|_| Mutex::default()).collect(),
             recorder: Mutex::default(),
         }
     }

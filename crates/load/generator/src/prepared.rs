@@ -169,26 +169,21 @@ impl Prepared {
             Compiled::Http(http, dialer) => users.run::<Http, _>(|_, _| http, dialer, jobs, as_it_is),
             Compiled::Grpc(grpc, dialer) => users.run::<Grpc, _>(|_, _| grpc, dialer, jobs, as_it_is),
             Compiled::Flow(flow, dialer) => run_flow(flow, dialer, users, jobs),
-            Compiled::Script(_) | Compiled::Storage(_) | Compiled::Sql(_) => self.run_anew(job, jobs, interrupted),
+            Compiled::Sql(sql) => self.run_sql(sql, job, jobs, interrupted),
+            Compiled::Script(_) | Compiled::Storage(_) => self.run_anew(job, jobs, interrupted),
         }
     }
 
     /// Runs jobs whose users do not stay: each begins with new ones.
     fn run_anew(&self, first: Job, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
-        let mut next = Some(first);
-        while let Some(job) = next {
-            let local = LocalJob { job: &job, interrupted };
-            let reports = &mut |report| jobs.report(report);
-            let record = match &self.compiled {
+        in_turn(first, jobs, |job, reports| {
+            let local = LocalJob { job, interrupted };
+            match &self.compiled {
                 Compiled::Script(script) => script.run(local, reports),
                 Compiled::Storage(storage) => self.run_storage(storage, local, reports),
-                Compiled::Sql(sql) => self.run_sql(sql, local, reports),
-                Compiled::Http(..) | Compiled::Grpc(..) | Compiled::Flow(..) => unreachable!("their users stay"),
-            };
-            jobs.ended(record?);
-            next = if job.stays { jobs.next() } else { None };
-        }
-        Ok(())
+                _ => unreachable!("their users stay"),
+            }
+        })
     }
 
     fn run_storage(
@@ -200,7 +195,10 @@ impl Prepared {
         let job = local.job;
         let users = storage.users(job.seed, job.users()).map_err(|failure| JobError::Users(failure.detail))?;
         reports(Report::ObjectsPlaced(users.place()));
-        let run = BlockingUsers::new(&users, &self.workload, job).run(local, reports);
+        let mut threads = BlockingUsers::new(&users, &self.workload, job);
+        let run = threads.run(local, reports);
+        // Users let go of their files before the objects are removed.
+        drop(threads);
         // A run that failed leaves objects too.
         let facts = users.finish();
         let (findings, clock) = run?;
@@ -211,15 +209,35 @@ impl Prepared {
     fn run_sql(
         &self,
         sql: &CompiledSql,
-        local: LocalJob<'_>,
-        reports: &mut dyn FnMut(Report),
-    ) -> Result<JobRecord, JobError> {
-        let job = local.job;
-        let users = sql.users(job.seed).map_err(JobError::Users)?;
-        let (findings, clock) = BlockingUsers::new(&users, &self.workload, job).run(local, reports)?;
-        let facts = WorkFacts::Sql(Box::new(users.facts(&self.workload.steps.names())));
-        Ok(JobRecord { facts, ..local.record(findings, &self.workload.steps, clock) })
+        first: Job,
+        jobs: &mut dyn Jobs,
+        interrupted: &AtomicBool,
+    ) -> Result<(), JobError> {
+        let workload = sql.users(first.seed).map_err(JobError::Users)?;
+        let mut users = BlockingUsers::new(&workload, &self.workload, &first);
+        let steps = &self.workload.steps;
+        in_turn(first, jobs, |job, reports| {
+            let local = LocalJob { job, interrupted };
+            let (findings, clock) = users.run(local, reports)?;
+            let facts = WorkFacts::Sql(Box::new(workload.facts(&steps.names())));
+            Ok(JobRecord { facts, ..local.record(findings, steps, clock) })
+        })
     }
+}
+
+/// Runs the first job and those that follow it, until there are no more, or one has users that do not stay.
+fn in_turn(
+    first: Job,
+    jobs: &mut dyn Jobs,
+    mut run: impl FnMut(&Job, &mut dyn FnMut(Report)) -> Result<JobRecord, JobError>,
+) -> Result<(), JobError> {
+    let mut next = Some(first);
+    while let Some(job) = next {
+        let record = run(&job, &mut |report| jobs.report(report))?;
+        jobs.ended(record);
+        next = if job.stays { jobs.next() } else { None };
+    }
+    Ok(())
 }
 
 fn run_flow(

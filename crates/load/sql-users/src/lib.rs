@@ -57,7 +57,7 @@ pub struct SqlUsers {
 
 /// Statistics of all users.
 struct SharedStatistics {
-    /// Statistics of users that have ended.
+    /// Statistics of users whose load is over.
     counts: Mutex<UserStatistics>,
     durations: SharedDurations,
 }
@@ -107,7 +107,7 @@ impl SqlUsers {
         })
     }
 
-    /// The facts of the load, once all users have ended.
+    /// The facts of all loads that are over.
     pub fn facts(&self, steps: &[&str]) -> SqlFacts {
         let (counts, durations) = (self.statistics.counts(), &self.statistics.durations);
         let names = self.workload.statements();
@@ -231,6 +231,10 @@ impl BlockingWorkload for SqlUsers {
             user.counts.cancels_failed += u64::from(done.is_err());
         }
     }
+
+    fn load_ended(&self, user: &mut ConnectedUser) {
+        user.hand_over();
+    }
 }
 
 impl SharedStatistics {
@@ -243,15 +247,30 @@ impl SharedStatistics {
     }
 }
 
-impl Drop for ConnectedUser {
+impl ConnectedUser {
     /// Hands over the statistics. Only here may a user wait for another: its load has ended.
-    fn drop(&mut self) {
+    fn hand_over(&mut self) {
         self.statistics.durations.merge(&mut self.durations);
         self.statistics.counts().merge(&self.counts);
+        self.counts.clear();
+    }
+}
+
+impl Drop for ConnectedUser {
+    /// A user that panicked has not handed over.
+    fn drop(&mut self) {
+        self.hand_over();
     }
 }
 
 impl UserStatistics {
+    fn clear(&mut self) {
+        *self = UserStatistics {
+            statements: vec![StatementTimes::default(); self.statements.len()],
+            ..UserStatistics::default()
+        };
+    }
+
     fn merge(&mut self, other: &UserStatistics) {
         self.statements.resize(other.statements.len(), StatementTimes::default());
         self.statements.iter_mut().zip(&other.statements).for_each(|(into, from)| into.merge(from));

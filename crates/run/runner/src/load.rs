@@ -65,10 +65,14 @@ pub(crate) fn offer(
     set_lengths(&mut running.spec.load, context, next.load);
     let mut prepared = match running.prepared.take() {
         Some(prepared) => prepared,
-        None => prepare(context, running)?,
+        None => {
+            let prepared = prepare(context, running)?;
+            let steps = &running.spec.workload.steps;
+            databases::check_users(&running.databases, steps, running.spec.load.most_users())?;
+            running.facts = databases::facts(&running.databases, steps)?;
+            prepared
+        }
     };
-    databases::check_users(&running.databases, &running.spec.workload.steps, running.spec.load.most_users())?;
-    running.facts = databases::facts(&running.databases, &running.spec.workload.steps)?;
     let samplers = databases::sample(&running.databases)?;
     let FinishedJob { mut record, watch, zero } = run(context, next, running, &mut *prepared, tell)?;
     running.prepared = Some(prepared);

@@ -95,18 +95,18 @@ pub(crate) struct RunningStart {
     lost: Vec<String>,
 }
 
-/// The running systems of a variant. Its fields are dropped in this order: servers end before the data is removed that
-/// they serve.
+/// The running systems of a variant. Its fields are dropped in this order: users that stay end before the servers, and
+/// servers before the data is removed that they serve.
 pub(crate) struct RunningVariant {
     pub(crate) variant: usize,
     pub(crate) spec: TrialSpec,
+    /// The workload, compiled for the systems; none before the first load.
+    pub(crate) prepared: Option<Box<dyn PreparedWorkload>>,
     pub(crate) systems: Vec<Running>,
     pub(crate) databases: Vec<RunningDatabase>,
     pub(crate) ready_after: Duration,
     /// Facts about the databases.
     pub(crate) facts: Vec<DatabaseFacts>,
-    /// The workload, compiled for the systems; none before the first load.
-    pub(crate) prepared: Option<Box<dyn PreparedWorkload>>,
     /// The largest number in the replies to each request that is checked for a sequence.
     pub(crate) largest: BTreeMap<String, u64>,
 }
@@ -349,6 +349,8 @@ impl RunningVariant {
 
     /// Stops the systems in the opposite order.
     fn stop(self) -> StoppedVariant {
+        // A server may wait for its clients to leave.
+        drop(self.prepared);
         let (mut stopped, mut slow) = (Ok(()), Vec::new());
         for system in self.systems.into_iter().rev() {
             let name = system.name().to_owned();

@@ -1,46 +1,44 @@
 //! The supervisor thread: files the logs of users, ends seconds and the load, and reports calls that hang.
 
 use super::log::{Entry, PendingCall, SharedRecorder};
-use super::user::phase;
-use super::{BlockingUsers, POLL_EVERY, Shared, Source};
+use super::user::{KeptUser, phase};
+use super::{POLL_EVERY, Shared, Source};
 use crate::clock::{Clock, nanos};
 use crate::job::LocalJob;
 use crate::recorder::{Findings, ITERATION, ThreadReport, request};
 use crate::threads::IntervalMerger;
 use plimsoll_model::job::Report;
 use plimsoll_model::record::{ErrorKind, Exchange, Interval, Outcome};
-use plimsoll_model::units::Instant;
+use plimsoll_model::units::{Instant, Nanos};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The supervisor thread.
-pub(super) struct Supervisor<'a> {
-    shared: &'a Shared,
-    job: LocalJob<'a>,
-    names: Vec<String>,
-    grace: Duration,
-    clock: Clock,
-    receiver: Receiver<ThreadReport>,
-    threads: Vec<JoinHandle<()>>,
+pub(super) struct Supervisor<'a, U> {
+    pub(super) shared: &'a Shared,
+    pub(super) job: LocalJob<'a>,
+    /// The names of the steps.
+    pub(super) names: &'a [&'a str],
+    pub(super) grace: Duration,
+    pub(super) clock: Clock,
+    pub(super) receiver: Receiver<ThreadReport>,
+    pub(super) threads: Vec<JoinHandle<Option<KeptUser<U>>>>,
 }
 
-impl<'a> Supervisor<'a> {
-    pub(super) fn new<C>(
-        shared: &'a Shared,
-        users: &BlockingUsers<'_, C>,
-        job: LocalJob<'a>,
-        clock: Clock,
-        receiver: Receiver<ThreadReport>,
-        threads: Vec<JoinHandle<()>>,
-    ) -> Supervisor<'a> {
-        let names = users.names.iter().map(|name| (*name).to_owned()).collect();
-        Supervisor { shared, job, names, grace: users.grace, clock, receiver, threads }
-    }
+/// A load that is over.
+pub(super) struct EndedLoad<U> {
+    pub(super) findings: Vec<Findings>,
+    /// What users keep that stay. None of those that hang.
+    pub(super) users: Vec<Option<KeptUser<U>>>,
+    /// Arrivals that wait for the next load: how long before the end of this one they were due.
+    pub(super) waiting: Vec<Nanos>,
+}
 
+impl<U> Supervisor<'_, U> {
     /// Supervises the load until it is over, and passes on its records.
-    pub(super) fn run(self, reports: &mut dyn FnMut(Report)) -> Vec<Findings> {
+    pub(super) fn run(self, reports: &mut dyn FnMut(Report)) -> EndedLoad<U> {
         let zero = self.clock.unix(Instant(0));
         let on_interval = &mut |interval: Interval| reports(Report::Second { zero, interval: Box::new(interval) });
         let mut merger = IntervalMerger::new(1);
@@ -52,12 +50,16 @@ impl<'a> Supervisor<'a> {
         }
         self.shared.over.store(true, Ordering::Relaxed);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
-        self.close();
+        let waiting = self.close();
         let hung = self.wait_for_all();
         self.receiver.try_iter().for_each(|report| merger.take(report, on_interval));
         let mut findings = merger.finish(on_interval);
         findings.extend((!hung.is_empty()).then(|| Findings { faults: hung, ..Findings::default() }));
-        findings
+        let users = self.threads.into_iter().map(|thread| {
+            // A user that panicked has nothing to keep.
+            if thread.is_finished() { thread.join().unwrap_or_default() } else { None }
+        });
+        EndedLoad { findings, users: users.collect(), waiting }
     }
 
     /// True if nothing is left to do, if no time is left, or if a call hangs: the oldest pending call is so far over
@@ -100,9 +102,10 @@ impl<'a> Supervisor<'a> {
         due.take_while(|due| quota.admit(*due, window, &mut u64::MAX.clone())).collect()
     }
 
-    /// Records calls that have not ended and arrivals that were never sent, and closes the logs.
-    fn close(&self) {
-        let Some(mut recorder) = self.shared.recorder().take() else { return };
+    /// Records calls that have not ended and arrivals that were never sent, and closes the logs. Returns the arrivals that
+    /// wait for the next load instead.
+    fn close(&self) -> Vec<Nanos> {
+        let Some(mut recorder) = self.shared.recorder().take() else { return Vec::new() };
         let interrupted = self.job.is_interrupted();
         let unsent = self.unsent();
         let unfinished = (0..self.threads.len()).filter_map(|index| {
@@ -115,9 +118,13 @@ impl<'a> Supervisor<'a> {
         let now = self.clock.now();
         if !interrupted {
             unfinished.iter().for_each(|call| add_unfinished(&mut recorder, call, now));
+        }
+        if !interrupted && !self.shared.stays {
             unsent.iter().for_each(|due| add_unsent(&mut recorder, *due, now));
         }
         recorder.close(now);
+        let waits = |due: &Instant| self.shared.window.end.since(*due);
+        if self.shared.stays { unsent.iter().map(waits).collect() } else { Vec::new() }
     }
 
     /// Waits for the threads of the users. Returns a message for each that hangs, with the call that it hangs in.

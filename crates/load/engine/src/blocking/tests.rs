@@ -62,6 +62,22 @@ fn closed(users: f64, stop: Stop) -> LoadProfile {
     LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(2) }
 }
 
+fn blocking_users<W: BlockingWorkload>(
+    workload: Arc<W>,
+    names: Vec<&str>,
+    timeout: Duration,
+    grace: Duration,
+    users: usize,
+) -> BlockingUsers<'_, W> {
+    let users = (0..users).map(|_| None).collect();
+    BlockingUsers { workload, names, timeout, grace, over: Arc::default(), users, waiting: Vec::new() }
+}
+
+fn job(load: &LoadProfile) -> Job {
+    let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
+    Job { load: load.clone(), generator, seed: 1, share: WHOLE, begin: None, stays: false }
+}
+
 /// The records of the measure phase of a run, and its faults.
 fn run_all(
     calls: Sleeps,
@@ -82,9 +98,8 @@ fn run_share(
     // Only threads that hang never end; the others may be slow on a busy machine.
     let grace = Duration::from_secs(if calls.hangs.is_some() { 1 } else { 60 });
     let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
-    let users = BlockingUsers { workload: Arc::new(calls), names, timeout, grace, users };
-    let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let job = Job { load: load.clone(), generator, seed: 1, share, begin: None, stays: false };
+    let mut users = blocking_users(Arc::new(calls), names, timeout, grace, users);
+    let job = Job { share, ..job(load) };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
     let (findings, _) = users.run(LocalJob { job: &job, interrupted }, &mut |report| {
@@ -319,4 +334,140 @@ fn machines_divide_users_arrivals_and_quotas_among_them() {
         assert_eq!(parts.iter().sum::<u64>(), all(WHOLE), "{parts:?}");
         assert!(parts[0] > parts[1] && parts[1] > 0, "{parts:?}");
     }
+}
+
+/// Users that count: how many there are, and the iterations that each has begun and ended.
+#[derive(Default)]
+struct Counts {
+    made: AtomicU32,
+    loads_ended: AtomicU32,
+    dropped: Arc<AtomicU32>,
+    /// The pause before each iteration.
+    wait: Duration,
+    begun: AtomicU32,
+    called: AtomicU32,
+}
+
+struct CountedUser(Arc<AtomicU32>);
+
+impl Drop for CountedUser {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl BlockingWorkload for Counts {
+    type User = CountedUser;
+
+    fn user(&self, _number: u32, _over: &Arc<AtomicBool>) -> Result<CountedUser, Failure> {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(CountedUser(Arc::clone(&self.dropped)))
+    }
+
+    fn begin_iteration(&self, _user: &mut CountedUser, _random: &mut Random) -> Range<usize> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        0..1
+    }
+
+    fn pauses(&self, _user: &CountedUser) -> (Duration, Duration) {
+        (self.wait, Duration::ZERO)
+    }
+
+    fn before_call(&self, _user: &mut CountedUser, _step: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn call(&self, _user: &mut CountedUser, _step: usize, call: &mut Call) -> Result<(), Failure> {
+        self.called.fetch_add(1, Ordering::Relaxed);
+        call.go_on()
+    }
+
+    fn end_iteration(&self, _user: &mut CountedUser) {}
+
+    fn load_ended(&self, _user: &mut CountedUser) {
+        self.loads_ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs the load so many times with the same users, and returns the iterations that were measured.
+fn run_in_turn(counts: &Arc<Counts>, users: usize, load: &LoadProfile, times: usize) -> u64 {
+    let timeout = Duration::from_secs(60);
+    let mut users = blocking_users(Arc::clone(counts), vec!["count"], timeout, timeout, users);
+    let interrupted = AtomicBool::new(false);
+    let mut measured = 0;
+    for number in 1..=times {
+        let job = Job { stays: number < times, ..job(load) };
+        let reports = &mut |report| {
+            let Report::Second { interval, .. } = report else { return };
+            let tally = interval.tallies.get(&(RecordedPhase::Measure, Subject::Iteration));
+            measured += tally.map_or(0, Tally::count);
+        };
+        let (findings, _) = users.run(LocalJob { job: &job, interrupted: &interrupted }, reports).expect("a run");
+        assert!(findings.iter().all(|found| found.faults.is_empty()), "{findings:?}");
+    }
+    measured
+}
+
+fn for_(length: Duration) -> Stop {
+    Stop::After(length)
+}
+
+#[test]
+fn users_that_stay_are_made_once_and_end_after_the_last_load() {
+    let counts = Arc::new(Counts::default());
+    let load = closed(3.0, for_(Duration::from_millis(50)));
+    let measured = run_in_turn(&counts, 3, &load, 4);
+    let count = |counter: &AtomicU32| counter.load(Ordering::Relaxed);
+    assert_eq!((count(&counts.made), count(&counts.loads_ended), count(&counts.dropped)), (3, 12, 3));
+    assert_eq!(measured, u64::from(count(&counts.called)), "each iteration is of one load");
+}
+
+/// The wait before an iteration takes twelve loads, and goes on from one to the next.
+#[test]
+fn a_wait_longer_than_a_load_goes_on_in_the_next() {
+    let counts = Arc::new(Counts { wait: Duration::from_millis(600), ..Counts::default() });
+    let load = closed(2.0, for_(Duration::from_millis(50)));
+    let measured = run_in_turn(&counts, 2, &load, 14);
+    assert_eq!((measured, counts.begun.load(Ordering::Relaxed)), (2, 4), "a second one is begun, and still waits");
+}
+
+#[test]
+fn a_pause_longer_than_a_load_goes_on_in_the_next() {
+    let counts = Arc::new(Counts::default());
+    let think = Think::Constant(Duration::from_millis(600));
+    let model = LoadModel::Closed { users: Profile::constant(2.0), think };
+    let load = LoadProfile { model, ..closed(2.0, for_(Duration::from_millis(50))) };
+    assert_eq!(run_in_turn(&counts, 2, &load, 10), 2, "the first load has an iteration of each, the others none");
+    assert_eq!(run_in_turn(&counts, 2, &load, 14), 4);
+}
+
+/// One user takes 30 ms for each of the arrivals that come every 10 ms.
+#[test]
+fn arrivals_that_wait_at_the_end_of_a_load_come_first_in_the_next() {
+    let calls = Sleeps { call: Duration::from_millis(15), ..Sleeps::default() };
+    let timeout = Duration::from_secs(60);
+    let mut users = blocking_users(Arc::new(calls), vec!["write", "read"], timeout, timeout, 1);
+    let (rate, overflow) = (Profile::constant(100.0), Overflow::Wait);
+    let model = LoadModel::Open { rate, arrivals: Arrivals::Constant, max_users: 1, overflow };
+    let load = LoadProfile { model, ..closed(1.0, for_(Duration::from_millis(200))) };
+    let interrupted = AtomicBool::new(false);
+    let mut outcomes = Vec::new();
+    for stays in [true, false] {
+        let job = Job { stays, ..job(&load) };
+        let (mut sent, mut unsent) = (0, 0);
+        let reports = &mut |report| {
+            let Report::Second { interval, .. } = report else { return };
+            for ((_, subject), tally) in &interval.tallies {
+                if *subject == Subject::Iteration {
+                    let missed = tally.errors.get(&ErrorKind::Unsent).copied().unwrap_or_default();
+                    (sent, unsent) = (sent + tally.count() - missed, unsent + missed);
+                }
+            }
+        };
+        users.run(LocalJob { job: &job, interrupted: &interrupted }, reports).expect("a run");
+        outcomes.push((sent, unsent));
+    }
+    let [(first, none), (second, unsent)] = outcomes[..] else { panic!("{outcomes:?}") };
+    assert_eq!(none, 0, "those that wait are not lost");
+    assert_eq!(first + second + unsent, 40, "each arrival is counted once: {outcomes:?}");
 }

@@ -25,11 +25,30 @@ const RAMP_STEP: u64 = 10_000_000;
 const STEPS_AHEAD: u64 = 100;
 
 /// A virtual user, before it runs.
-pub(super) struct UserThread<W> {
+pub(super) struct UserThread<W: BlockingWorkload> {
     /// Its number on this machine.
-    index: usize,
-    workload: Arc<W>,
-    shared: Arc<Shared>,
+    pub(super) index: usize,
+    pub(super) workload: Arc<W>,
+    pub(super) shared: Arc<Shared>,
+    /// What it kept from the load before; none for a new user.
+    pub(super) kept: Option<KeptUser<W::User>>,
+}
+
+/// What a user keeps from one load to the next. For it no time passes between the two.
+pub(super) struct KeptUser<U> {
+    user: U,
+    random: Random,
+    interrupted: Interrupted,
+}
+
+/// What the end of a load interrupted.
+enum Interrupted {
+    /// Nothing: the user had ended an iteration.
+    Nothing,
+    /// A pause, of which so much was left.
+    Pause(Nanos),
+    /// The wait before an iteration with these steps, of which so much was left.
+    Wait(Range<usize>, Nanos),
 }
 
 /// A virtual user at work.
@@ -48,43 +67,57 @@ struct ActiveUser<'a, W: BlockingWorkload> {
     own_quota: u64,
     /// True while the profile of a closed loop wants this user to work.
     is_active: bool,
+    interrupted: Interrupted,
 }
 
 impl<W: BlockingWorkload> UserThread<W> {
-    pub(super) fn new(index: usize, workload: Arc<W>, shared: Arc<Shared>) -> UserThread<W> {
-        UserThread { index, workload, shared }
-    }
-
-    /// Makes the user ready, reports that, waits for the clock, and works until nothing is due any more.
-    pub(super) fn run(self, cpus: Option<&Processors>, ready: &Sender<Result<(), JobError>>) {
-        let user = configure_thread(cpus, self.index).and_then(|()| {
-            let user = self.workload.user(self.shared.number(self.index) as u32, &self.shared.over);
-            user.map_err(|failure| JobError::Users(failure.detail))
-        });
-        let user = match user {
-            Ok(user) => user,
+    /// Makes the user ready, reports that, waits for the clock, and works until nothing is due any more. Returns what the
+    /// user keeps if it stays.
+    pub(super) fn run(
+        mut self,
+        cpus: Option<&Processors>,
+        ready: &Sender<Result<(), JobError>>,
+    ) -> Option<KeptUser<W::User>> {
+        let kept = match configure_thread(cpus, self.index).and_then(|()| self.user()) {
+            Ok(kept) => kept,
             Err(error) => {
                 // The receiver may be gone already.
                 let _ = ready.send(Err(error));
-                return;
+                return None;
             }
         };
         self.shared.log(self.index).thread = Some(own_thread());
         let _ = ready.send(Ok(()));
-        let Some(clock) = self.wait_for_the_clock() else { return };
-        let user = ActiveUser {
+        let clock = self.wait_for_the_clock()?;
+        let mut user = ActiveUser {
             index: self.index,
             workload: &*self.workload,
             shared: &self.shared,
             clock,
-            user,
+            user: kept.user,
             call: Call::new(clock, self.shared.timeout, Arc::clone(&self.shared.over)),
-            random: Random::seeded(self.shared.seed, 1000 + self.shared.number(self.index) as u64),
+            random: kept.random,
             quota: self.shared.quota.clone(),
             own_quota: self.shared.quota_of_user,
             is_active: false,
+            interrupted: kept.interrupted,
         };
         user.run();
+        self.workload.load_ended(&mut user.user);
+        let ActiveUser { user, random, interrupted, .. } = user;
+        self.shared.stays.then_some(KeptUser { user, random, interrupted })
+    }
+
+    /// The user that stayed, or a new one.
+    fn user(&mut self) -> Result<KeptUser<W::User>, JobError> {
+        if let Some(kept) = self.kept.take() {
+            return Ok(kept);
+        }
+        let number = self.shared.number(self.index);
+        let user = self.workload.user(number as u32, &self.shared.over);
+        let user = user.map_err(|failure| JobError::Users(failure.detail))?;
+        let random = Random::seeded(self.shared.seed, 1000 + number as u64);
+        Ok(KeptUser { user, random, interrupted: Interrupted::Nothing })
     }
 
     fn wait_for_the_clock(&self) -> Option<Clock> {
@@ -101,16 +134,52 @@ impl<W: BlockingWorkload> UserThread<W> {
 }
 
 impl<W: BlockingWorkload> ActiveUser<'_, W> {
-    fn run(mut self) {
-        while let Some(due) = self.next_due() {
-            let steps = self.workload.begin_iteration(&mut self.user, &mut self.random);
-            let (before, after) = self.workload.pauses(&self.user);
-            let Some(due) = self.submit(due, before) else { break };
+    fn run(&mut self) {
+        let Some(mut begun) = self.resume() else { return self.become_inactive() };
+        while let Some((steps, due)) = begun.take().or_else(|| self.begin_next()) {
+            if !self.submit(&steps, due) {
+                break;
+            }
+            let (_, after) = self.workload.pauses(&self.user);
             let outcome = self.iterate(due, steps);
             if !self.rest(outcome, after) {
                 break;
             }
         }
+        self.become_inactive();
+    }
+
+    /// Goes on with what the end of the last load interrupted. Returns the iteration that was begun, if there is one, and
+    /// when it is due; none if this load, too, ends before.
+    fn resume(&mut self) -> Option<Option<(Range<usize>, Instant)>> {
+        match std::mem::replace(&mut self.interrupted, Interrupted::Nothing) {
+            Interrupted::Nothing => Some(None),
+            Interrupted::Wait(steps, left) => Some(Some((steps, self.clock.first().after(left)))),
+            Interrupted::Pause(left) => {
+                self.follow(true);
+                self.pause_until(self.clock.first().after(left)).then_some(None)
+            }
+        }
+    }
+
+    /// Waits until an iteration is due, and begins it. Returns its steps, and when its calls are due: in closed load after
+    /// the user's own pause. None when there is no iteration left.
+    fn begin_next(&mut self) -> Option<(Range<usize>, Instant)> {
+        let due = self.next_due()?;
+        let steps = self.workload.begin_iteration(&mut self.user, &mut self.random);
+        let (before, _) = self.workload.pauses(&self.user);
+        let due = if matches!(self.shared.source, Source::Open(_)) { due } else { due.after(before.into()) };
+        Some((steps, due))
+    }
+
+    fn follow(&mut self, is_active: bool) {
+        if is_active != self.is_active {
+            self.is_active = is_active;
+            self.shared.log(self.index).is_active = is_active;
+        }
+    }
+
+    fn become_inactive(&mut self) {
         self.shared.log(self.index).is_active = false;
     }
 
@@ -123,10 +192,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
                     return None;
                 }
                 let is_active = self.index < users_at(users, now, self.shared.share);
-                if is_active != self.is_active {
-                    self.is_active = is_active;
-                    self.shared.log(self.index).is_active = is_active;
-                }
+                self.follow(is_active);
                 if is_active {
                     return Some(now);
                 }
@@ -155,18 +221,23 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         at(step.unwrap_or(STEPS_AHEAD)).min(self.shared.window.end)
     }
 
-    /// Waits for the user's pause before its iteration. In closed load the iteration is due only after it, and may then
-    /// be too late for the load.
-    fn submit(&mut self, due: Instant, wait: Duration) -> Option<Instant> {
+    /// Waits until the iteration is due, which in closed load may be too late for the load. Returns true if it may go on.
+    fn submit(&mut self, steps: &Range<usize>, due: Instant) -> bool {
         if matches!(self.shared.source, Source::Open(_)) {
-            return Some(due);
+            return true;
         }
-        let due = due.after(wait.into());
-        if !wait.is_zero() {
-            self.sleep_until(due.min(self.shared.window.end)).then_some(())?;
+        if due >= self.shared.window.end {
+            self.interrupted = Interrupted::Wait(steps.clone(), due.since(self.shared.window.end));
+            self.sleep_until(self.shared.window.end);
+            return false;
+        }
+        if self.clock.now() < due {
+            if !self.sleep_until(due) {
+                return false;
+            }
             self.log_lateness(due);
         }
-        self.quota.admit(due, &self.shared.window, &mut self.own_quota).then_some(due)
+        self.quota.admit(due, &self.shared.window, &mut self.own_quota)
     }
 
     fn iterate(&mut self, due: Instant, steps: Range<usize>) -> Outcome {
@@ -259,8 +330,13 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         if pause == 0 {
             return !self.shared.is_over();
         }
-        let due = self.clock.now().after(Nanos(pause.unsigned_abs()));
+        self.pause_until(self.clock.now().after(Nanos(pause.unsigned_abs())))
+    }
+
+    /// Pauses until `due`. Returns false if the load ends before.
+    fn pause_until(&mut self, due: Instant) -> bool {
         if due >= self.shared.window.end {
+            self.interrupted = Interrupted::Pause(due.since(self.shared.window.end));
             // No iteration follows, but the user stays connected for as long as the others work.
             self.sleep_until(self.shared.window.end);
             return false;

@@ -19,7 +19,13 @@ pub(super) fn counters_reported_late(context: &Context<'_>, report: &DatabaseRep
     let reports_late = |facts: &DatabaseFacts| report.is_sql && facts.version.starts_with("PostgreSQL");
     let late: Vec<&TrialReader<'_>> =
         context.counted().filter(|reader| reader.trial().databases().iter().any(reports_late)).collect();
-    let shortest = late.iter().map(|reader| reader.load().counted_seconds()).reduce(f64::min)?;
+    // A slice is read at its begin and end, like a trial.
+    let turns = context.input.plan.design.turns();
+    let measured = |reader: &&TrialReader<'_>| {
+        turns.map_or_else(|| reader.load().counted_seconds(), |turns| turns.slice.as_secs_f64())
+    };
+    let shortest = late.iter().map(measured).reduce(f64::min)?;
+    let (at_a_time, longer) = if turns.is_some() { (" at a time", "slices") } else { ("", "trials") };
     let off = (POSTGRESQL_REPORT_INTERVAL / shortest).min(1.0);
     let cells =
         report.cells.iter().filter(|cell| late.iter().any(|reader| cell.trials.contains(&reader.trial().number())));
@@ -34,8 +40,9 @@ pub(super) fn counters_reported_late(context: &Context<'_>, report: &DatabaseRep
         topic: "counters that come late",
         sentence: format!(
             "PostgreSQL's sessions tell what they have counted once a second at most, so its rates of commits, rows and \
-             pages may be off by a second's worth: by {} or more here, where {shortest} s were measured. The generator's \
-             numbers and log bytes do not suffer from that, shares such as the hit ratio hardly; longer trials help.",
+             pages may be off by a second's worth: by {} or more here, where {shortest} s were measured{at_a_time}. The \
+             generator's numbers and log bytes do not suffer from that, shares such as the hit ratio hardly; longer {longer} \
+             help.",
             percent(off)
         ),
         evidence: cells.filter_map(line).collect(),

@@ -6,7 +6,9 @@ use crate::database::testing::{change_facts, grid, study};
 use crate::finding::Severity;
 use plimsoll_model::database::{Condition, MixLine};
 use plimsoll_model::record::ErrorKind;
+use plimsoll_model::start::{Design, Turns};
 use plimsoll_model::units::Nanos;
+use std::time::Duration;
 
 fn finding(input: &Input, topic: &str) -> Option<Finding> {
     analyse(input).findings.into_iter().find(|finding| finding.topic == topic)
@@ -163,6 +165,15 @@ fn short_trials_of_postgresql_are_told_late_what_its_sessions_count() {
     assert!(found.sentence.contains("by 50 % or more here, where 2 s were measured"), "{}", found.sentence);
     assert!(found.evidence[0].contains(" of commits by the server's account, "), "{:?}", found.evidence);
     assert_eq!(finding(&study(), "counters that come late"), None, "MariaDB tells at once");
+    let mut in_turns = postgresql();
+    let turns = Turns { count: 20, settle: Duration::from_millis(100), slice: Duration::from_millis(500) };
+    in_turns.plan.design = Design::Turns(turns);
+    let found = finding(&in_turns, "counters that come late").expect("a finding");
+    assert!(
+        found.sentence.contains("by 100 % or more here, where 0.5 s were measured at a time."),
+        "{}",
+        found.sentence
+    );
     let mut long = postgresql();
     long.starts.iter_mut().for_each(|result| result.loads[0].summary.timing.window = Nanos(10_000_000_000));
     assert_eq!(finding(&long, "counters that come late"), None);

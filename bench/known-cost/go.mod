@@ -1,0 +1,3 @@
+module known-cost
+
+go 1.22
