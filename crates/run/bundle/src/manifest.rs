@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A line of the manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ManifestLine {
     /// The first line.
@@ -55,6 +55,15 @@ pub(crate) enum ManifestLine {
         /// True if every verdict was reached.
         decided: bool,
     },
+    /// The run broke off, because others used too much of the processors.
+    BrokenOff {
+        /// When, in UTC.
+        at: String,
+        /// The blocks in a row that did not count.
+        blocks: u32,
+        /// CPU that others used meanwhile, in cores.
+        others: f64,
+    },
     /// An interrupted run resumes here.
     Resumed {
         /// When, in UTC.
@@ -90,6 +99,9 @@ pub(crate) struct Manifest {
     /// The looks that were taken: after how many repeats, and true if every verdict was reached.
     pub(crate) looks: Vec<(u32, bool)>,
     pub(crate) complete: bool,
+    /// The blocks in a row that did not count, and the cores that others used meanwhile, if the run broke off and has not
+    /// resumed.
+    pub(crate) broken_off: Option<(u32, f64)>,
     /// After how many repeats the run ended, if that was before the last.
     pub(crate) decided_after: Option<u32>,
     /// What is wrong with the manifest itself.
@@ -125,6 +137,20 @@ impl Manifest {
             Some(repeats) => plan.up_to(repeats),
             None => plan,
         }
+    }
+
+    /// Why the run has not come to its end, and what is missing of `plan`; none if it has.
+    pub(crate) fn unfinished(&self, plan: &Plan, starts: usize) -> Option<String> {
+        let (planned, unit) = (plan.starts.len(), if plan.design.is_trials() { "trials" } else { "starts" });
+        let missing = planned - starts.min(planned);
+        let why = match self.broken_off {
+            _ if self.complete => return None,
+            Some((blocks, others)) => format!(
+                "the run broke off after {blocks} blocks in a row that do not count, in which others used {others:.1} cores"
+            ),
+            None => "the run did not come to its end".to_owned(),
+        };
+        Some(format!("{why}: {missing} of {planned} {unit} are missing"))
     }
 
     /// Records a start that the run decided on. It replaces an unfinished start with the same number.
@@ -181,7 +207,11 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
                 trials.into_iter().for_each(|trial| manifest.decide(trial.into()));
             }
             (_, Some(ManifestLine::Looked { repeats, decided })) => manifest.looks.push((repeats, decided)),
-            (_, Some(ManifestLine::Resumed { .. })) => manifest.resumed = true,
+            (_, Some(ManifestLine::BrokenOff { blocks, others, .. })) => manifest.broken_off = Some((blocks, others)),
+            (_, Some(ManifestLine::Resumed { .. })) => {
+                manifest.resumed = true;
+                manifest.broken_off = None;
+            }
             (_, Some(ManifestLine::Complete { decided_after, .. })) => {
                 manifest.complete = true;
                 manifest.decided_after = decided_after;

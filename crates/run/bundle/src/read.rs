@@ -62,11 +62,7 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     let versions: Vec<Version> = read_or_default(folder, VERSIONS, &mut problems);
     problems.extend(changed_programs(&versions));
     let starts = read_starts(folder, &manifest, &plan, &mut problems);
-    let missing = plan.starts.len() - starts.len().min(plan.starts.len());
-    if !manifest.complete {
-        problems
-            .push(format!("the run did not come to its end: {missing} of {} trials are missing", plan.starts.len()));
-    }
+    problems.extend(manifest.unfinished(&plan, starts.len()));
     let study = fs::read_to_string(folder.join(STUDY)).unwrap_or_default();
     let (complete, declared) = (manifest.complete, is_declared(folder, &manifest));
     let origin = manifest.origin;

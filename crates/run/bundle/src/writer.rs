@@ -137,6 +137,7 @@ impl BundleWriter {
             Event::VersionsFound { versions } => self.versions(versions)?,
             Event::StartDecided { start } => self.decide(start)?,
             Event::LookTaken { repeats, decided } => self.look(*repeats, *decided)?,
+            Event::TooDisturbed { blocks, others, goes_on: false } => self.break_off(*blocks, *others)?,
             Event::StartBegun { start, .. } => self.start = Some(self.begin_start(start)?),
             Event::ResultsComplete(finished) => {
                 let start = self.start.take().expect("a start has begun that has results");
@@ -172,6 +173,14 @@ impl BundleWriter {
         self.manifest.append(&ManifestLine::Looked { repeats, decided })?;
         self.recorded.looks.push((repeats, decided));
         Ok(())
+    }
+
+    /// Records why the run ends before its plan does.
+    ///
+    /// # Errors
+    /// The disk does not accept it.
+    fn break_off(&mut self, blocks: u32, others: f64) -> Result<(), BundleError> {
+        self.manifest.append(&ManifestLine::BrokenOff { at: Timestamp::now().to_string(), blocks, others })
     }
 
     /// Adds the versions of what is run now to those that an interrupted run may have listed. A program that has

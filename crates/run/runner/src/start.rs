@@ -13,7 +13,7 @@ use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTimi
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, Stopped, SystemError, free_port};
-use plimsoll_telemetry::{Sampler, Target, UseByOthers};
+use plimsoll_telemetry::{Sampler, Target, UseByOthers, memory_available};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -145,11 +145,14 @@ impl RunningStart {
         databases: &mut Databases,
         tell: &mut EventSink<'_>,
     ) -> Result<(), Fault> {
+        let several = self.start.variants.len() > 1;
+        let mut memory = MemoryOfVariants::new(memory_available());
         for variant in self.start.variants.clone() {
-            let several = self.start.variants.len() > 1;
+            memory.check().map_err(Fault::Failed)?;
             let outputs = OutputNames { context, start: self.start.number, variant: several.then_some(variant) };
             let spec = resolve(context, &self.start, variant)?;
             self.variants.push(RunningVariant::start(context, databases, variant, spec, &outputs, tell)?);
+            memory.started(memory_available());
         }
         let targets = self.variants.iter().flat_map(RunningVariant::targets).collect();
         self.sampler = Some(Sampler::start(LOCAL, targets).map_err(|error| Fault::Failed(error.to_string()))?);
@@ -268,6 +271,37 @@ impl RunningStart {
             let to = zero + load.timing.window.seconds();
             load.others = others.between(from, to).filter(|_| load.timing.window.0 > 0);
         }
+    }
+}
+
+/// The memory of variants that are alive together: a machine that runs out of it ends processes, and not only those of the
+/// study.
+struct MemoryOfVariants {
+    /// Bytes that were left when it was last looked at.
+    left: Option<u64>,
+    /// The most that the systems of one variant took while they started, in bytes.
+    taken: u64,
+}
+
+impl MemoryOfVariants {
+    fn new(left: Option<u64>) -> MemoryOfVariants {
+        MemoryOfVariants { left, taken: 0 }
+    }
+
+    /// The systems of another variant are ready, and so much is left.
+    fn started(&mut self, left: Option<u64>) {
+        let taken = self.left.zip(left).map_or(0, |(before, after)| before.saturating_sub(after));
+        (self.left, self.taken) = (left, self.taken.max(taken));
+    }
+
+    /// Fails where the systems of another variant would not find as much memory as those of the ones before them.
+    fn check(&self) -> Result<(), String> {
+        let Some(left) = self.left.filter(|left| *left < self.taken) else { return Ok(()) };
+        let [taken, left] = [self.taken, left].map(|bytes| bytes / 1_000_000);
+        Err(format!(
+            "the systems of one variant take {taken} MB of memory, and {left} MB are left for those of the next: variants \
+             that take turns are alive at the same time; use `design = \"trials\"`, or let each system take less"
+        ))
     }
 }
 
@@ -422,4 +456,24 @@ pub(crate) fn phase(start: &Start, phase: Phase, length: Option<Duration>) -> Ev
 fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_that_would_find_too_little_memory_is_not_started() {
+        let megabytes = |count: u64| Some(count * 1_000_000);
+        let mut memory = MemoryOfVariants::new(megabytes(1000));
+        assert_eq!(memory.check(), Ok(()));
+        memory.started(megabytes(600));
+        assert_eq!(memory.check(), Ok(()), "another 400 MB fit into 600");
+        memory.started(megabytes(250));
+        let why = memory.check().expect_err("400 MB do not fit into 250");
+        assert!(why.starts_with("the systems of one variant take 400 MB of memory, and 250 MB are left"), "{why}");
+        let mut unknown = MemoryOfVariants::new(None);
+        unknown.started(None);
+        assert_eq!(unknown.check(), Ok(()));
+    }
 }

@@ -21,24 +21,69 @@ pub(crate) fn own_limits() -> Limits {
     limits(&groups, Path::new("/sys/fs/cgroup"))
 }
 
+/// Memory in bytes that the control groups of this process leave; none without a limit. Files in the page cache that
+/// nothing has used of late count as free.
+pub(crate) fn own_memory_left() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    memory_left(&groups, Path::new("/sys/fs/cgroup"))
+}
+
+fn memory_left(groups: &str, mount: &Path) -> Option<u64> {
+    let mut least: Option<u64> = None;
+    walk_all(groups, mount, |folder, version| {
+        let (limit, used) = match version {
+            Version::V2 => (v2_memory(folder), "memory.current"),
+            Version::V1 => (v1_memory(folder), "memory.usage_in_bytes"),
+        };
+        let number = |file: &str| read(&folder.join(file))?.parse::<u64>().ok();
+        if let (Some(limit), Some(used)) = (limit, number(used)) {
+            let left = limit.saturating_sub(used.saturating_sub(inactive_files(folder)));
+            least = Some(least.map_or(left, |least| least.min(left)));
+        }
+    });
+    least
+}
+
+/// Bytes of files in the page cache that nothing has used of late.
+fn inactive_files(folder: &Path) -> u64 {
+    let stat = read(&folder.join("memory.stat")).unwrap_or_default();
+    let line = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    line("total_inactive_file ").or_else(|| line("inactive_file ")).unwrap_or(0)
+}
+
 /// The limits on a process whose `/proc/PID/cgroup` reads `groups`, with hierarchies below `mount`.
 fn limits(groups: &str, mount: &Path) -> Limits {
     let mut found = Limits::default();
+    walk_all(groups, mount, |folder, version| match version {
+        Version::V1 => found.tighten(v1_cpu(folder), v1_memory(folder)),
+        Version::V2 => found.tighten(v2_cpu(folder), v2_memory(folder)),
+    });
+    found
+}
+
+/// The version of a hierarchy of control groups, which says how its files are named.
+#[derive(Clone, Copy)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// Visits the folders of all groups that `groups` names and that limit CPU or memory.
+fn walk_all(groups: &str, mount: &Path, mut visit: impl FnMut(&Path, Version)) {
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next()) else { continue };
         if controllers.is_empty() {
             // Version 2, alone or beside version 1.
             for hierarchy in [mount.to_owned(), mount.join("unified")] {
-                walk(&hierarchy, group, |folder| found.tighten(v2_cpu(folder), v2_memory(folder)));
+                walk(&hierarchy, group, |folder| visit(folder, Version::V2));
             }
         }
         for controller in controllers.split(',').filter(|controller| matches!(*controller, "cpu" | "memory")) {
             let hierarchy = mount.join(if mount.join(controllers).is_dir() { controllers } else { controller });
-            walk(&hierarchy, group, |folder| found.tighten(v1_cpu(folder), v1_memory(folder)));
+            walk(&hierarchy, group, |folder| visit(folder, Version::V1));
         }
     }
-    found
 }
 
 impl Limits {
@@ -110,6 +155,27 @@ mod tests {
         assert_eq!(limits("0::/\n", mount.path()), Limits { cpu: Some(4.0), memory: None });
         let of_the_host = limits("0::/docker/0123abcd\n", mount.path());
         assert_eq!(of_the_host.cpu, Some(4.0), "a path of the host still finds the container's root");
+    }
+
+    #[test]
+    fn memory_that_is_left_is_the_least_of_all_groups() {
+        let mount = hierarchy(&[
+            ("a/b/memory.max", "1000"),
+            ("a/b/memory.current", "900"),
+            ("a/b/memory.stat", "anon 500\ninactive_file 400\nactive_file 0"),
+            ("a/memory.max", "2000"),
+            ("a/memory.current", "1700"),
+            ("memory.max", "max"),
+            ("memory.current", "5000"),
+        ]);
+        assert_eq!(memory_left("0::/a/b\n", mount.path()), Some(300));
+        assert_eq!(memory_left("0::/\n", mount.path()), None);
+        let v1 = hierarchy(&[
+            ("memory/x/memory.limit_in_bytes", "1000"),
+            ("memory/x/memory.usage_in_bytes", "900"),
+            ("memory/x/memory.stat", "inactive_file 1\ntotal_inactive_file 50"),
+        ]);
+        assert_eq!(memory_left("5:memory:/x\n", v1.path()), Some(150));
     }
 
     #[test]

@@ -31,6 +31,6 @@ mod usage;
 
 pub use facts::{allowed_processors, host_facts};
 pub use lateness::{UnknownLateness, WakeupLateness, lateness};
-pub use machine_state::{MachineState, machine_state, most_open_files, processors};
+pub use machine_state::{MachineState, machine_state, memory_available, most_open_files, processors};
 pub use others::{UseByOthers, other_processes};
 pub use sampler::{Sampler, Target};

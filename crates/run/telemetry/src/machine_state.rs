@@ -1,6 +1,7 @@
 //! What goes on on the machine at present, and how it is set up for load: what `plimsoll doctor`
 //! looks at beside [`host_facts`](crate::host_facts).
 
+use crate::cgroup::own_memory_left;
 use crate::facts::{allowed_processors, line_of};
 use crate::lateness::{UnknownLateness, WakeupLateness, lateness};
 use crate::others::UsageOfAll;
@@ -51,6 +52,14 @@ pub struct MachineState {
 #[must_use]
 pub fn most_open_files() -> Option<u64> {
     getrlimit(Resource::Nofile).maximum
+}
+
+/// Memory in bytes that programs can still get on this machine, within the limits of the control groups of this process.
+/// None where that cannot be read.
+#[must_use]
+pub fn memory_available() -> Option<u64> {
+    let of_machine = Meminfo::current().ok().and_then(|memory| memory.mem_available);
+    of_machine.into_iter().chain(own_memory_left()).min()
 }
 
 /// Looks at the machine for `span`, while doing next to nothing itself.

@@ -43,6 +43,8 @@ fn a_run_breaks_off_where_others_void_block_after_block_and_goes_on_later() {
     ]);
     assert!(place.read("bundle/events.jsonl").contains("machine_observed"));
     let sealed = |place: &Place| place.read("bundle/manifest.jsonl").matches("\"start ").count();
+    let report = place.read("bundle/report/report.md");
+    assert!(report.contains("the run broke off after 3 blocks in a row that do not count"), "{report}");
     let before = sealed(&place);
     assert!((3..=9).contains(&before), "three blocks of three at most: {before}");
     let again = place.plimsoll(&["run", "study.toml", "--resume", "--out", "bundle"]).with(4);

@@ -265,3 +265,21 @@ fn a_folder_of_a_run_that_was_killed_before_it_began_is_used_again() {
     let again = BundleWriter::create(folder.path(), given::STUDY, &given::facts(), &given::plan(4), &given::host());
     assert!(matches!(again, Err(BundleError::NotEmpty(_))), "it has starts");
 }
+
+#[test]
+fn a_run_that_broke_off_says_why_until_it_resumes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 3);
+    given::seal(&mut bundle, 1);
+    given::tell(&mut bundle, &Event::TooDisturbed { blocks: 3, others: 1.42, goes_on: true });
+    let problems = || read(folder.path()).expect("a bundle").problems;
+    assert!(given::named(&problems(), "did not come to its end"), "{:?}", problems());
+    given::tell(&mut bundle, &Event::TooDisturbed { blocks: 3, others: 1.42, goes_on: false });
+    drop(bundle);
+    let why = "the run broke off after 3 blocks in a row that do not count, in which others used 1.4 cores: 2 of 3 trials \
+               are missing";
+    assert!(given::named(&problems(), why), "{:?}", problems());
+    let bundle = given::resume(folder.path(), 3);
+    assert!(given::named(&problems(), "did not come to its end"), "{:?}", problems());
+    drop(bundle);
+}
