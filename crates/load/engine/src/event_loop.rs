@@ -67,7 +67,7 @@ fn turn_until_over(
         let now = context.clock.now();
         context.recorder.roll(now);
         context.do_what_is_due(work, now);
-        if context.is_over(now) {
+        if context.is_over(work, now) {
             return Ok(());
         }
         let now = context.clock.now();

@@ -1,15 +1,27 @@
-//! A job that threads of this process run, and the record of its results.
+//! Jobs that threads of this process run, and the records of their results.
 
 use crate::clock::{Clock, nanos};
 use crate::recorder::Findings;
 use crate::sequence::SequenceRecorder;
-use plimsoll_model::job::{Job, JobRecord, WorkFacts};
+use plimsoll_model::job::{Job, JobRecord, Report, WorkFacts};
 use plimsoll_model::load::Stop;
 use plimsoll_model::record::{ErrorKind, SequenceCheck};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Jobs that come one after the other, and what listens to them.
+pub trait Jobs {
+    /// Waits for the next job; none if there is no more.
+    fn next(&mut self) -> Option<Job>;
+
+    /// A report of the job that runs.
+    fn report(&mut self, report: Report);
+
+    /// The job that ran has ended.
+    fn ended(&mut self, record: JobRecord);
+}
 
 /// A job that this process runs.
 #[derive(Clone, Copy)]

@@ -139,7 +139,7 @@ impl<C> ConnectionPool<C> {
     }
 
     /// The connections that are there.
-    pub(crate) fn connections(&mut self) -> impl Iterator<Item = &mut C> {
+    pub fn connections(&mut self) -> impl Iterator<Item = &mut C> {
         self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut())
     }
 

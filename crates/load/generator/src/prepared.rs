@@ -3,7 +3,7 @@
 use crate::protocol_users::ProtocolUsers;
 use plimsoll_engine::blocking::BlockingUsers;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-use plimsoll_engine::job::LocalJob;
+use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_engine::tls;
 use plimsoll_engine::transport::Dialer;
@@ -32,18 +32,6 @@ enum Compiled {
     Script(Box<CompiledScript>),
     Storage(CompiledStorage),
     Sql(CompiledSql),
-}
-
-/// Jobs that come one after the other, and what listens to them.
-pub trait Jobs {
-    /// Waits for the next job; none if there is no more.
-    fn next(&mut self) -> Option<Job>;
-
-    /// A report of the job that runs.
-    fn report(&mut self, report: Report);
-
-    /// The job that ran has ended.
-    fn ended(&mut self, record: JobRecord);
 }
 
 /// One job and no other.
@@ -170,22 +158,14 @@ impl Prepared {
             Compiled::Grpc(grpc, dialer) => users.run::<Grpc, _>(|_, _| grpc, dialer, jobs, as_it_is),
             Compiled::Flow(flow, dialer) => run_flow(flow, dialer, users, jobs),
             Compiled::Sql(sql) => self.run_sql(sql, job, jobs, interrupted),
-            Compiled::Script(_) | Compiled::Storage(_) => self.run_anew(job, jobs, interrupted),
+            Compiled::Script(script) => script.run(&job, jobs, interrupted),
+            Compiled::Storage(storage) => {
+                in_turn(job, jobs, |job, reports| self.run_storage(storage, LocalJob { job, interrupted }, reports))
+            }
         }
     }
 
-    /// Runs jobs whose users do not stay: each begins with new ones.
-    fn run_anew(&self, first: Job, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
-        in_turn(first, jobs, |job, reports| {
-            let local = LocalJob { job, interrupted };
-            match &self.compiled {
-                Compiled::Script(script) => script.run(local, reports),
-                Compiled::Storage(storage) => self.run_storage(storage, local, reports),
-                _ => unreachable!("their users stay"),
-            }
-        })
-    }
-
+    /// Runs one job with new users, because those of storage do not stay.
     fn run_storage(
         &self,
         storage: &CompiledStorage,

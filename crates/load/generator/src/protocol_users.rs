@@ -1,10 +1,9 @@
 //! Users of a protocol, on the threads of the event loop.
 
-use crate::prepared::Jobs;
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::event_loop::context::{LaterLoad, LoopContext};
 use plimsoll_engine::event_loop::{self, Task, Users};
-use plimsoll_engine::job::LocalJob;
+use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::protocol::Protocol;
 use plimsoll_engine::recorder::{Recorder, ThreadReport};

@@ -117,16 +117,7 @@ pub(super) fn call(
         first_id: 0,
         made_before: 1,
     }];
-    let load = Load {
-        common: &common,
-        scenarios: &scenarios,
-        share: WHOLE,
-        threads: 1,
-        cpus: None,
-        warmup: Duration::ZERO,
-        begin: None,
-        copies: None,
-    };
+    let load = Load { common: &common, scenarios: &scenarios, share: WHOLE, threads: 1, cpus: None, copies: None };
     let mut result = load.run(&mut |_| ())?;
     // A script that ended the run is parked for good, so its call was only stopped.
     if let (Err(CallError::Stopped), Some(message)) = (&result.called, run.plan.abort.get()) {

@@ -31,6 +31,12 @@ pub(super) trait ClientSession {
     /// Ends the session: its connection could not be made or broke, or, without a fault, the peer has ended its side.
     fn end(&mut self, fault: Option<&Fault>, io: &mut Io<'_>);
 
+    /// True if it waits for the peer: to be opened, or for the end of a call that has sent all of its messages.
+    fn is_waiting(&self) -> bool;
+
+    /// Moves all instants by `by` nanoseconds.
+    fn shift(&mut self, by: i64);
+
     /// True if the session is over. The connection is closed when its output is sent.
     fn is_over(&self) -> bool;
 }

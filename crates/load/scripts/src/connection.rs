@@ -145,6 +145,23 @@ impl Connection {
         }
     }
 
+    /// True if something is under way on it that ends by itself: connecting, a request, a call.
+    pub(super) fn is_waiting(&self) -> bool {
+        match &self.traffic {
+            Traffic::Http { .. } => self.pending().is_some(),
+            Traffic::Session { session, .. } => session.is_waiting(),
+        }
+    }
+
+    /// Moves all instants by `by` nanoseconds.
+    pub(super) fn shift(&mut self, by: i64) {
+        (self.dialled, self.since) = (self.dialled.shifted(by), self.since.shifted(by));
+        match &mut self.traffic {
+            Traffic::Http { http, first } => http.pending.iter_mut().chain(first).for_each(|pending| pending.shift(by)),
+            Traffic::Session { session, .. } => session.shift(by),
+        }
+    }
+
     /// How long the request on it may take.
     pub(super) fn timeout(&self) -> Nanos {
         self.pending().map_or(Nanos(0), |pending| pending.timeout)

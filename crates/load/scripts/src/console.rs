@@ -15,7 +15,7 @@ const MOST_TEXTS: usize = 10_000;
 /// Bytes that are kept in all.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The console of all users of a load.
+/// The console of all users, of one load or of several.
 #[derive(Default)]
 pub(super) struct KeptConsole(Arc<Mutex<ConsoleLog>>);
 
@@ -51,8 +51,8 @@ impl KeptConsole {
         Some(std::mem::take(&mut open(&self.0).untaken)).filter(|lines| !lines.is_empty())
     }
 
-    /// Adds a last line that says how much was left out.
-    pub(super) fn finish(&self) -> LineCounts {
+    /// Ends a load: adds a last line that says how much of it was left out, and counts anew.
+    pub(super) fn end_load(&self) -> LineCounts {
         open(&self.0).end()
     }
 }
@@ -92,7 +92,7 @@ impl ConsoleLog {
                 "… {left_out} lines more are not kept: at most {MOST_OF_A_TEXT} of one text, and {bytes} MiB in all\n"
             ));
         }
-        self.counts
+        std::mem::take(&mut self.counts)
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
         let kept = KeptConsole::default();
         let console = kept.console();
         lines.into_iter().for_each(|line| console(Level::Info, &line));
-        (kept.finish(), kept.take())
+        (kept.end_load(), kept.take())
     }
 
     #[test]

@@ -118,6 +118,14 @@ impl PendingRequest {
         PendingRequest { id, request, timeout, scheduled, requested, sent, written, first_byte, reply, made }
     }
 
+    /// Moves all instants by `by` nanoseconds.
+    pub(super) fn shift(&mut self, by: i64) {
+        let passed = self.sent.iter_mut().chain(&mut self.written).chain(&mut self.first_byte);
+        for instant in passed.chain([&mut self.scheduled, &mut self.requested]) {
+            *instant = instant.shifted(by);
+        }
+    }
+
     /// Its deadline.
     pub(super) fn deadline(&self) -> Instant {
         self.requested.after(self.timeout)

@@ -239,6 +239,19 @@ impl ClientSession for Channel {
         }
     }
 
+    fn is_waiting(&self) -> bool {
+        !self.is_over && (!self.is_ready || self.calls.iter().any(|call| call.call.message.is_some()))
+    }
+
+    fn shift(&mut self, by: i64) {
+        for Call { requested, sent, first_byte, .. } in &mut self.calls {
+            for instant in [requested, sent].into_iter().chain(first_byte) {
+                *instant = instant.shifted(by);
+            }
+        }
+        self.waiting.iter_mut().for_each(|(_, _, requested)| *requested = requested.shifted(by));
+    }
+
     fn is_over(&self) -> bool {
         self.is_over
     }

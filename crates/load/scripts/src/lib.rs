@@ -37,8 +37,8 @@ use plimsoll_javascript::{Level, Program};
 use plimsoll_k6::user::Purpose;
 use plimsoll_k6::user::RunState;
 use plimsoll_model::units::Nanos;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Receives the lines of the console, from any thread.
@@ -97,4 +97,13 @@ struct RunContext<'a> {
     interrupted: &'a AtomicBool,
     /// All loops stop when this is set: on an interruption, or for any other reason.
     halt: &'a AtomicBool,
+    /// A message for each user that has exceeded a limit.
+    broken: Mutex<Vec<String>>,
+}
+
+impl RunContext<'_> {
+    /// Takes the messages about users that have exceeded a limit since the last call.
+    fn take_broken(&self) -> Vec<String> {
+        std::mem::take(&mut *self.broken.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }

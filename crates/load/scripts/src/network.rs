@@ -148,6 +148,11 @@ impl Network {
         self.events.pop_front()
     }
 
+    /// Takes back an event that [`Network::next_event`] gave too early.
+    pub(super) fn pass_back(&mut self, event: UserEvent) {
+        self.events.push_back(event);
+    }
+
     /// Begins an operation. If `due` is set, it is recorded from then on.
     pub(super) fn start(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op, due: Option<Instant>) {
         let now = context.clock.now();
@@ -209,6 +214,27 @@ impl Network {
             self.hang_up(context, connection);
         }
         had_any
+    }
+
+    /// True if requests are under way, or connections are being made.
+    pub(super) fn has_exchanges(&mut self) -> bool {
+        self.connections.connections().any(|connection| connection.is_waiting())
+    }
+
+    /// True if a request of the user is under way, or a connection for it is being made.
+    pub(super) fn waits(&self, user: u32) -> bool {
+        let is_waiting =
+            |id: &ConnectionId| self.connections.get(*id).is_some_and(|connection| connection.is_waiting());
+        self.users[user as usize].connections.iter().any(is_waiting)
+    }
+
+    /// Prepares for the records of another load. For users it begins where the last one ended: all instants move by `by`
+    /// nanoseconds.
+    pub(super) fn go_on(&mut self, by: i64) {
+        self.subjects.clear();
+        let shift = |pending: &mut PendingRequest| pending.shift(by);
+        self.users.iter_mut().flat_map(|user| &mut user.held_back).for_each(shift);
+        self.connections.connections().for_each(|connection| connection.shift(by));
     }
 
     /// Closes everything.
@@ -295,7 +321,8 @@ impl Network {
         if let Outcome::Failed(kind) = exchange.outcome {
             context.recorder.keep_example(subject, kind, detail());
         }
-        context.recorder.record(subject, self.users[user as usize].phase, exchange);
+        let phase = context.phase_of_exchange(self.users[user as usize].phase, exchange.scheduled);
+        context.recorder.record(subject, phase, exchange);
     }
 
     /// Takes the bytes of a connection since the last call, and adds them to those of its user.

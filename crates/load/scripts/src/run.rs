@@ -24,9 +24,9 @@ use plimsoll_model::job::{JobError, Report};
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think, WHOLE};
 use plimsoll_model::start::Phase;
 use plimsoll_model::units::{Instant, Nanos, Processors};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The number of the only start of a run, and of the only load on it.
@@ -189,16 +189,7 @@ impl Run<'_> {
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
         let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
         let threads = self.threads.max(1);
-        let load = Load {
-            common: &common,
-            scenarios: &scenarios,
-            share: WHOLE,
-            threads,
-            cpus: self.cpus,
-            warmup: Duration::ZERO,
-            begin: None,
-            copies,
-        };
+        let load = Load { common: &common, scenarios: &scenarios, share: WHOLE, threads, cpus: self.cpus, copies };
         let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
         let result = load.run(&mut |report| {
             let Report::Second { interval, .. } = report else { return };
@@ -253,6 +244,7 @@ impl Run<'_> {
             seed: self.seed,
             interrupted,
             halt,
+            broken: Mutex::default(),
         }
     }
 

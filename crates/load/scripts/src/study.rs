@@ -7,7 +7,7 @@ use super::systems::Systems;
 use super::threads::{Load, ScenarioUsers, allow_users};
 use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-use plimsoll_engine::job::LocalJob;
+use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::offer::Offering;
 use plimsoll_javascript::{Entry, Files, Program, ResultFormat};
 use plimsoll_k6::user::Purpose;
@@ -68,43 +68,38 @@ impl CompiledScript {
         Ok(CompiledScript { program, inspected, options, script: script.clone(), timeout, notes })
     }
 
-    /// Offers a study's load.
+    /// Offers the loads of a study's jobs, one after the other and with the same users, until there are no more, or one
+    /// has users that do not stay. `setup` is called before the first, `teardown` after the last.
     ///
     /// # Errors
     /// `setup` fails, users cannot be made, or the machine does not allow what the loop needs.
-    pub fn run(&self, local: LocalJob<'_>, reports: &mut dyn FnMut(Report)) -> Result<JobRecord, JobError> {
+    pub fn run(&self, first: &Job, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
         let console = KeptConsole::default();
-        let mut with_console = |report: Report| {
-            reports(report);
-            console.take().into_iter().for_each(|lines| reports(Report::Console(lines)));
-        };
-        let ran = self.run_with(console.console(), local, &mut with_console);
-        let counts = console.finish();
+        let result = self.run_with(&console, first, jobs, interrupted);
         // A script that failed may have written why to its console.
-        console.take().into_iter().for_each(|lines| reports(Report::Console(lines)));
-        let facts = ScriptFacts { times: self.times(), console: counts.lines, left_out: counts.left_out };
-        Ok(JobRecord { facts: WorkFacts::Script(facts), ..ran? })
+        console.take().into_iter().for_each(|lines| jobs.report(Report::Console(lines)));
+        result
     }
 
     fn run_with(
         &self,
-        console: Console,
-        local: LocalJob<'_>,
-        reports: &mut dyn FnMut(Report),
-    ) -> Result<JobRecord, JobError> {
-        let LocalJob { job, interrupted } = local;
-        let users = job.share.of_first(u64::from(job.load.most_users()));
+        console: &KeptConsole,
+        first: &Job,
+        jobs: &mut dyn Jobs,
+        interrupted: &AtomicBool,
+    ) -> Result<(), JobError> {
+        let users = first.users();
         allow_users(users)?;
-        let plan = Arc::new(self.plan(&job.load));
+        let plan = Arc::new(self.plan(&first.load));
         let run = Run {
             program: &self.program,
             plan: &plan,
             limits: limits(&self.script),
             allowed: Allowed::loopback_and(&self.script.allowed, "add it to `allow` under `[targets]` of the study"),
-            threads: job.generator.threads.min(usize::try_from(users).unwrap_or(usize::MAX)).max(1),
-            cpus: job.generator.cpus.as_ref(),
-            seed: job.seed,
-            console,
+            threads: first.generator.threads.min(usize::try_from(users).unwrap_or(usize::MAX)).max(1),
+            cpus: first.generator.cpus.as_ref(),
+            seed: first.seed,
+            console: console.console(),
             interrupted,
         };
         let network = run.network()?;
@@ -114,16 +109,39 @@ impl CompiledScript {
         let halt = AtomicBool::new(false);
         let common = run.common(&network, interrupted, &halt);
         let common = super::RunContext { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
-        let scenarios = [self.scenario_users(job, data.clone())];
-        let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
-        let (share, begin, copies) = (job.share, job.begin, None);
-        let load = Load { common: &common, scenarios: &scenarios, share, threads, cpus, warmup, begin, copies };
-        let result = load.run(reports)?;
-        let unended = self.tear_down(&run, &network, data)?;
-        let mut record = local.record(result.findings, &Steps::Script(Box::new(self.script.clone())), result.clock);
-        record.warnings.extend(unended);
-        record.broken = result.broken;
-        Ok(record)
+        let scenarios = [self.scenario_users(first, data.clone())];
+        let (threads, cpus, share) = (run.threads, run.cpus, first.share);
+        let load = Load { common: &common, scenarios: &scenarios, share, threads, cpus, copies: None };
+        let steps = Steps::Script(Box::new(self.script.clone()));
+        let mut torn_down = None;
+        load.run_series(|series| {
+            let mut next = Some(first.clone());
+            while let Some(job) = next {
+                let mut with_console = |report: Report| {
+                    jobs.report(report);
+                    console.take().into_iter().for_each(|lines| jobs.report(Report::Console(lines)));
+                };
+                let when = (job.begin, job.stays);
+                let Some((findings, clock)) = series.run(vec![Offering::of(&job)], when, &mut with_console) else {
+                    return;
+                };
+                let mut record = LocalJob { job: &job, interrupted }.record(findings, &steps, clock);
+                if !job.stays {
+                    match torn_down.insert(self.tear_down(&run, &network, data.clone())) {
+                        Ok(unended) => record.warnings.extend(unended.take()),
+                        Err(_) => return,
+                    }
+                }
+                let counts = console.end_load();
+                console.take().into_iter().for_each(|lines| jobs.report(Report::Console(lines)));
+                let facts = ScriptFacts { times: self.times(), console: counts.lines, left_out: counts.left_out };
+                let (broken, facts) = (common.take_broken(), WorkFacts::Script(facts));
+                jobs.ended(JobRecord { broken, facts, ..record });
+                next = if job.stays { jobs.next() } else { None };
+            }
+        })?;
+        let torn_down = torn_down.unwrap_or_else(|| self.tear_down(&run, &network, data));
+        torn_down.map(drop)
     }
 
     fn set_up(

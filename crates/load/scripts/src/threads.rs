@@ -1,4 +1,5 @@
-//! Users of scripts on the threads of the generator: they are made there, then started together.
+//! Users of scripts on the threads of the generator: they are made there, then started together. They may have several
+//! loads, one after the other.
 
 use super::RunContext;
 use super::network::Network;
@@ -6,11 +7,11 @@ use super::user::{CallError, Called, CalledFunction, ScriptUser, ThreadHost};
 use super::users::Users;
 use plimsoll_engine::clock::{Clock, nanos};
 use plimsoll_engine::event_loop;
-use plimsoll_engine::event_loop::context::LoopContext;
+use plimsoll_engine::event_loop::context::{LaterLoad, LoopContext};
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::recorder::{Findings, Recorder, ThreadReport};
 use plimsoll_engine::schedule::ThreadShare;
-use plimsoll_engine::threads::on_threads;
+use plimsoll_engine::threads::{ThreadLoad, ThreadSeries, on_threads_in_series};
 use plimsoll_javascript::{Argument, End, Parked, Request, ResultFormat, Vm, Wakeup, fibre};
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::user::RunState;
@@ -19,15 +20,14 @@ use plimsoll_k6::user::{Purpose, Recording};
 use plimsoll_k6_run::checks::Checks;
 use plimsoll_k6_run::metrics::Sinks;
 use plimsoll_model::job::{JobError, Report};
-use plimsoll_model::load::Share;
+use plimsoll_model::load::{LoadModel, Share};
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::{Instant, Processors, UnixTime};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::Sender;
-use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 
 /// Users that call one function, with their load.
 pub(super) struct ScenarioUsers {
@@ -43,7 +43,7 @@ pub(super) struct ScenarioUsers {
     pub(super) made_before: u64,
 }
 
-/// A load to run.
+/// Users with their first load.
 pub(super) struct Load<'a> {
     pub(super) common: &'a RunContext<'a>,
     pub(super) scenarios: &'a [ScenarioUsers],
@@ -51,11 +51,31 @@ pub(super) struct Load<'a> {
     pub(super) share: Share,
     pub(super) threads: usize,
     pub(super) cpus: Option<&'a Processors>,
-    pub(super) warmup: Duration,
-    /// When warm-up begins; without it as soon as the users are made.
-    pub(super) begin: Option<UnixTime>,
     /// Receives copies of samples while it runs.
     pub(super) copies: Option<Sender<SampleCopy>>,
+}
+
+/// What the threads are told of one load.
+#[derive(Clone)]
+pub(super) struct OneLoad(Arc<Told>);
+
+struct Told {
+    /// The load of each scenario.
+    offerings: Vec<Offering>,
+    quotas: Vec<SharedQuota>,
+    /// When warm-up begins; without it as soon as the users are made.
+    begin: Option<UnixTime>,
+    /// True if the users stay for a later load.
+    stays: bool,
+    /// Set by the first thread that is ready when all are.
+    clock: OnceLock<Result<Clock, JobError>>,
+    ready: Barrier,
+}
+
+/// The threads of users, which take one load after the other.
+pub(super) struct Series<'a> {
+    load: &'a Load<'a>,
+    threads: &'a ThreadSeries<OneLoad>,
 }
 
 /// The samples of a thread so far.
@@ -98,47 +118,89 @@ impl Load<'_> {
     /// # Errors
     /// Users cannot be made, or the machine does not allow what the loop needs.
     pub(super) fn run(&self, reports: &mut dyn FnMut(Report)) -> Result<LoadResult, JobError> {
-        let (barrier, clock) = (Barrier::new(self.threads), OnceLock::<Result<Clock, JobError>>::new());
-        // The clock has started before the first second is over.
-        let zero = || match clock.get() {
-            Some(Ok(clock)) => clock.unix(Instant(0)),
-            _ => UnixTime::default(),
-        };
-        let on_interval =
-            &mut |interval: Interval| reports(Report::Second { zero: zero(), interval: Box::new(interval) });
-        let result = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
-        let quotas: Vec<SharedQuota> =
-            self.scenarios.iter().map(|scenarios| SharedQuota::of(&scenarios.offering, self.share)).collect();
-        let findings = on_threads(self.share, self.threads, self.cpus, on_interval, |part, report| {
-            let users = ThreadUsers::make(self, &quotas, part);
+        let mut ended = None;
+        let offerings = self.scenarios.iter().map(|scenarios| scenarios.offering.clone()).collect();
+        let (samples, called) = self.run_series(|series| ended = series.run(offerings, (None, false), reports))?;
+        let (findings, clock) = ended.ok_or_else(|| JobError::Loop("a thread ended early".to_owned()))?;
+        let called = called.unwrap_or(Err(CallError::Stopped));
+        Ok(LoadResult { samples, broken: self.common.take_broken(), called, findings, clock })
+    }
+
+    /// Makes the users, which have the loads that `lead` runs, the first of them that of the scenarios. Returns the samples
+    /// of all loads, and the result of the last call.
+    ///
+    /// # Errors
+    /// Users cannot be made, or the machine does not allow what the loop needs.
+    pub(super) fn run_series(&self, lead: impl FnOnce(&Series<'_>)) -> Result<(Samples, Option<Called>), JobError> {
+        let result = Mutex::new((Samples::new(self.common.plan), None));
+        let generate = |part, loads: Receiver<ThreadLoad<OneLoad>>| {
+            let Ok(first) = loads.recv() else { return Ok(()) };
+            let users = ThreadUsers::make(self, &first.load.0, part);
             // If this thread cannot take part, the others need not begin.
             self.common.halt.fetch_or(users.is_err(), Relaxed);
-            barrier.wait();
-            let clock =
-                clock.get_or_init(|| Clock::start_at(self.begin, self.warmup, self.common.interrupted)).clone()?;
+            let clock = first.load.start(self.common)?;
             let users = users?;
             let recording = Rc::clone(&users.recording);
-            let (broken, called) = users.run(self, clock, part.thread, report)?;
+            let called = users.run(self, part, (first, clock), loads)?;
             let (sinks, checks) = recording.take();
             let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
             result.0.merge(&sinks, &checks);
-            result.1.extend(broken);
-            result.2 = called.or(result.2.take());
+            result.1 = called.or(result.1.take());
             Ok(())
+        };
+        on_threads_in_series(self.share, self.threads, self.cpus, generate, |threads| {
+            lead(&Series { load: self, threads });
         })?;
-        let (samples, broken, called) = result.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let clock = clock.into_inner().unwrap_or_else(|| Ok(Clock::start(self.warmup)))?;
-        self.common.plan.counts.finished_parts.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
-        Ok(LoadResult { samples, broken, called: called.unwrap_or(Err(CallError::Stopped)), findings, clock })
+        Ok(result.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Series<'_> {
+    /// Runs a load with these offerings, which begins at an instant or as soon as the users are ready, and after which they
+    /// may stay. None if a thread has ended early: the reason comes as the error of [`Load::run_series`].
+    pub(super) fn run(
+        &self,
+        offerings: Vec<Offering>,
+        (begin, stays): (Option<UnixTime>, bool),
+        reports: &mut dyn FnMut(Report),
+    ) -> Option<(Vec<Findings>, Clock)> {
+        let Load { common, share, threads, .. } = self.load;
+        let quotas = offerings.iter().map(|offering| SharedQuota::of(offering, *share)).collect();
+        let (clock, ready) = (OnceLock::new(), Barrier::new(*threads));
+        let told = Arc::new(Told { offerings, quotas, begin, stays, clock, ready });
+        let clock = || told.clock.get().cloned()?.ok();
+        let on_interval = &mut |interval: Interval| {
+            // The clock has started before the first second is over.
+            let zero = clock().map_or_else(UnixTime::default, |clock| clock.unix(Instant(0)));
+            reports(Report::Second { zero, interval: Box::new(interval) });
+        };
+        let findings = self.threads.offer(&OneLoad(Arc::clone(&told)), on_interval)?;
+        let clock = clock()?;
+        common.plan.counts.finished_parts.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
+        Some((findings, clock))
+    }
+}
+
+impl OneLoad {
+    /// Waits until all threads are ready, and starts the clock.
+    fn start(&self, common: &RunContext<'_>) -> Result<Clock, JobError> {
+        let Told { ready, clock, begin, offerings, .. } = &*self.0;
+        ready.wait();
+        let warmup = offerings.iter().map(|offering| offering.warmup).max().unwrap_or_default();
+        clock.get_or_init(|| Clock::start_at(*begin, warmup, common.interrupted)).clone()
     }
 
-    /// When the last offer begins its last iteration.
-    fn window_end(&self) -> Instant {
-        let ends = self.scenarios.iter().map(|scenarios| {
-            let Offering { start, stop, .. } = &scenarios.offering;
-            start.after(stop.limit().into())
-        });
-        ends.max().unwrap_or_default()
+    /// The recorder of a thread.
+    fn recorder(&self, load: &Load<'_>, clock: Clock, thread: usize, reports: Sender<ThreadReport>) -> Recorder {
+        let offerings = &self.0.offerings;
+        let is_open = offerings.iter().all(|offering| matches!(offering.model, LoadModel::Open { .. }));
+        let ends = offerings.iter().map(|offering| offering.start.after(offering.stop.limit().into()));
+        // When the last offer begins its last iteration.
+        let window_end = ends.max().unwrap_or_default();
+        let recorder = Recorder::new(&[], is_open, clock.first(), window_end, thread, reports);
+        // A run without a study has its exchanges in its metrics.
+        let recorder = if load.common.purpose == Purpose::Run { recorder.for_generator_only() } else { recorder };
+        recorder.sharing(&load.common.names)
     }
 }
 
@@ -151,13 +213,13 @@ struct ThreadUsers {
 }
 
 impl ThreadUsers {
-    fn make(load: &Load<'_>, quotas: &[SharedQuota], part: ThreadShare) -> Result<ThreadUsers, JobError> {
+    fn make(load: &Load<'_>, told: &Told, part: ThreadShare) -> Result<ThreadUsers, JobError> {
         let share = part.share();
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
         let host = Rc::new(ThreadHost::new(&common.console));
-        let offer = |(scenarios, quota): (&ScenarioUsers, &SharedQuota)| Offer::new(&scenarios.offering, quota, part);
-        let offers: Vec<Offer> = load.scenarios.iter().zip(quotas).map(offer).collect();
+        let offer = |(offering, quota)| Offer::new(offering, quota, part);
+        let offers: Vec<Offer> = told.offerings.iter().zip(&told.quotas).map(offer).collect();
         let mut users = Vec::new();
         for (index, (offer, scenarios)) in offers.iter().zip(load.scenarios).enumerate() {
             let made_before = share.of_first(scenarios.made_before);
@@ -174,21 +236,20 @@ impl ThreadUsers {
         Ok(ThreadUsers { offers, users, recording, host })
     }
 
+    /// Runs the first load, then the others. Returns the result of the last call.
     fn run(
         self,
         load: &Load<'_>,
-        clock: Clock,
-        thread: usize,
-        report: Sender<ThreadReport>,
-    ) -> Result<(Vec<String>, Option<Called>), JobError> {
+        part: ThreadShare,
+        (first, clock): (ThreadLoad<OneLoad>, Clock),
+        later: Receiver<ThreadLoad<OneLoad>>,
+    ) -> Result<Option<Called>, JobError> {
         self.host.clock.set(clock);
         let broke = |error: rustix::io::Errno| JobError::Loop(error.to_string());
-        let is_open = self.offers.iter().all(Offer::is_open);
-        let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), thread, report);
-        // A run without a study has its exchanges in its metrics.
-        let recorder = if load.common.purpose == Purpose::Run { recorder.for_generator_only() } else { recorder };
-        let recorder = recorder.sharing(&load.common.names);
-        let mut context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
+        let (thread, stays) = (part.thread, first.load.0.stays);
+        let recorder = first.load.recorder(load, clock, thread, first.reports);
+        let context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
+        let mut context = context.staying(stays);
         let network = Network::new(load.common.network.clone(), self.users.len(), &context).map_err(broke)?;
         let mut users = Users {
             common: load.common,
@@ -198,15 +259,24 @@ impl ThreadUsers {
             users: self.users,
             calls: load.scenarios.iter().map(ScenarioUsers::calls).collect(),
             ready: VecDeque::new(),
+            held: VecDeque::new(),
             copies: load.copies.clone().map(|copies| (thread, copies)),
             result: None,
-            broken: Vec::new(),
             copied: Instant(0),
             was_aborted: load.common.plan.abort.get().is_some(),
             counted: 0,
         };
         event_loop::run(&mut context, &mut users).map_err(broke)?;
-        Ok((users.broken, users.result))
+        for ThreadLoad { load: one, reports } in later {
+            let clock = one.start(load.common)?;
+            let recorder = one.recorder(load, clock, thread, reports);
+            let Told { offerings, quotas, stays, .. } = &*one.0;
+            // Only loads of a study have others after them, and these have one scenario.
+            let (offering, quota, stays) = (&offerings[0], &quotas[0], *stays);
+            context.go_on(LaterLoad { clock, recorder, offering, quota, part, stays }, &mut users);
+            event_loop::run(&mut context, &mut users).map_err(broke)?;
+        }
+        Ok(users.result)
     }
 }
 

@@ -5,6 +5,7 @@ use plimsoll_engine::clock::Clock;
 use plimsoll_javascript::{Argument, Call, Exception, Host, Level, Limit, Place, ResultFormat, Setup, Vm};
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::user::User;
+use plimsoll_model::record::RecordedPhase;
 use plimsoll_model::units::Instant;
 use std::cell::Cell;
 use std::fmt;
@@ -35,6 +36,8 @@ pub(super) struct ScriptUser {
     pub(super) began: Instant,
     /// When its first operation was due: with its iteration.
     pub(super) first_due: Option<Instant>,
+    /// The phase that its iteration belongs to.
+    pub(super) phase: RecordedPhase,
     pub(super) offer: usize,
 }
 
@@ -52,18 +55,36 @@ pub(super) enum Activity {
 /// Time and console of all users of a thread.
 pub(super) struct ThreadHost {
     pub(super) clock: Cell<Clock>,
+    /// Scripts see the time of the loop later by so many nanoseconds: for them it goes on from load to load.
+    ahead: Cell<i64>,
     pub(super) console: Console,
 }
 
 impl ThreadHost {
     pub(super) fn new(console: &Console) -> ThreadHost {
-        ThreadHost { clock: Cell::new(Clock::start(Duration::ZERO)), console: Arc::clone(console) }
+        ThreadHost { clock: Cell::new(Clock::start(Duration::ZERO)), ahead: Cell::new(0), console: Arc::clone(console) }
+    }
+
+    /// Goes on with the clock of another load, on which the instants that are kept are later by `by` nanoseconds.
+    pub(super) fn go_on(&self, clock: Clock, by: i64) {
+        self.clock.set(clock);
+        self.ahead.set(self.ahead.get() - by);
+    }
+
+    /// An instant of the loop as scripts see it.
+    pub(super) fn seen(&self, at: Instant) -> Instant {
+        at.shifted(self.ahead.get())
+    }
+
+    /// The instant of the loop that scripts see as `at`.
+    pub(super) fn of_loop(&self, at: Instant) -> Instant {
+        at.shifted(-self.ahead.get())
     }
 }
 
 impl Host for ThreadHost {
     fn now(&self) -> Instant {
-        self.clock.get().now()
+        self.seen(self.clock.get().now())
     }
 
     fn console(&self, level: Level, line: &str) {
@@ -74,7 +95,15 @@ impl Host for ThreadHost {
 impl ScriptUser {
     pub(super) fn new(user: Rc<User>, offer: usize) -> ScriptUser {
         let (due, began) = (Instant(0), Instant(0));
-        ScriptUser { vm: None, user, activity: Activity::Nothing, due, began, first_due: None, offer }
+        let (activity, phase) = (Activity::Nothing, RecordedPhase::Warmup);
+        ScriptUser { vm: None, user, activity, due, began, first_due: None, phase, offer }
+    }
+
+    /// Moves all instants by `by` nanoseconds.
+    pub(super) fn shift(&mut self, by: i64) {
+        for instant in [&mut self.due, &mut self.began].into_iter().chain(&mut self.first_due) {
+            *instant = instant.shifted(by);
+        }
     }
 
     /// Gives the user a new fibre.

@@ -18,6 +18,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll::EventFlags;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 
@@ -48,12 +49,12 @@ pub(super) struct Users<'a> {
     pub(super) calls: Vec<CalledFunction>,
     /// Iterations that are to begin, and when they were due.
     pub(super) ready: VecDeque<(u32, Instant)>,
+    /// What has come for users after the end of a load: it waits for the next one.
+    pub(super) held: VecDeque<UserEvent>,
     /// Receives copies of samples during the run, with the number of the thread.
     pub(super) copies: Option<(usize, Sender<SampleCopy>)>,
     /// The result of a call outside of all scenarios.
     pub(super) result: Option<Called>,
-    /// A message for each user that exceeded a limit.
-    pub(super) broken: Vec<String>,
     /// When samples were last copied.
     pub(super) copied: Instant,
     /// True if the script had ended the run before these began.
@@ -78,7 +79,7 @@ impl Work for Users<'_> {
             Alarm::Operation { user: NO_USER, .. } => self.check_regularly(context),
             Alarm::Operation { user, id: ITERATION_LIMIT } => self.check_iteration(context, user, due),
             Alarm::Operation { user, id } => {
-                if !self.network.turn(context, user, id) {
+                if !self.take_held(user, id) && !self.network.turn(context, user, id) {
                     self.wake(context, user, id, due);
                 }
             }
@@ -97,6 +98,11 @@ impl Work for Users<'_> {
     /// Resumes users whose operations have results, and begins iterations that are due, until all users wait. Then
     /// sends their requests.
     fn after_events(&mut self, context: &mut LoopContext<'_>) {
+        if context.stands_still_now() {
+            self.hold_events(context);
+            self.network.send_out(context);
+            return;
+        }
         loop {
             if let Some(UserEvent { user, id, event }) = self.network.next_event() {
                 if let Some(vm) = &mut self.users[user as usize].vm {
@@ -114,6 +120,11 @@ impl Work for Users<'_> {
     }
 
     fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant) {
+        if context.stands_still_now() && !self.network.waits(user) {
+            // It goes on with the next load.
+            return;
+        }
+        self.held.retain(|held| held.user != user);
         let script_user = &mut self.users[user as usize];
         if !matches!(script_user.activity, Activity::Loading | Activity::Iterating) {
             return;
@@ -126,7 +137,7 @@ impl Work for Users<'_> {
         // A study counts an iteration that took too long; k6 drops it.
         let what = if had_request && self.common.purpose == Purpose::Study {
             let outcome = Outcome::Failed(ErrorKind::Timeout);
-            context.iteration_ended(user, ended(due, outcome, now))
+            context.iteration_ended(user, self.ended(user, outcome, now))
         } else {
             context.iteration_interrupted(user, due, now)
         };
@@ -141,6 +152,17 @@ impl Work for Users<'_> {
         context.recorder.record(ITERATION, LoopContext::phase(due), &without_reply(due, now, ErrorKind::Unsent));
         let detail = "no user was free for it: the study's `max_users` were all busy".to_owned();
         context.recorder.keep_example(ITERATION, ErrorKind::Unsent, detail);
+    }
+
+    fn has_exchanges(&mut self, _context: &LoopContext<'_>) -> bool {
+        self.network.has_exchanges()
+    }
+
+    fn shift(&mut self, context: &mut LoopContext<'_>, by: i64) {
+        self.host.go_on(context.clock, by);
+        self.users.iter_mut().for_each(|user| user.shift(by));
+        self.network.go_on(by);
+        self.copied = self.copied.shifted(by);
     }
 
     fn close(&mut self, context: &mut LoopContext<'_>) {
@@ -167,10 +189,28 @@ impl Users<'_> {
         }
     }
 
+    /// Leaves what has come for users to the next load, for as long after its begin as it has come after the end of this
+    /// one.
+    fn hold_events(&mut self, context: &mut LoopContext<'_>) {
+        let now = context.clock.now();
+        while let Some(event) = self.network.next_event() {
+            context.timers.set(now, Alarm::Operation { user: event.user, id: event.id });
+            self.held.push_back(event);
+        }
+    }
+
+    /// Passes on an event that was held. Returns false if there is none for this operation.
+    fn take_held(&mut self, user: u32, id: OpId) -> bool {
+        let Some(place) = self.held.iter().position(|held| (held.user, held.id) == (user, id)) else { return false };
+        self.network.pass_back(self.held.remove(place).expect("it is there"));
+        true
+    }
+
     fn begin_iteration(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant, now: Instant) {
-        self.network.begin_iteration(user, LoopContext::phase(due));
+        let phase = LoopContext::phase(due);
+        self.network.begin_iteration(user, phase);
         let script_user = &mut self.users[user as usize];
-        (script_user.due, script_user.first_due) = (due, None);
+        (script_user.due, script_user.first_due, script_user.phase) = (due, None, phase);
         if script_user.vm.is_some() {
             self.call(context, user, now);
             return;
@@ -193,7 +233,7 @@ impl Users<'_> {
         if let Some(limit) = self.common.limits.iteration {
             context.timers.set(now.after(limit.into()), Alarm::Operation { user, id: ITERATION_LIMIT });
         }
-        let call = script_user.call(&self.calls[script_user.offer], now);
+        let call = script_user.call(&self.calls[script_user.offer], self.host.seen(now));
         let vm = script_user.vm.as_mut().expect("it was made before");
         let parked = vm.call(call);
         self.parked(context, user, parked);
@@ -243,7 +283,7 @@ impl Users<'_> {
             let first_due = script_user.first_due.take();
             match request {
                 Request::Start(id, op) => self.network.start(context, user, id, op, first_due),
-                Request::Timer(id, due) => context.timers.set(due, Alarm::Operation { user, id }),
+                Request::Timer(id, due) => context.timers.set(self.host.of_loop(due), Alarm::Operation { user, id }),
                 Request::Cancel(id) => self.network.cancel(context, user, id),
             }
         }
@@ -260,8 +300,8 @@ impl Users<'_> {
         let (sent, received) = self.network.end_iteration(context, user);
         let script_user = &mut self.users[user as usize];
         script_user.activity = Activity::Nothing;
-        script_user.user.end(now, IterationEnd::Complete, sent, received);
-        let (due, took) = (script_user.due, now.since(script_user.began));
+        script_user.user.end(self.host.seen(now), IterationEnd::Complete, sent, received);
+        let took = now.since(script_user.began);
         let mut outcome = Outcome::Ok;
         if let Err(exception) = &result {
             self.complain(user, exception);
@@ -274,7 +314,7 @@ impl Users<'_> {
         let least = Nanos(self.common.least_iteration.0.saturating_sub(took.0));
         // The next iteration begins at the instant at which this one ended, so the clock need not be read twice.
         if let AfterIteration::Begin(due) =
-            context.iteration_ended(user, EndedIteration { least, ..ended(due, outcome, now) })
+            context.iteration_ended(user, EndedIteration { least, ..self.ended(user, outcome, now) })
         {
             self.begin_iteration(context, user, due, now);
         }
@@ -304,7 +344,7 @@ impl Users<'_> {
         if self.is_of_scenario(user) {
             (self.host.console)(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
         }
-        self.broken.push(text.clone());
+        self.common.broken.lock().unwrap_or_else(PoisonError::into_inner).push(text.clone());
         self.result = Some(Err(CallError::LimitExceeded(broken)));
         self.remove_user(context, user, ErrorKind::Limit, text);
     }
@@ -313,12 +353,12 @@ impl Users<'_> {
         let now = context.clock.now();
         let script_user = &mut self.users[user as usize];
         script_user.vm = None;
-        let (activity, due) = (std::mem::replace(&mut script_user.activity, Activity::Gone), script_user.due);
+        let activity = std::mem::replace(&mut script_user.activity, Activity::Gone);
         self.network.abandon(context, user);
         self.end_interrupted(context, user, activity, now);
         context.recorder.keep_example(ITERATION, kind, detail);
         context.withdraw(user);
-        let what = context.iteration_ended(user, ended(due, Outcome::Failed(kind), now));
+        let what = context.iteration_ended(user, self.ended(user, Outcome::Failed(kind), now));
         self.follow(user, what);
     }
 
@@ -326,8 +366,15 @@ impl Users<'_> {
     fn end_interrupted(&mut self, context: &mut LoopContext<'_>, user: u32, activity: Activity, now: Instant) {
         if activity == Activity::Iterating {
             let (sent, received) = self.network.end_iteration(context, user);
-            self.users[user as usize].user.end(now, IterationEnd::Interrupted, sent, received);
+            self.users[user as usize].user.end(self.host.seen(now), IterationEnd::Interrupted, sent, received);
         }
+    }
+
+    /// The present iteration of a user, which is over.
+    fn ended(&self, user: u32, outcome: Outcome, done: Instant) -> EndedIteration {
+        let script_user = &self.users[user as usize];
+        let (begun, phase) = (script_user.due, script_user.phase);
+        EndedIteration { begun, phase, paused: Nanos(0), outcome, done, least: Nanos(0) }
     }
 
     /// True if it is a user of a scenario. For `setup` and similar functions, their caller reports the result.
@@ -346,7 +393,8 @@ impl Users<'_> {
 
     /// Records the script's own checks and samples, which belong to no exchange.
     fn record_own_samples(&mut self, context: &mut LoopContext<'_>, user: u32) {
-        let (phase, at) = (LoopContext::phase(self.users[user as usize].due), context.clock.now());
+        let at = context.clock.now();
+        let phase = context.phase_of_exchange(self.users[user as usize].phase, at);
         let recorder = &mut context.recorder;
         self.recording.drain(|record| match record {
             ScriptRecord::UnsentRequest { why } => {
@@ -400,9 +448,4 @@ fn unmade_request_error(why: &str) -> String {
 fn without_reply(due: Instant, done: Instant, kind: ErrorKind) -> Exchange {
     let outcome = Outcome::Failed(kind);
     Exchange { scheduled: due, sent: due, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome }
-}
-
-/// An iteration that is over.
-fn ended(begun: Instant, outcome: Outcome, done: Instant) -> EndedIteration {
-    EndedIteration { begun, phase: LoopContext::phase(begun), paused: Nanos(0), outcome, done, least: Nanos(0) }
 }

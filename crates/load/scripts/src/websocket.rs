@@ -149,6 +149,14 @@ impl ClientSession for WebSocket {
         self.is_over = true;
     }
 
+    fn is_waiting(&self) -> bool {
+        !self.is_open && !self.is_over
+    }
+
+    fn shift(&mut self, by: i64) {
+        (self.requested, self.sent) = (self.requested.shifted(by), self.sent.shifted(by));
+    }
+
     fn is_over(&self) -> bool {
         self.is_over
     }

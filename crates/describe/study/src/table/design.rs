@@ -162,7 +162,6 @@ pub(crate) fn why_impossible(load: &LoadTable, workload: &WorkloadTable) -> Opti
 /// Why turns are not the default for a workload, although a study may ask for them.
 pub(crate) fn why_unwise(workload: &WorkloadTable) -> Option<&'static str> {
     match workload.protocol() {
-        Protocol::Script => Some("users of a script begin anew with each load"),
         Protocol::Sql => Some("what one load leaves to a database, the next one may pay for"),
         _ => None,
     }

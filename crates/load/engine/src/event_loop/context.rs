@@ -30,7 +30,7 @@ pub struct LoopContext<'a> {
     /// When the loop last returned from waiting.
     pub(super) turn: Instant,
     pub(super) series: Series,
-    /// Ends of pauses for which time stood still before they were due.
+    /// Ends of pauses, and timers of scripts, for which time stood still before they were due.
     held: Vec<(Instant, Alarm)>,
 }
 
@@ -131,6 +131,12 @@ impl<'a> LoopContext<'a> {
         self.series.stays && now >= self.load_end()
     }
 
+    /// The same at the instant at which the loop last returned from waiting.
+    #[inline]
+    pub fn stands_still_now(&self) -> bool {
+        self.stands_still(self.turn)
+    }
+
     /// Begins to connect, and registers the socket's events under this key.
     ///
     /// # Errors
@@ -155,7 +161,7 @@ impl<'a> LoopContext<'a> {
     /// The phase of an exchange that was due at `due`, in an iteration of this phase: the same one. Users of several
     /// loads may be in an iteration that began in an earlier one, so that then the instant alone decides.
     #[inline]
-    pub(super) fn phase_of_exchange(&self, iteration: RecordedPhase, due: Instant) -> RecordedPhase {
+    pub fn phase_of_exchange(&self, iteration: RecordedPhase, due: Instant) -> RecordedPhase {
         match self.series {
             Series { continues: false, stays: false } => iteration,
             _ if due >= self.load_end() => RecordedPhase::Warmup,
@@ -275,7 +281,9 @@ impl<'a> LoopContext<'a> {
         }
         while let Some((due, alarm)) = self.timers.pop_due(now) {
             match alarm {
-                Alarm::Wake(_) | Alarm::Pause(_) if stands_still => self.held.push((due, alarm)),
+                Alarm::Wake(_) | Alarm::Pause(_) | Alarm::Operation { .. } if stands_still => {
+                    self.held.push((due, alarm));
+                }
                 Alarm::Wake(user) => self.wake(work, user, due),
                 alarm => work.alarm(self, alarm, due),
             }
@@ -333,10 +341,10 @@ impl<'a> LoopContext<'a> {
     }
 
     /// True if nothing is left to do, or no time to do it in.
-    pub(super) fn is_over(&mut self, now: Instant) -> bool {
+    pub(super) fn is_over(&mut self, work: &mut impl Work, now: Instant) -> bool {
         let is_over = if self.stands_still(now) {
             // Exchanges that are under way at the end of the drain were cut off.
-            self.recorder.generator.in_flight == 0
+            !work.has_exchanges(self)
         } else {
             self.offers.iter_mut().all(|offer| offer.is_over(now))
         };

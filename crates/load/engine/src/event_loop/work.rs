@@ -41,6 +41,11 @@ pub trait Work {
     /// way.
     fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant);
 
+    /// True if exchanges are under way. Users that stay for a later load stand still only when these have ended.
+    fn has_exchanges(&mut self, context: &LoopContext<'_>) -> bool {
+        context.recorder.generator.in_flight > 0
+    }
+
     /// Another load of the same users begins. Time stood still for them since the last one: all instants that they keep
     /// move by `by` nanoseconds.
     fn shift(&mut self, _context: &mut LoopContext<'_>, _by: i64) {}

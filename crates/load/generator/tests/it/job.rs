@@ -64,16 +64,16 @@ fn a_job_that_comes_too_late_is_refused() {
 }
 
 /// Jobs one after the other, with a break between them, and the records of their seconds.
-struct JobsInTurn {
+pub(crate) struct JobsInTurn {
     jobs: VecDeque<Job>,
     pause: Duration,
     /// For each job, what it has recorded in the measure phase and in all.
-    recorded: Vec<[BTreeMap<Subject, Tally>; 2]>,
-    records: Vec<JobRecord>,
+    pub(crate) recorded: Vec<[BTreeMap<Subject, Tally>; 2]>,
+    pub(crate) records: Vec<JobRecord>,
 }
 
 impl JobsInTurn {
-    fn run(prepared: &Prepared, load: &LoadProfile, count: usize, pause: Duration) -> JobsInTurn {
+    pub(crate) fn run(prepared: &Prepared, load: &LoadProfile, count: usize, pause: Duration) -> JobsInTurn {
         let stays = |index| index + 1 < count;
         let jobs = (0..count).map(|index| Job { stays: stays(index), seed: index as u64, ..job(load, 1) }).collect();
         let mut all = JobsInTurn { jobs, pause, recorded: Vec::new(), records: Vec::new() };
@@ -83,7 +83,7 @@ impl JobsInTurn {
     }
 
     /// Exchanges of the request in all jobs together, and those of them that failed.
-    fn requests(&self, name: &str) -> (u64, u64) {
+    pub(crate) fn requests(&self, name: &str) -> (u64, u64) {
         let subject = Subject::Request(name.to_owned());
         let tallies = self.recorded.iter().filter_map(|[_, all]| all.get(&subject));
         tallies.fold((0, 0), |(made, failed), tally| (made + tally.count(), failed + tally.failed()))
@@ -115,7 +115,7 @@ impl Jobs for JobsInTurn {
     }
 }
 
-fn lasting(users: u32, milliseconds: u64) -> LoadProfile {
+pub(crate) fn lasting(users: u32, milliseconds: u64) -> LoadProfile {
     let warmup = Duration::from_millis(20);
     LoadProfile { warmup, ..closed(users, Stop::After(Duration::from_millis(milliseconds))) }
 }

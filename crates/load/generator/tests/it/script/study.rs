@@ -1,6 +1,7 @@
 //! Scripts as the load of a study.
 
 use super::{quick, server};
+use crate::job::{JobsInTurn, lasting};
 use crate::support::{self, closed, iterations};
 use plimsoll_generator::{Prepared, check, notes, sources};
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
@@ -8,7 +9,7 @@ use plimsoll_model::record::{ErrorKind, Metric, Subject};
 use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Connect, Steps, Workload};
-use plimsoll_testkit::http::Behaviour;
+use plimsoll_testkit::http::{Behaviour, Reply};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -162,4 +163,88 @@ fn what_of_a_script_counts_and_what_it_reads_is_known_before_any_load() {
         .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
         .collect();
     assert_eq!(read, ["data.csv", "load.js"]);
+}
+
+/// An iteration takes longer than a job: two replies of 30 ms, and a pause of 50 ms.
+const LONG: &str = "import http from 'k6/http'; import { sleep } from 'k6'; import { Trend } from 'k6/metrics';
+    const slept = new Trend('slept');
+    let iteration = 0;
+    export function setup() { http.get(`${__ENV.TARGET}/setup`); }
+    export default function () {
+        iteration += 1;
+        http.get(`${__ENV.TARGET}/first/${iteration}`, { tags: { name: 'first' } });
+        const from = Date.now();
+        sleep(0.05);
+        slept.add(Date.now() - from);
+        http.get(`${__ENV.TARGET}/second/${iteration}`, { tags: { name: 'second' } });
+    }
+    export function teardown() { http.get(`${__ENV.TARGET}/teardown`); }";
+
+#[test]
+fn users_of_a_script_that_stay_go_on_in_the_middle_of_an_iteration() {
+    let (server, target) = server(Behaviour::after(Duration::from_millis(30), Reply::of_size(10)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let prepared = Prepared::new(&workload(folder.path(), LONG, &target), None).expect("the script is in order");
+    let jobs = JobsInTurn::run(&prepared, &lasting(3, 60), 16, Duration::from_millis(20));
+    let requests = server.record().first_requests();
+    let of = |connection| {
+        let paths = requests.iter().filter(move |request| request.connection == connection);
+        paths.map(|request| request.path.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(server.record().connections(), 5, "three users, `setup` and `teardown`");
+    assert_eq!((of(1), of(5)), (vec!["/setup"], vec!["/teardown"]), "once for all jobs");
+    for connection in 2..=4 {
+        let paths = of(connection);
+        let both = |number| [format!("/first/{number}"), format!("/second/{number}")];
+        let expected: Vec<String> = (1..).flat_map(both).take(paths.len()).collect();
+        assert!(paths.len() > 6, "{paths:?}");
+        assert_eq!(paths, expected, "each goes on where it was");
+    }
+    let recorded = ["first", "second"].map(|name| jobs.requests(name));
+    assert_eq!(recorded[0].0 + recorded[1].0, requests.len() as u64 - 2, "each is recorded once: {recorded:?}");
+    assert!(recorded.iter().all(|(_, failed)| *failed == 0), "{recorded:?}");
+    let ended = |record: &plimsoll_model::job::JobRecord| (record.faults.clone(), record.warnings.clone());
+    assert!(jobs.records.iter().map(ended).all(|found| found == (vec![], vec![])));
+    // For the users no time passes between two jobs, of which an iteration has seen at least one.
+    let durations = jobs.recorded.iter().filter_map(|[_, all]| all.get(&Subject::Iteration));
+    let (shortest, longest) = durations
+        .fold((u64::MAX, 0), |(least, most), tally| (least.min(tally.service.min()), most.max(tally.service.max())));
+    assert!(shortest >= 110_000_000, "two replies and a pause take 110 ms, found {shortest} ns");
+    assert!(longest < 2_000_000_000, "jobs end long before a user has waited for seconds, found {longest} ns");
+}
+
+#[test]
+fn requests_count_for_the_load_in_which_they_were_made_whenever_their_iteration_began() {
+    let (server, target) = server(Behaviour::after(Duration::from_millis(5), Reply::of_size(10)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "import http from 'k6/http';
+        export default function () { for (let n = 0; n < 1000; n++) { http.get(__ENV.TARGET); } }";
+    let prepared = Prepared::new(&workload(folder.path(), text, &target), None).expect("the script is in order");
+    let jobs = JobsInTurn::run(&prepared, &lasting(2, 100), 4, Duration::ZERO);
+    // The iterations that began in the warm-up of the first job are still under way in the last one.
+    let measured = jobs.recorded.iter().map(|[measured, _]| {
+        measured.get(&Subject::Request("web".to_owned())).map_or(0, plimsoll_model::record::Tally::count)
+    });
+    let measured: Vec<u64> = measured.collect();
+    assert!(measured.iter().all(|count| *count > 0), "{measured:?}");
+    assert!(jobs.recorded.iter().all(|[measured, _]| !measured.contains_key(&Subject::Iteration)));
+    assert!(server.record().requests() > 20);
+}
+
+#[test]
+fn at_the_end_of_a_drain_only_those_are_cut_off_that_wait_for_the_system() {
+    let (_server, target) = server(Behaviour::never());
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "import http from 'k6/http'; import { sleep } from 'k6'; import { Counter } from 'k6/metrics';
+        const woken = new Counter('woken');
+        export default function () {
+            if (__VU === 1) { http.get(__ENV.TARGET); } else { sleep(0.3); woken.add(1); }
+        }";
+    let prepared = Prepared::new(&workload(folder.path(), text, &target), None).expect("the script is in order");
+    let load = LoadProfile { drain: Duration::from_millis(30), ..lasting(2, 60) };
+    let jobs = JobsInTurn::run(&prepared, &load, 8, Duration::ZERO);
+    let (made, failed) = jobs.requests("web");
+    assert!(made == failed && made >= 7, "each job cuts its request off: {failed} of {made}");
+    let woken = Subject::Custom(Metric::Counter, "woken".to_owned());
+    assert!(jobs.recorded.iter().any(|[_, all]| all.contains_key(&woken)), "the other sleeps for longer than a job");
 }
