@@ -35,7 +35,7 @@ fn a_run_breaks_off_where_others_void_block_after_block_and_goes_on_later() {
     let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(4);
     let _ = ended.says(&[
         "others use ",
-        "sh (pid ",
+        " (pid ",
         " cores meanwhile",
         "the last 3 blocks do not count, because the generator fell behind while others used",
         "the run ends here",
