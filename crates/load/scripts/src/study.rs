@@ -114,6 +114,8 @@ impl CompiledScript {
         let load = Load { common: &common, scenarios: &scenarios, share, threads, cpus, copies: None };
         let steps = Steps::Script(Box::new(self.script.clone()));
         let mut torn_down = None;
+        // A user that was stopped for good is missing in every later load.
+        let mut broken = Vec::new();
         load.run_series(|series| {
             let mut next = Some(first.clone());
             while let Some(job) = next {
@@ -135,8 +137,8 @@ impl CompiledScript {
                 let counts = console.end_load();
                 console.take().into_iter().for_each(|lines| jobs.report(Report::Console(lines)));
                 let facts = ScriptFacts { times: self.times(), console: counts.lines, left_out: counts.left_out };
-                let (broken, facts) = (common.take_broken(), WorkFacts::Script(facts));
-                jobs.ended(JobRecord { broken, facts, ..record });
+                broken.extend(common.take_broken());
+                jobs.ended(JobRecord { broken: broken.clone(), facts: WorkFacts::Script(facts), ..record });
                 next = if job.stays { jobs.next() } else { None };
             }
         })?;

@@ -232,6 +232,20 @@ fn requests_count_for_the_load_in_which_they_were_made_whenever_their_iteration_
 }
 
 #[test]
+fn a_user_that_was_stopped_for_good_is_missing_in_every_later_load() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "import { sleep } from 'k6';
+        export default function () { if (__VU === 2) { for (;;) {} } sleep(0.01); }";
+    let Workload { steps: Steps::Script(mut script), .. } = workload(folder.path(), text, "") else { unreachable!() };
+    script.limits.busy = Duration::from_millis(20);
+    let workload = Workload { steps: Steps::Script(script), ..workload(folder.path(), text, "") };
+    let prepared = Prepared::new(&workload, None).expect("the script is in order");
+    let jobs = JobsInTurn::run(&prepared, &lasting(2, 60), 3, Duration::ZERO);
+    let told: Vec<usize> = jobs.records.iter().map(|record| record.broken.len()).collect();
+    assert_eq!(told, [1, 1, 1], "each load lacks the user");
+}
+
+#[test]
 fn at_the_end_of_a_drain_only_those_are_cut_off_that_wait_for_the_system() {
     let (_server, target) = server(Behaviour::never());
     let folder = tempfile::tempdir().expect("a folder");
