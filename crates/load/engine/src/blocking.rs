@@ -5,7 +5,7 @@
 //! its calls into a log ([`log`]). One more thread, the [`supervisor`], files the logs, ends the seconds, and notices
 //! calls that hang. A thread that hangs in the kernel cannot be ended: it is left behind, and the trial is void.
 //!
-//! Users that stay from job to job get a new thread for each: what they keep is in a [`KeptUser`].
+//! Users that stay from job to job get a new thread for each: their state between two jobs is a [`KeptUser`].
 
 mod call;
 mod log;

@@ -55,11 +55,12 @@ pub(super) struct Load<'a> {
     pub(super) copies: Option<Sender<SampleCopy>>,
 }
 
-/// What the threads are told of one load.
+/// One load, for a thread.
 #[derive(Clone)]
-pub(super) struct OneLoad(Arc<Told>);
+pub(super) struct OneLoad(Arc<SharedLoad>);
 
-struct Told {
+/// One load, as all threads share it.
+struct SharedLoad {
     /// The load of each scenario.
     offerings: Vec<Offering>,
     quotas: Vec<SharedQuota>,
@@ -167,14 +168,14 @@ impl Series<'_> {
         let Load { common, share, threads, .. } = self.load;
         let quotas = offerings.iter().map(|offering| SharedQuota::of(offering, *share)).collect();
         let (clock, ready) = (OnceLock::new(), Barrier::new(*threads));
-        let told = Arc::new(Told { offerings, quotas, begin, stays, clock, ready });
-        let clock = || told.clock.get().cloned()?.ok();
+        let shared = Arc::new(SharedLoad { offerings, quotas, begin, stays, clock, ready });
+        let clock = || shared.clock.get().cloned()?.ok();
         let on_interval = &mut |interval: Interval| {
             // The clock has started before the first second is over.
             let zero = clock().map_or_else(UnixTime::default, |clock| clock.unix(Instant(0)));
             reports(Report::Second { zero, interval: Box::new(interval) });
         };
-        let findings = self.threads.offer(&OneLoad(Arc::clone(&told)), on_interval)?;
+        let findings = self.threads.offer(&OneLoad(Arc::clone(&shared)), on_interval)?;
         let clock = clock()?;
         common.plan.counts.finished_parts.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
         Some((findings, clock))
@@ -184,7 +185,7 @@ impl Series<'_> {
 impl OneLoad {
     /// Waits until all threads are ready, and starts the clock.
     fn start(&self, common: &RunContext<'_>) -> Result<Clock, JobError> {
-        let Told { ready, clock, begin, offerings, .. } = &*self.0;
+        let SharedLoad { ready, clock, begin, offerings, .. } = &*self.0;
         ready.wait();
         let warmup = offerings.iter().map(|offering| offering.warmup).max().unwrap_or_default();
         clock.get_or_init(|| Clock::start_at(*begin, warmup, common.interrupted)).clone()
@@ -213,13 +214,13 @@ struct ThreadUsers {
 }
 
 impl ThreadUsers {
-    fn make(load: &Load<'_>, told: &Told, part: ThreadShare) -> Result<ThreadUsers, JobError> {
+    fn make(load: &Load<'_>, shared: &SharedLoad, part: ThreadShare) -> Result<ThreadUsers, JobError> {
         let share = part.share();
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
         let host = Rc::new(ThreadHost::new(&common.console));
         let offer = |(offering, quota)| Offer::new(offering, quota, part);
-        let offers: Vec<Offer> = told.offerings.iter().zip(&told.quotas).map(offer).collect();
+        let offers: Vec<Offer> = shared.offerings.iter().zip(&shared.quotas).map(offer).collect();
         let mut users = Vec::new();
         for (index, (offer, scenarios)) in offers.iter().zip(load.scenarios).enumerate() {
             let made_before = share.of_first(scenarios.made_before);
@@ -270,7 +271,7 @@ impl ThreadUsers {
         for ThreadLoad { load: one, reports } in later {
             let clock = one.start(load.common)?;
             let recorder = one.recorder(load, clock, thread, reports);
-            let Told { offerings, quotas, stays, .. } = &*one.0;
+            let SharedLoad { offerings, quotas, stays, .. } = &*one.0;
             // Only loads of a study have others after them, and these have one scenario.
             let (offering, quota, stays) = (&offerings[0], &quotas[0], *stays);
             context.go_on(LaterLoad { clock, recorder, offering, quota, part, stays }, &mut users);

@@ -49,7 +49,7 @@ pub(super) struct Users<'a> {
     pub(super) calls: Vec<CalledFunction>,
     /// Iterations that are to begin, and when they were due.
     pub(super) ready: VecDeque<(u32, Instant)>,
-    /// What has come for users after the end of a load: it waits for the next one.
+    /// Events that came for users after the end of a load, and wait for the next one.
     pub(super) held: VecDeque<UserEvent>,
     /// Receives copies of samples during the run, with the number of the thread.
     pub(super) copies: Option<(usize, Sender<SampleCopy>)>,
@@ -189,8 +189,8 @@ impl Users<'_> {
         }
     }
 
-    /// Leaves what has come for users to the next load, for as long after its begin as it has come after the end of this
-    /// one.
+    /// Keeps events for the next load. Each reaches its user as long after the begin of that load as it came after the end
+    /// of this one.
     fn hold_events(&mut self, context: &mut LoopContext<'_>) {
         let now = context.clock.now();
         while let Some(event) = self.network.next_event() {

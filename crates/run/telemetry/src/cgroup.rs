@@ -17,15 +17,18 @@ pub(crate) struct Limits {
 
 /// The limits on this process.
 pub(crate) fn own_limits() -> Limits {
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    limits(&groups, Path::new("/sys/fs/cgroup"))
+    limits(&own_groups(), Path::new("/sys/fs/cgroup"))
 }
 
 /// Memory in bytes that the control groups of this process leave; none without a limit. Files in the page cache that
 /// nothing has used of late count as free.
 pub(crate) fn own_memory_left() -> Option<u64> {
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    memory_left(&groups, Path::new("/sys/fs/cgroup"))
+    memory_left(&own_groups(), Path::new("/sys/fs/cgroup"))
+}
+
+/// The control groups of this process, a line each.
+fn own_groups() -> String {
+    fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
 }
 
 fn memory_left(groups: &str, mount: &Path) -> Option<u64> {

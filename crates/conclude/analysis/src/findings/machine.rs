@@ -71,10 +71,10 @@ impl<'a> HostUse<'a> {
         let steal = average(|sample| sample.steal_cores);
         let left = all.filter(|_| input.is_measured()).map(|all| (all - systems - generator).max(0.0));
         // Old bundles do not tell what others used, and leave only what the whole seconds of the load show.
-        let told = load.summary.others.map(|others| (others - steal.unwrap_or(0.0)).max(0.0));
+        let sampled = load.summary.others.map(|others| (others - steal.unwrap_or(0.0)).max(0.0));
         HostUse {
             reader,
-            others: told.or(left),
+            others: sampled.or(left),
             steal,
             iowait: average(|sample| sample.iowait_cores),
             available: samples.iter().map(|sample| sample.memory_available as f64).reduce(f64::min),

@@ -30,7 +30,7 @@ pub(super) struct Supervisor<'a, U> {
 /// A load that is over.
 pub(super) struct EndedLoad<U> {
     pub(super) findings: Vec<Findings>,
-    /// What users keep that stay. None of those that hang.
+    /// The states of users that stay. None of those that hang.
     pub(super) users: Vec<Option<KeptUser<U>>>,
     /// Arrivals that wait for the next load: how long before the end of this one they were due.
     pub(super) waiting: Vec<Nanos>,

@@ -30,18 +30,18 @@ pub(super) struct UserThread<W: BlockingWorkload> {
     pub(super) index: usize,
     pub(super) workload: Arc<W>,
     pub(super) shared: Arc<Shared>,
-    /// What it kept from the load before; none for a new user.
+    /// Its state from the load before; none for a new user.
     pub(super) kept: Option<KeptUser<W::User>>,
 }
 
-/// What a user keeps from one load to the next. For it no time passes between the two.
+/// The state of a user between two loads. For it no time passes between them.
 pub(super) struct KeptUser<U> {
     user: U,
     random: Random,
     interrupted: Interrupted,
 }
 
-/// What the end of a load interrupted.
+/// The action of a user that the end of a load interrupted.
 enum Interrupted {
     /// Nothing: the user had ended an iteration.
     Nothing,
