@@ -87,7 +87,7 @@ fn are_refused(study: &str, faults: &[Fault]) {
 
 #[test]
 fn the_sound_study_runs() {
-    let case = Case::new(SOUND);
+    let case = Case::new(&edited(SOUND, "repeats  = 3", "repeats  = 3\ndesign   = \"trials\""));
     case.place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with_any_verdict();
     assert!(case.place.has("started-a") && case.place.has("started-b"));
     assert!(case.target.record().requests() > 0);

@@ -80,6 +80,8 @@ database = "db"
 
 [load]
 users    = 2
+think    = "5ms"
+warmup   = "200ms"
 duration = "1s"
 
 [generator]

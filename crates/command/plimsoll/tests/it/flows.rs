@@ -100,7 +100,8 @@ fn the_flow_of_the_guide_runs_from_its_file_to_the_report() {
 #[test]
 fn the_files_that_users_work_with_are_known_by_their_hashes() {
     let server = Stateful::start().unwrap();
-    let place = Place::with_study(&flow_of_guide(server.address()));
+    let study = edited(&flow_of_guide(server.address()), "repeats = 2", "repeats = 2\ndesign = 'trials'");
+    let place = Place::with_study(&study);
     for (count, out) in [(3, "first"), (3, "second"), (4, "third")] {
         place.write("accounts.csv", accounts(count));
         place.plimsoll(&["run", "study.toml", "--quick", "--out", out]).with(0);

@@ -54,7 +54,7 @@ fn a_study_in_turns_runs_from_study_to_report() {
 
 #[test]
 fn a_start_that_was_interrupted_amid_its_turns_runs_again() {
-    let place = Place::with_study(&edited(&study(), "count = 4", "count = 20"));
+    let place = Place::with_study(&edited(&study(), "count = 4", "count = 8"));
     let mut run = place.start(&RUN);
     run.wait_until("a slice of the second start", |_| {
         place.has("bundle/events.jsonl")
