@@ -100,7 +100,7 @@ mod tests {
             not_inferior,
             blocked_by_floor: false,
             exceeds_floor: false,
-            withheld_by_carry_over: false,
+            withheld_by_influence: false,
         }
     }
 

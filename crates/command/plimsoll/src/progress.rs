@@ -95,7 +95,8 @@ impl Progress {
             }
             Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.sharing == TimeSharing::Turns),
             Event::LoadFinished { .. } => {
-                if let Some(slice) = self.slice {
+                // Of loads that run at the same time, the first to be reported counts.
+                if let Some(slice) = self.slice.take() {
                     self.bar.inc(milliseconds(slice.lengths.under_load()));
                 }
             }

@@ -12,7 +12,7 @@ mod tests;
 pub use format::notation;
 
 use crate::decide::{
-    CarryOverDoubt, ComparisonToDecide, Decision, Doubt, Evidence, Floor, decide, doubt_by_carry_over, doubt_of,
+    ComparisonToDecide, Decision, Doubt, Evidence, Floor, InfluenceDoubt, decide, doubt_by_influence, doubt_of,
 };
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::{CONFIDENCE, MIN_REPEATS, centre, too_few};
@@ -20,13 +20,13 @@ use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::order;
 use crate::reason::OrReason;
-use crate::turns::{self, Before, CarryOver, CarryOverOfStart, InTurns, StartRatio, TurnOfDuplicates};
+use crate::turns::{self, Before, InTurns, Influence, InfluenceKind, InfluenceOfStart, StartRatio, TurnOfDuplicates};
 use crate::values::{SliceValue, Values};
 use crate::verdict::{self, Circumstances, Verdict};
 use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::{TrialResult, VariantSystems};
 use plimsoll_model::start::{Plan, Validity};
 use plimsoll_statistics::{Interval, StartOfTurns, TwoLevels, benjamini_hochberg, smallest_detectable};
 use std::collections::BTreeSet;
@@ -225,7 +225,7 @@ impl UnderCondition<'_> {
         };
         let in_turns = (!of_turns.is_empty()).then(|| InTurns {
             levels: TwoLevels::of(&of_turns),
-            carry_over: self.carry_over(variant, &pairs, index, resolution),
+            influence: self.influence(variant, &pairs, index, resolution),
         });
         let (condition, measure) = (self.condition, measure.clone());
         let (verdict, exploratory) = (None, None);
@@ -300,30 +300,48 @@ impl UnderCondition<'_> {
         turns::ratio(&slices.iter().map(|[baseline, variant]| (baseline.value, variant.value)).collect::<Vec<_>>())
     }
 
-    /// What slices of the variant leave to the next ones, over the starts of these pairs.
-    fn carry_over(&self, variant: usize, pairs: &[Pair], measure: usize, resolution: f64) -> Option<CarryOver> {
+    /// What slices of the variant do to those of others, over the starts of these pairs.
+    fn influence(&self, variant: usize, pairs: &[Pair], measure: usize, resolution: f64) -> Option<Influence> {
         let duplicate = self.input.plan.duplicate().filter(|duplicate| *duplicate != variant)?;
+        let is_paired = self.input.plan.design.is_side_by_side();
+        let kind = if is_paired { InfluenceKind::Interference } else { InfluenceKind::CarryOver };
         let of_start = |pair: &Pair| {
-            let slices = self.values.in_turns(self.condition, (0, duplicate), pair.block, measure)?;
-            let before = |own: usize, slice: &SliceValue| match slice.after {
-                Some(after) if after == variant => Before::Variant,
-                Some(after) if after == own => Before::Itself,
-                _ => Before::Other,
+            let found = match kind {
+                InfluenceKind::CarryOver => self.carry_over(variant, duplicate, pair.block, measure),
+                InfluenceKind::Interference => self.interference(variant, duplicate, pair.block, measure),
             };
-            // The first turn settles for longer: it has the warm-up.
-            let later = slices.iter().filter(|[baseline, _]| baseline.turn > 1);
-            let turns: Vec<TurnOfDuplicates> = later
-                .map(|[baseline, copy]| TurnOfDuplicates {
-                    before_baseline: before(0, baseline),
-                    before_duplicate: before(duplicate, copy),
-                    difference: baseline.value.ln() - copy.value.ln(),
-                })
-                .filter(|turn| turn.difference.is_finite())
-                .collect();
-            Some((pair.difference(Effect::Ratio), turns::carry_over_of_start(&turns)?))
+            Some((pair.difference(Effect::Ratio), found?))
         };
-        let of_starts: Vec<(f64, CarryOverOfStart)> = pairs.iter().filter_map(of_start).collect();
-        turns::carry_over(&of_starts, resolution, self.alpha)
+        let of_starts: Vec<(f64, InfluenceOfStart)> = pairs.iter().filter_map(of_start).collect();
+        turns::influence(kind, &of_starts, resolution, self.alpha)
+    }
+
+    /// What the variant beside it does to the baseline, on one start.
+    fn interference(&self, variant: usize, duplicate: usize, block: u32, measure: usize) -> Option<InfluenceOfStart> {
+        let slices = self.values.of_baseline_beside(self.condition, (variant, duplicate), block, measure)?;
+        let values: Vec<(f64, f64)> = slices.iter().map(|[one, other]| (one.value, other.value)).collect();
+        turns::interference_of_start(&values)
+    }
+
+    /// What slices of the variant leave to the next ones, on one start.
+    fn carry_over(&self, variant: usize, duplicate: usize, block: u32, measure: usize) -> Option<InfluenceOfStart> {
+        let slices = self.values.in_turns(self.condition, (0, duplicate), block, measure)?;
+        let before = |own: usize, slice: &SliceValue| match slice.after {
+            Some(after) if after == variant => Before::Variant,
+            Some(after) if after == own => Before::Itself,
+            _ => Before::Other,
+        };
+        // The first turn settles for longer: it has the warm-up.
+        let later = slices.iter().filter(|[baseline, _]| baseline.turn > 1);
+        let turns: Vec<TurnOfDuplicates> = later
+            .map(|[baseline, copy]| TurnOfDuplicates {
+                before_baseline: before(0, baseline),
+                before_duplicate: before(duplicate, copy),
+                difference: baseline.value.ln() - copy.value.ln(),
+            })
+            .filter(|turn| turn.difference.is_finite())
+            .collect();
+        turns::carry_over_of_start(&turns)
     }
 }
 
@@ -389,6 +407,24 @@ fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, al
     })
 }
 
+/// True if the baseline and the variant ran at the same time on processors that they or the generator shared: both slow
+/// down where either needs more of them, which draws their values towards one another.
+fn hides_differences(input: &Input, condition: usize, variant: usize) -> bool {
+    let have_own = |systems: &[VariantSystems]| {
+        let of = |variant| systems.iter().find(|one| one.variant == variant)?.processors.as_ref();
+        let all = [of(0), of(variant), input.facts.generator.cpus.as_ref()];
+        let all: Option<Vec<&usize>> = all
+            .into_iter()
+            .map(|one| Some(&one?.0))
+            .collect::<Option<Vec<_>>>()
+            .map(|all| all.into_iter().flatten().collect());
+        all.is_some_and(|all| all.iter().collect::<BTreeSet<_>>().len() == all.len())
+    };
+    let mut starts =
+        input.starts.iter().filter(|start| start.summary.start.condition == condition && start.validity().counts());
+    input.plan.design.is_side_by_side() && !starts.all(|start| have_own(&start.summary.systems))
+}
+
 /// Sets the verdicts on the measures that decide: one family over all conditions, variants and
 /// measures.
 fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftComparison], alpha: f64) {
@@ -407,7 +443,8 @@ fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftCompariso
                 .find(same)
                 .and_then(|floor| floor.evidence.clone())
                 .map(|evidence| Floor { evidence, rule }),
-            carry_over: one.comparison.in_turns.as_ref().and_then(|turns| turns.carry_over),
+            influence: one.comparison.in_turns.as_ref().and_then(|turns| turns.influence),
+            hides_differences: hides_differences(input, one.comparison.condition, one.comparison.variant),
         })
     };
     let to_decide: Vec<ComparisonToDecide> = drafts.iter().filter_map(to_decide).collect();
@@ -522,8 +559,8 @@ impl Comparison {
     }
 
     /// True if carry-over leaves its verdict open.
-    pub(crate) fn has_carry_over_verdict(&self) -> bool {
-        self.verdict.as_ref().is_some_and(|verdict| verdict.withheld_by_carry_over)
+    pub(crate) fn has_influence_verdict(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|verdict| verdict.withheld_by_influence)
     }
 
     /// The doubt about this noise floor for a margin.
@@ -540,8 +577,8 @@ impl Comparison {
 
     /// True if carry-over is shown that reaches half this margin.
     #[must_use]
-    pub fn has_carry_over(&self, margin: f64) -> bool {
-        self.doubt_by_carry_over(margin) == Some(CarryOverDoubt::Shown)
+    pub fn has_influence(&self, margin: f64) -> bool {
+        self.doubt_by_influence(margin) == Some(InfluenceDoubt::Shown)
     }
 
     /// True if carry-over withdraws equivalence: it is shown, or the interval lies inside this margin only with it.
@@ -550,11 +587,11 @@ impl Comparison {
         let additive = additive_margin(self.measure.effect(), margin).exp();
         let interval = self.contrast.as_ref().ok().and_then(|contrast| contrast.interval.as_ref().ok());
         let inside = interval.is_some_and(|interval| interval.high <= additive && interval.low >= 1.0 / additive);
-        self.has_carry_over(margin) || inside && self.doubt_by_carry_over(margin).is_some()
+        self.has_influence(margin) || inside && self.doubt_by_influence(margin).is_some()
     }
 
-    fn doubt_by_carry_over(&self, margin: f64) -> Option<CarryOverDoubt> {
-        let carry_over = self.in_turns.as_ref()?.carry_over?;
-        doubt_by_carry_over(&carry_over, additive_margin(self.measure.effect(), margin))
+    fn doubt_by_influence(&self, margin: f64) -> Option<InfluenceDoubt> {
+        let influence = self.in_turns.as_ref()?.influence?;
+        doubt_by_influence(&influence, additive_margin(self.measure.effect(), margin))
     }
 }

@@ -13,14 +13,16 @@
 //!    interval lies beyond the margin.
 //! 3. Everything else is *open*, with the number of repeats that would probably decide it.
 //!
-//! Three things withdraw a decision: a rank-based interval of the same numbers that decides
-//! otherwise, a noise floor that is wider than the margin or excludes 0, and, in turns, carry-over
-//! from slice to slice. Such a floor leaves everything open; by a milder rule, everything but
-//! differences that lie beyond it. Carry-over that reaches half the margin leaves differences that
-//! lie beyond it; and *equivalent* must hold with carry-over taken out, shown or not.
+//! Four things withdraw a decision: a rank-based interval of the same numbers that decides
+//! otherwise, a noise floor that is wider than the margin or excludes 0, the influence of slices on
+//! others (carry-over in turns, interference side by side), and processors that were shared at the
+//! same time. Such a floor leaves everything open; by a milder rule, everything but differences that
+//! lie beyond it. Influence that reaches half the margin leaves differences that lie beyond it; and
+//! *equivalent* must hold with the influence taken out, shown or not. Shared processors draw values
+//! towards one another, so that they leave everything but *equivalent*.
 
 use crate::estimate::MIN_REPEATS;
-use crate::turns::CarryOver;
+use crate::turns::{Influence, InfluenceKind};
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
 
@@ -88,9 +90,10 @@ pub struct ComparisonToDecide {
     pub margin: f64,
     /// The noise floor under the same condition; none where there is no duplicate.
     pub floor: Option<Floor>,
-    /// In turns, what a slice of the variant leaves to the next one, at the same level; none where
-    /// that is unknown.
-    pub carry_over: Option<CarryOver>,
+    /// What slices of the variant do to others, at the same level; none where that is unknown.
+    pub influence: Option<Influence>,
+    /// True if a difference may be hidden: the two ran at the same time on the same processors.
+    pub hides_differences: bool,
 }
 
 /// A noise floor, and the rule for a floor in doubt.
@@ -170,12 +173,17 @@ pub enum Basis {
         /// Total repeats that would probably decide over a narrower floor.
         needed: Option<usize>,
     },
-    /// A slice of the variant leaves something to the next one.
-    CarryOver {
+    /// The interval lies inside the margin, but a larger difference may be hidden: the two ran at
+    /// the same time on the same processors.
+    SharedProcessors,
+    /// A slice of the variant changes others.
+    Influence {
+        /// What it does.
+        kind: InfluenceKind,
         /// The kind of doubt.
-        doubt: CarryOverDoubt,
-        /// The interval of what it leaves.
-        carry_over: Interval,
+        doubt: InfluenceDoubt,
+        /// The interval of how much.
+        influence: Interval,
         /// The interval of the difference with that taken out.
         without: Interval,
         /// Total repeats that would probably decide; none where repeats do not help, or above
@@ -186,12 +194,12 @@ pub enum Basis {
     TooFew,
 }
 
-/// A doubt about what slices leave to the next ones.
+/// A doubt about what slices do to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CarryOverDoubt {
-    /// They leave something, and it may be half the margin or more.
+pub enum InfluenceDoubt {
+    /// They change others, and it may be by half the margin or more.
     Shown,
-    /// With what they may leave taken out, the difference may be larger than the margin.
+    /// With what they may do taken out, the difference may be larger than the margin.
     Hides,
 }
 
@@ -220,7 +228,12 @@ pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
                 let member = FamilyMember { evidence, margin: comparison.margin, alpha, family, p, adjusted_p };
                 let interval = Some(member.interval());
                 let decided = member.decision(comparison.floor.as_ref());
-                let (outcome, basis) = member.with_carry_over(comparison.carry_over.as_ref(), decided);
+                let (outcome, basis) = match member.with_influence(comparison.influence.as_ref(), decided) {
+                    (Outcome::Equivalent, _) if comparison.hides_differences => {
+                        (Outcome::Open, Basis::SharedProcessors)
+                    }
+                    decided => decided,
+                };
                 Decision { outcome, basis, interval, adjusted_p: Some(adjusted_p) }
             }
             _ => Decision { outcome: Outcome::Open, basis: Basis::TooFew, interval: None, adjusted_p: None },
@@ -244,14 +257,14 @@ pub(crate) fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
     if interval.contains(0.0) { (interval.half_width() > margin).then_some(Doubt::Wide) } else { Some(Doubt::NotZero) }
 }
 
-/// The doubt that carry-over raises about a comparison, if there is one.
+/// The doubt that the influence of slices raises about a comparison, if there is one.
 #[must_use]
-pub fn doubt_by_carry_over(carry_over: &CarryOver, margin: f64) -> Option<CarryOverDoubt> {
-    let (interval, without) = (carry_over.interval?, carry_over.without?);
+pub fn doubt_by_influence(influence: &Influence, margin: f64) -> Option<InfluenceDoubt> {
+    let (interval, without) = (influence.interval?, influence.without?);
     if !interval.contains(0.0) && reach(interval) >= margin / 2.0 {
-        Some(CarryOverDoubt::Shown)
+        Some(InfluenceDoubt::Shown)
     } else {
-        (reach(without) > margin).then_some(CarryOverDoubt::Hides)
+        (reach(without) > margin).then_some(InfluenceDoubt::Hides)
     }
 }
 
@@ -331,28 +344,28 @@ impl FamilyMember<'_> {
         (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
     }
 
-    /// The decision after carry-over is taken into account. Less than half of the baseline's slices come right after
-    /// the variant, so it shifts the difference by less than half of itself, and a difference that lies beyond it
-    /// stands. More repeats do not help against carry-over that is shown.
-    fn with_carry_over(&self, carry_over: Option<&CarryOver>, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
-        let doubt = carry_over.and_then(|carry_over| doubt_by_carry_over(carry_over, self.margin));
-        let known = carry_over.and_then(|found| Some((found, found.interval?, found.without?)));
-        let (Some(doubt), Some((found, carry_over, without))) = (doubt, known) else { return (outcome, basis) };
+    /// The decision after the influence of slices is taken into account. Carry-over reaches less than half of the
+    /// baseline's slices, and so shifts the difference by less than half of itself; interference shifts it by itself. So
+    /// a difference that lies beyond it stands. More repeats do not help against an influence that is shown.
+    fn with_influence(&self, influence: Option<&Influence>, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
+        let doubt = influence.and_then(|influence| doubt_by_influence(influence, self.margin));
+        let known = influence.and_then(|found| Some((found, found.interval?, found.without?)));
+        let (Some(doubt), Some((found, influence, without))) = (doubt, known) else { return (outcome, basis) };
         let (withdrawn, needed) = match doubt {
-            CarryOverDoubt::Shown => (!lies_beyond(carry_over, outcome, self.interval()), None),
-            CarryOverDoubt::Hides => (outcome == Outcome::Equivalent, self.repeats_needed_without(found, without)),
+            InfluenceDoubt::Shown => (!lies_beyond(influence, outcome, self.interval()), None),
+            InfluenceDoubt::Hides => (outcome == Outcome::Equivalent, self.repeats_needed_without(found, without)),
         };
         if withdrawn {
-            (Outcome::Open, Basis::CarryOver { doubt, carry_over, without, needed })
+            (Outcome::Open, Basis::Influence { kind: found.kind, doubt, influence, without, needed })
         } else {
             (outcome, basis)
         }
     }
 
-    /// The repeats after which the difference would probably lie inside the margin with carry-over taken out.
-    fn repeats_needed_without(&self, carry_over: &CarryOver, without: Interval) -> Option<usize> {
+    /// The repeats after which the difference would probably lie inside the margin with the influence taken out.
+    fn repeats_needed_without(&self, influence: &Influence, without: Interval) -> Option<usize> {
         let size = f64::midpoint(without.low, without.high).abs();
-        let (sd, n) = (carry_over.sd_without, carry_over.starts);
+        let (sd, n) = (influence.sd_without, influence.starts);
         let needed = repeats_needed(sd, n, self.margin - size, self.alpha, MAX_FORECAST_REPEATS)?;
         Some(needed.max(self.evidence.n + 1))
     }
@@ -443,7 +456,13 @@ mod tests {
     }
 
     fn to_decide(differences: &[f64]) -> ComparisonToDecide {
-        ComparisonToDecide { evidence: evidence(differences), margin: 0.05, floor: None, carry_over: None }
+        ComparisonToDecide {
+            evidence: evidence(differences),
+            margin: 0.05,
+            floor: None,
+            influence: None,
+            hides_differences: false,
+        }
     }
 
     fn with_floor(differences: &[f64], floor: &[f64], rule: FloorRule) -> ComparisonToDecide {
@@ -495,7 +514,8 @@ mod tests {
             evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA),
             margin: 0.05,
             floor: None,
-            carry_over: None,
+            influence: None,
+            hides_differences: false,
         };
         assert_eq!(decide(&[coarse], ALPHA)[0].outcome, Outcome::Open, "0 ± 0.0745");
         assert_eq!(member(&[0.0; 3]).outcome, Outcome::Equivalent, "exact values");
@@ -606,14 +626,15 @@ mod tests {
         let (same, small, large, unclear) =
             (around(0.0, 0.03, 5), around(0.06, 0.03, 5), around(-0.5, 0.1, 5), around(0.02, 0.06, 5));
         // What is left of a difference does not matter where carry-over is shown.
-        let after = |differences: &[f64], carry_over: [f64; 2], without: [f64; 2]| {
+        let after = |differences: &[f64], influence: [f64; 2], without: [f64; 2]| {
             let interval = |[low, high]: [f64; 2]| Some(Interval { low, high });
-            let (interval, without) = (interval(carry_over), interval(without));
-            let carry_over = CarryOver { value: 0.0, interval, starts: 5, without, sd_without: 0.03 };
-            decide(&[ComparisonToDecide { carry_over: Some(carry_over), ..to_decide(differences) }], ALPHA).remove(0)
+            let (interval, without) = (interval(influence), interval(without));
+            let kind = InfluenceKind::CarryOver;
+            let influence = Influence { kind, value: 0.0, interval, starts: 5, without, sd_without: 0.03 };
+            decide(&[ComparisonToDecide { influence: Some(influence), ..to_decide(differences) }], ALPHA).remove(0)
         };
         let inside = [-0.04, 0.04];
-        for (differences, carry_over, without, outcome) in [
+        for (differences, influence, without, outcome) in [
             (&same, [-0.02, 0.03], inside, Outcome::Equivalent),
             (&small, [-0.02, 0.03], inside, Outcome::Above),
             // Shown, but below half the margin of 0.05.
@@ -626,15 +647,15 @@ mod tests {
             (&same, [-0.01, 0.06], [-0.03, 0.06], Outcome::Open),
             (&small, [-0.5, 0.5], [-0.3, 0.4], Outcome::Above),
         ] {
-            let decision = after(differences, carry_over, without);
-            assert_eq!(decision.outcome, outcome, "{differences:?} with {carry_over:?}");
+            let decision = after(differences, influence, without);
+            assert_eq!(decision.outcome, outcome, "{differences:?} with {influence:?}");
             if outcome == Outcome::Open {
-                let Basis::CarryOver { doubt, needed, .. } = decision.basis else { panic!("{decision:?}") };
-                assert_eq!(needed.is_some_and(|needed| needed > 5), doubt == CarryOverDoubt::Hides, "{needed:?}");
+                let Basis::Influence { doubt, needed, .. } = decision.basis else { panic!("{decision:?}") };
+                assert_eq!(needed.is_some_and(|needed| needed > 5), doubt == InfluenceDoubt::Hides, "{needed:?}");
             }
         }
         assert!(matches!(after(&unclear, [-0.5, 0.5], [-0.3, 0.4]).basis, Basis::Unclear { .. }), "more repeats help");
-        assert!(matches!(after(&unclear, [0.01, 0.03], inside).basis, Basis::CarryOver { .. }), "they do not");
+        assert!(matches!(after(&unclear, [0.01, 0.03], inside).basis, Basis::Influence { .. }), "they do not");
     }
 
     #[test]
@@ -670,5 +691,16 @@ mod tests {
                 prop_assert!(decision.adjusted_p.is_none_or(|p| (0.0..=1.0).contains(&p)));
             }
         }
+    }
+
+    #[test]
+    fn what_may_hide_a_difference_shows_none_to_be_absent() {
+        let side_by_side = |differences: &[f64]| {
+            let comparison = ComparisonToDecide { hides_differences: true, ..to_decide(differences) };
+            decide(&[comparison], ALPHA).remove(0)
+        };
+        let same = side_by_side(&[0.001, -0.001, 0.0, 0.002, -0.002]);
+        assert_eq!((same.outcome, same.basis), (Outcome::Open, Basis::SharedProcessors));
+        assert_eq!(side_by_side(&[0.1, 0.11, 0.09]).outcome, Outcome::Above, "a difference is one all the same");
     }
 }

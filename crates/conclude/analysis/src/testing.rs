@@ -54,7 +54,7 @@ pub(crate) fn start(scale: f64) -> StartResult {
     let start = numbered(1);
     StartResult {
         folder: "starts/0001".to_owned(),
-        loads: vec![load(Load { number: 1, variant: 0, turn: 1, lengths: LENGTHS }, scale)],
+        loads: vec![load(Load { number: 1, variant: 0, turn: 1, beside: None, lengths: LENGTHS }, scale)],
         summary: StartSummary {
             start,
             validity: Validity::Valid,
@@ -74,14 +74,14 @@ pub(crate) fn two_variants_on_one_start(seconds: i64) -> StartResult {
     let mut result = start(1.0);
     result.summary.start.variants = vec![0, 1];
     result.summary.systems.push(systems(1));
-    let mut second = load(Load { number: 2, variant: 1, turn: 1, lengths: LENGTHS }, 1.0);
+    let mut second = load(Load { number: 2, variant: 1, turn: 1, beside: None, lengths: LENGTHS }, 1.0);
     second.summary.timing.zero = Instant(seconds * 1_000_000_000);
     result.loads.push(second);
     result
 }
 
 fn systems(variant: usize) -> VariantSystems {
-    VariantSystems { variant, ready_after: Nanos(1_000_000), databases: Vec::new() }
+    VariantSystems { variant, ready_after: Nanos(1_000_000), processors: None, databases: Vec::new() }
 }
 
 fn load(load: Load, scale: f64) -> LoadResult {

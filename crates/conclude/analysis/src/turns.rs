@@ -1,5 +1,5 @@
-//! What the turns of starts show: the ratio of each start, how much starts and turns differ, and what a slice leaves to
-//! the next one. On numbers alone, so that simulations call exactly the rules of the product.
+//! What the turns of starts show: the ratio of each start, how much starts and turns differ, and what a slice does to the
+//! next one, or to the one beside it. On numbers alone, so that simulations call exactly the rules of the product.
 
 use crate::effect::{ends, natural_interval};
 use crate::estimate::MIN_REPEATS;
@@ -15,9 +15,9 @@ pub const TRIMMED: f64 = 0.25;
 pub struct InTurns {
     /// The variances of turns and of starts, of the log ratio; none for fewer than two starts.
     pub levels: Option<TwoLevels>,
-    /// What a slice of the variant leaves to the next one; none for a noise floor, without a duplicate, and for fewer
-    /// than two starts that show it.
-    pub carry_over: Option<CarryOver>,
+    /// What a slice of the variant does to others; none for a noise floor, without a duplicate, and for fewer than two
+    /// starts that show it.
+    pub influence: Option<Influence>,
 }
 
 /// The ratio of two variants on a start on which they took turns.
@@ -80,7 +80,7 @@ pub enum Before {
 ///
 /// None where no turn differs from the others in that.
 #[must_use]
-pub fn carry_over_of_start(turns: &[TurnOfDuplicates]) -> Option<CarryOverOfStart> {
+pub fn carry_over_of_start(turns: &[TurnOfDuplicates]) -> Option<InfluenceOfStart> {
     let follows = |before: Before| f64::from(u8::from(before == Before::Variant));
     let points: Vec<(f64, f64)> = turns
         .iter()
@@ -88,36 +88,60 @@ pub fn carry_over_of_start(turns: &[TurnOfDuplicates]) -> Option<CarryOverOfStar
         .map(|turn| (follows(turn.before_baseline) - follows(turn.before_duplicate), turn.difference))
         .collect();
     let followed = turns.iter().filter(|turn| turn.before_baseline == Before::Variant).count();
-    Some(CarryOverOfStart { value: rank_slope(&points)?, share: followed as f64 / turns.len() as f64 })
+    Some(InfluenceOfStart { value: rank_slope(&points)?, share: followed as f64 / turns.len() as f64 })
 }
 
-/// The carry-over on a start.
+/// The interference on one start, as a log ratio: by how much more the baseline reads beside the variant than beside its
+/// duplicate, which is the same system as itself. Of each turn this takes the two values, and of the turns their trimmed
+/// mean ratio. None without turns, and where a value is not above zero.
+#[must_use]
+pub fn interference_of_start(turns: &[(f64, f64)]) -> Option<InfluenceOfStart> {
+    let beside_duplicate_first: Vec<(f64, f64)> =
+        turns.iter().map(|(variant, duplicate)| (*duplicate, *variant)).collect();
+    let found = ratio(&beside_duplicate_first)?;
+    Some(InfluenceOfStart { value: (found.variant / found.baseline).ln(), share: 1.0 })
+}
+
+/// What slices of a variant do to those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InfluenceKind {
+    /// They leave something to the next ones, which carry it over.
+    CarryOver,
+    /// They interfere with those that run at the same time.
+    Interference,
+}
+
+/// The influence on a start.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CarryOverOfStart {
-    /// By how much more a slice reads right after one of the variant, as a log ratio.
+pub struct InfluenceOfStart {
+    /// By how much more a slice reads under the influence of the variant, as a log ratio.
     pub value: f64,
-    /// The share of the baseline's slices that came right after one of the variant.
+    /// The share of the baseline's slices that are under it.
     pub share: f64,
 }
 
-/// What a slice of a variant leaves to the next one: by how much more a slice reads right after one of the variant than
-/// right after one of the baseline or its duplicate. On the additive scale of [`decide`](crate::decide).
+/// What a slice of a variant does to others: by how much more a slice of the baseline reads right after, or beside, one
+/// of the variant than after or beside one of the same systems as its own. On the additive scale of
+/// [`decide`](crate::decide).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CarryOver {
+pub struct Influence {
+    /// What it is.
+    pub kind: InfluenceKind,
     /// The mean over starts.
     pub value: f64,
     /// Student's interval over starts; none for fewer than [`MIN_REPEATS`].
     pub interval: Option<Interval>,
     /// The number of starts that show it.
     pub starts: usize,
-    /// The interval of the difference of the variant from the baseline over these starts with the carry-over taken out:
-    /// of each start the carry-over times the share of the baseline's slices that have it. None where the other has none.
+    /// The interval of the difference of the variant from the baseline over these starts with the influence taken out:
+    /// of each start the influence times the share of the baseline's slices that are under it. None where the other has
+    /// none.
     pub without: Option<Interval>,
     /// The standard deviation of those differences.
     pub sd_without: f64,
 }
 
-impl CarryOver {
+impl Influence {
     /// Both ends of its interval as text: `+1.2 %`, `+4 %`.
     #[must_use]
     pub fn ends(&self, measure: &Measure) -> Option<[String; 2]> {
@@ -125,11 +149,16 @@ impl CarryOver {
     }
 }
 
-/// The carry-over over starts, each with the difference of the variant from the baseline on it, at the two-sided level
+/// The influence over starts, each with the difference of the variant from the baseline on it, at the two-sided level
 /// `alpha`; none for fewer than two starts. `resolution` is the standard deviation that rounding alone gives.
 #[must_use]
-pub fn carry_over(starts: &[(f64, CarryOverOfStart)], resolution: f64, alpha: f64) -> Option<CarryOver> {
-    let test = |of: fn(&(f64, CarryOverOfStart)) -> f64| {
+pub fn influence(
+    kind: InfluenceKind,
+    starts: &[(f64, InfluenceOfStart)],
+    resolution: f64,
+    alpha: f64,
+) -> Option<Influence> {
+    let test = |of: fn(&(f64, InfluenceOfStart)) -> f64| {
         let test = one_sample(&starts.iter().map(of).collect::<Vec<f64>>())?;
         let standard_error = test.standard_error.max(resolution / (starts.len() as f64).sqrt());
         Some(TTest { standard_error, ..test })
@@ -137,7 +166,8 @@ pub fn carry_over(starts: &[(f64, CarryOverOfStart)], resolution: f64, alpha: f6
     let itself = test(|(_, found)| found.value)?;
     let without = test(|(difference, found)| difference + found.share * found.value)?;
     let interval = |test: &TTest| (starts.len() >= MIN_REPEATS).then(|| test.interval(1.0 - alpha));
-    Some(CarryOver {
+    Some(Influence {
+        kind,
         value: itself.estimate,
         interval: interval(&itself),
         starts: starts.len(),
@@ -191,19 +221,37 @@ mod tests {
     }
 
     #[test]
-    fn carry_over_has_the_interval_of_starts_and_can_be_taken_out() {
-        let starts = |values: &[f64]| -> Vec<(f64, CarryOverOfStart)> {
-            values.iter().map(|value| (-0.4 * value, CarryOverOfStart { value: *value, share: 0.4 })).collect()
+    fn the_baseline_beside_the_variant_shows_its_interference() {
+        // Beside the variant the baseline takes 3 % longer; in one turn the machine changed its speed between the two.
+        let mut turns = vec![(1.03, 1.0), (2.06, 2.0), (1.545, 1.5), (1.03, 1.0)];
+        turns.push((5.0, 1.0));
+        let found = interference_of_start(&turns).expect("five turns");
+        assert!((found.value - 1.03_f64.ln()).abs() < 1e-12 && found.share == 1.0, "{found:?}");
+        assert_eq!(interference_of_start(&[]), None);
+        assert_eq!(interference_of_start(&[(0.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn influence_has_the_interval_of_starts_and_can_be_taken_out() {
+        let starts = |values: &[f64]| -> Vec<(f64, InfluenceOfStart)> {
+            values.iter().map(|value| (-0.4 * value, InfluenceOfStart { value: *value, share: 0.4 })).collect()
         };
         // Mean 3, sd √2.5, t(0.975, 4) = 2.776: 3 ± 1.963.
-        let found = carry_over(&starts(&[1.0, 2.0, 3.0, 4.0, 5.0]), 1e-9, 0.05).expect("five starts");
+        let found =
+            influence(InfluenceKind::CarryOver, &starts(&[1.0, 2.0, 3.0, 4.0, 5.0]), 1e-9, 0.05).expect("five starts");
         let interval = found.interval.expect("an interval");
         assert!((interval.low - 1.0368).abs() < 1e-3 && (interval.high - 4.9632).abs() < 1e-3, "{interval:?}");
         let without = found.without.expect("an interval");
         assert!(without.contains(0.0) && without.half_width() < 1e-6, "it is the whole difference: {found:?}");
-        let alike = carry_over(&starts(&[1.0; 5]), 0.1, 0.05).expect("five starts").interval.expect("an interval");
+        let alike = influence(InfluenceKind::CarryOver, &starts(&[1.0; 5]), 0.1, 0.05)
+            .expect("five starts")
+            .interval
+            .expect("an interval");
         assert!(alike.half_width() > 0.1, "never surer than the resolution: {alike:?}");
-        assert_eq!(carry_over(&starts(&[1.0, 2.0]), 1e-9, 0.05).expect("two starts").interval, None);
-        assert_eq!(carry_over(&starts(&[1.0]), 1e-9, 0.05), None);
+        assert_eq!(
+            influence(InfluenceKind::CarryOver, &starts(&[1.0, 2.0]), 1e-9, 0.05).expect("two starts").interval,
+            None
+        );
+        assert_eq!(influence(InfluenceKind::CarryOver, &starts(&[1.0]), 1e-9, 0.05), None);
     }
 }

@@ -18,8 +18,8 @@ pub(crate) struct Values<'a> {
     rows: Vec<Vec<OrReason<f64>>>,
     /// Index of the trial of each condition, variant and block. In turns, a trial is what a variant did on a start.
     places: BTreeMap<(usize, usize, u32), usize>,
-    /// By trial: its slices, by turn. None for a trial without turns.
-    slices: Vec<BTreeMap<u32, SliceValues>>,
+    /// By trial: its slices, by turn and by the variant that was loaded at the same time. None for a trial without turns.
+    slices: Vec<BTreeMap<(u32, Option<usize>), SliceValues>>,
 }
 
 /// The values of all measures in a slice.
@@ -57,8 +57,9 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The slices of two variants in the turns of a block in which both have one. None without turns, and where a
-    /// slice lacks the values that a percentile takes: those of the whole start stand then.
+    /// The slices of two variants in the turns of a block in which both have one; side by side, those that ran at the
+    /// same time. None without turns, and where a slice lacks the values that a percentile takes: those of the whole start
+    /// stand then.
     pub(crate) fn in_turns(
         &self,
         condition: usize,
@@ -66,13 +67,38 @@ impl<'a> Values<'a> {
         block: u32,
         measure: usize,
     ) -> Option<Vec<[SliceValue; 2]>> {
-        let of = |variant| self.places.get(&(condition, variant, block)).map(|index| &self.slices[*index]);
-        let (one, other) = (of(one)?, of(other)?);
+        let is_paired = self.input.plan.design.is_side_by_side();
+        let beside = |variant| is_paired.then_some(variant);
+        self.same_turns(condition, [(one, beside(other)), (other, beside(one))], block, measure)
+    }
+
+    /// The values of the baseline beside each of two variants, in the turns of a block. None but side by side.
+    pub(crate) fn of_baseline_beside(
+        &self,
+        condition: usize,
+        (one, other): (usize, usize),
+        block: u32,
+        measure: usize,
+    ) -> Option<Vec<[SliceValue; 2]>> {
+        self.same_turns(condition, [one, other].map(|variant| (0, Some(variant))), block, measure)
+    }
+
+    /// Two slices of each turn, each of a variant, and beside another one.
+    fn same_turns(
+        &self,
+        condition: usize,
+        [one, other]: [(usize, Option<usize>); 2],
+        block: u32,
+        measure: usize,
+    ) -> Option<Vec<[SliceValue; 2]>> {
+        let of = |variant: usize| self.places.get(&(condition, variant, block)).map(|index| &self.slices[*index]);
+        let (of_one, of_other) = (of(one.0)?, of(other.0)?);
         let value = |turn: u32, slice: &SliceValues| {
             let value = *slice.values[measure].as_ref().ok()?;
             Some(SliceValue { turn, after: slice.after, value })
         };
-        let common = one.iter().filter_map(|(turn, slice)| Some((*turn, slice, other.get(turn)?)));
+        let in_pair = of_one.iter().filter(|((_, beside), _)| *beside == one.1);
+        let common = in_pair.filter_map(|((turn, _), slice)| Some((*turn, slice, of_other.get(&(*turn, other.1))?)));
         let pairs: Option<Vec<[SliceValue; 2]>> =
             common.map(|(turn, one, other)| Some([value(turn, one)?, value(turn, other)?])).collect();
         pairs.filter(|pairs| pairs.len() >= Turns::LEAST as usize)
@@ -141,14 +167,14 @@ impl<'a> Values<'a> {
     }
 }
 
-fn slices_by_turn(reader: &TrialReader<'_>, measures: &[Measure]) -> BTreeMap<u32, SliceValues> {
+fn slices_by_turn(reader: &TrialReader<'_>, measures: &[Measure]) -> BTreeMap<(u32, Option<usize>), SliceValues> {
     let values = |slice: &Slice| {
         let load = reader.load().slice(slice);
         let of_slice = TrialReader::new(TrialResult { load: &load, ..reader.trial() });
         let values = measures.iter().map(|measure| value_of_slice(&of_slice, measure)).collect();
         SliceValues { after: slice.after, values }
     };
-    reader.load().slices.iter().map(|slice| (slice.turn, values(slice))).collect()
+    reader.load().slices.iter().map(|slice| ((slice.turn, slice.beside), values(slice))).collect()
 }
 
 /// The value of a measure in a slice. Systems are sampled once a second, which is too coarse for slices.

@@ -1,10 +1,11 @@
 //! Verdicts: decisions in words, in terms of better and worse.
 
-use crate::decide::{self, Basis, CarryOverDoubt, Decision, Doubt, MAX_FORECAST_REPEATS};
+use crate::decide::{self, Basis, Decision, Doubt, InfluenceDoubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, ends, natural_interval};
 use crate::estimate::too_few;
 use crate::quantity::{grouped, margin as margin_in_words, p_value};
 use crate::reason::OrReason;
+use crate::turns::InfluenceKind;
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_statistics::Interval;
 use std::fmt;
@@ -32,8 +33,8 @@ pub struct Verdict {
     pub needed: Option<usize>,
     /// True if the variant is shown to be non-inferior to the baseline by the margin.
     pub not_inferior: bool,
-    /// True if what slices leave to the next ones leaves the verdict open.
-    pub withheld_by_carry_over: bool,
+    /// True if what slices do to others leaves the verdict open.
+    pub withheld_by_influence: bool,
     /// True if doubt about the noise floor leaves the verdict open.
     pub blocked_by_floor: bool,
     /// True if the noise floor leaves the verdict open although the difference lies beyond the
@@ -80,7 +81,7 @@ impl Verdict {
             adjusted_p: None,
             needed: None,
             not_inferior: false,
-            withheld_by_carry_over: false,
+            withheld_by_influence: false,
             blocked_by_floor: false,
             exceeds_floor: false,
         }
@@ -153,13 +154,14 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
             Basis::OneOfMany { .. }
                 | Basis::OutlierSensitive { .. }
                 | Basis::NoiseFloor { .. }
-                | Basis::CarryOver { .. }
+                | Basis::Influence { .. }
+                | Basis::SharedProcessors
         )
         .then_some(why),
         adjusted_p: decision.adjusted_p,
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
-        withheld_by_carry_over: matches!(decision.basis, Basis::CarryOver { .. }),
+        withheld_by_influence: matches!(decision.basis, Basis::Influence { .. }),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
     }
@@ -170,7 +172,7 @@ fn needed(basis: &Basis) -> Option<usize> {
         Basis::Unclear { needed }
         | Basis::OneOfMany { needed, .. }
         | Basis::NoiseFloor { needed, .. }
-        | Basis::CarryOver { needed, .. } => *needed,
+        | Basis::Influence { needed, .. } => *needed,
         _ => None,
     }
 }
@@ -181,7 +183,11 @@ fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
     let margin = additive_margin(measure.effect(), margin);
     let taken_back = matches!(
         decision.basis,
-        Basis::OutlierSensitive { .. } | Basis::NoiseFloor { .. } | Basis::CarryOver { .. } | Basis::TooFew
+        Basis::OutlierSensitive { .. }
+            | Basis::NoiseFloor { .. }
+            | Basis::Influence { .. }
+            | Basis::SharedProcessors
+            | Basis::TooFew
     );
     !taken_back
         && decision.interval.is_some_and(|interval| match measure.direction() {
@@ -238,15 +244,30 @@ impl Reason<'_> {
                 };
                 format!("the noise floor ({}) {in_doubt}{itself}", self.ends(*floor))
             }
-            Basis::CarryOver { doubt: CarryOverDoubt::Shown, carry_over, .. } => format!(
-                "carry-over: right after a slice of the variant the same system differs from its other slices by {}, which \
-                 reaches half the margin of {margin}",
-                self.ends(*carry_over)
-            ),
-            Basis::CarryOver { doubt: CarryOverDoubt::Hides, without, .. } => format!(
-                "the interval lies within the margin of {margin}, but with what slices may leave to the next ones taken out \
-                 it reaches {}",
-                self.reach(Some(*without))
+            Basis::Influence { kind, doubt: InfluenceDoubt::Shown, influence, .. } => {
+                let differs = match kind {
+                    InfluenceKind::CarryOver => {
+                        "carry-over: right after a slice of the variant the same system differs from its other slices"
+                    }
+                    InfluenceKind::Interference => {
+                        "interference: beside the variant the baseline differs from what it is beside its duplicate"
+                    }
+                };
+                format!("{differs} by {}, which reaches half the margin of {margin}", self.ends(*influence))
+            }
+            Basis::Influence { kind, doubt: InfluenceDoubt::Hides, without, .. } => {
+                let what = match kind {
+                    InfluenceKind::CarryOver => "what slices may leave to the next ones",
+                    InfluenceKind::Interference => "what the variant may do to the baseline beside it",
+                };
+                format!(
+                    "the interval lies within the margin of {margin}, but with {what} taken out it reaches {}",
+                    self.reach(Some(*without))
+                )
+            }
+            Basis::SharedProcessors => format!(
+                "the interval lies within the margin of {margin}, but both ran at the same time on the same processors, \
+                 which draws them towards one another: a larger difference may be hidden"
             ),
             Basis::TooFew => self.circumstances.losses.clone().unwrap_or_else(|| too_few(self.n)),
         }
@@ -258,10 +279,16 @@ impl Reason<'_> {
             Basis::Inside { .. } | Basis::Shown { .. } | Basis::TooFew => None,
             Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => Some(self.forecast(*needed)),
             Basis::OutlierSensitive { .. } => Some("look at them".to_owned()),
-            Basis::CarryOver { doubt: CarryOverDoubt::Shown, .. } => {
-                Some("a longer `settle` or `design = \"trials\"` helps, more repeats do not".to_owned())
-            }
-            Basis::CarryOver { doubt: CarryOverDoubt::Hides, needed, .. } => Some(self.forecast(*needed)),
+            Basis::Influence { kind, doubt: InfluenceDoubt::Shown, .. } => Some(match kind {
+                InfluenceKind::CarryOver => "a longer `settle` or `design = \"trials\"` helps, more repeats do not".to_owned(),
+                InfluenceKind::Interference => "`design = \"turns\"` helps, more repeats do not".to_owned(),
+            }),
+            Basis::SharedProcessors => Some(
+                "`design = \"turns\"` can show that there is none, and so can processors of their own for each variant and \
+                 the generator (`cpus`)"
+                    .to_owned(),
+            ),
+            Basis::Influence { doubt: InfluenceDoubt::Hides, needed, .. } => Some(self.forecast(*needed)),
             Basis::NoiseFloor { doubt, beyond, needed, .. } => Some(self.next_over_floor(*doubt, *beyond, *needed)),
         }
     }
@@ -334,9 +361,17 @@ mod tests {
         let measure: Measure = measure.parse().expect("a measure");
         let evidence = Evidence::paired(differences, 1e-9, 0.05);
         let margin_there = additive_margin(measure.effect(), margin);
-        let decision =
-            decide(&[ComparisonToDecide { evidence, margin: margin_there, floor: None, carry_over: None }], 0.05)
-                .remove(0);
+        let decision = decide(
+            &[ComparisonToDecide {
+                evidence,
+                margin: margin_there,
+                floor: None,
+                influence: None,
+                hides_differences: false,
+            }],
+            0.05,
+        )
+        .remove(0);
         of_decision(&measure, differences.len(), &decision, margin)
     }
 
@@ -369,7 +404,8 @@ mod tests {
         let over = |differences: &[f64], floor: &[f64]| {
             let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
             let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default() });
-            let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, carry_over: None };
+            let to_decide =
+                ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hides_differences: false };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
             let verdict = of_decision(&measure, differences.len(), &decide(&[to_decide], 0.05).remove(0), 0.05);
             assert_eq!((verdict.outcome, verdict.blocked_by_floor), (Outcome::Inconclusive, true));

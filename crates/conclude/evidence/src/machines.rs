@@ -6,7 +6,7 @@
 use crate::noise_models::Lasting;
 use crate::orders;
 use crate::random::RandomStream;
-use plimsoll_analysis::turns::{self, Before, CarryOverOfStart, TurnOfDuplicates};
+use plimsoll_analysis::turns::{self, Before, InfluenceOfStart, TurnOfDuplicates};
 use plimsoll_model::start::Turns;
 use plimsoll_statistics::StartOfTurns;
 use std::time::Duration;
@@ -197,7 +197,7 @@ pub struct StartInTurns {
     /// The duplicate less the baseline.
     pub floor: f64,
     /// What a slice of the variant leaves to the next one.
-    pub carry_over: Option<CarryOverOfStart>,
+    pub carry_over: Option<InfluenceOfStart>,
 }
 
 impl TurnsDesign {

@@ -30,7 +30,13 @@ pub fn evidence(differences: &[f64], alpha: f64) -> Option<Evidence> {
 /// A comparison without a noise floor, as in a study with `noise_floor = false`.
 #[must_use]
 pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> ComparisonToDecide {
-    ComparisonToDecide { evidence: evidence(differences, alpha), margin: log(margin), floor: None, carry_over: None }
+    ComparisonToDecide {
+        evidence: evidence(differences, alpha),
+        margin: log(margin),
+        floor: None,
+        influence: None,
+        hides_differences: false,
+    }
 }
 
 /// A comparison with its noise floor, as in studies.

@@ -87,7 +87,12 @@ pub fn start(start: &Start, seconds: i64, scale: f64) -> StartResult {
                 started_unix_ms: started(i64::from(start.number)),
                 took: Nanos(window.0 + 1_000_000_000),
             },
-            systems: vec![VariantSystems { variant, ready_after: Nanos(1_000_000), databases: Vec::new() }],
+            systems: vec![VariantSystems {
+                variant,
+                ready_after: Nanos(1_000_000),
+                processors: None,
+                databases: Vec::new(),
+            }],
         },
         loads: vec![load(variant, window, seconds, scale)],
         processes: (0..seconds).map(|second| ProcessSample { variant, ..process(second, scale) }).collect(),
@@ -104,7 +109,7 @@ fn load(variant: usize, window: Nanos, seconds: i64, scale: f64) -> LoadResult {
         let nanoseconds = (f64::from(milliseconds) * scale * 1e6) as u64;
         tally.service.record_n(nanoseconds.max(1), ITERATIONS / 100).expect("below an hour");
     }
-    let load = Load { number: 1, variant, turn: 1, lengths: PhaseLengths::default() };
+    let load = Load { number: 1, variant, turn: 1, beside: None, lengths: PhaseLengths::default() };
     LoadResult {
         summary: LoadSummary {
             timing: LoadTiming { window, ..LoadTiming::default() },

@@ -8,7 +8,7 @@ mod storage;
 use plimsoll_analysis::compare::{Comparison, POWER};
 use plimsoll_analysis::estimate::{CONFIDENCE, Estimate, Interval};
 use plimsoll_analysis::lengths::Lengths;
-use plimsoll_analysis::turns::InTurns;
+use plimsoll_analysis::turns::{InTurns, Influence, InfluenceKind};
 use plimsoll_analysis::{Analysis, Cell, Input, OrReason};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version};
@@ -170,12 +170,14 @@ struct InTurnsRow {
     sd_of_turns: Option<f64>,
     sd_of_starts: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    carry_over: Option<CarryOverRow>,
+    carry_over: Option<InfluenceRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interference: Option<InfluenceRow>,
 }
 
-/// By how much more a slice reads right after one of the variant, as a ratio.
+/// By how much more a slice of the baseline reads right after, or beside, one of the variant, as a ratio.
 #[derive(Serialize)]
-struct CarryOverRow {
+struct InfluenceRow {
     value: f64,
     interval: Option<[f64; 2]>,
     starts: usize,
@@ -394,14 +396,20 @@ fn comparison(input: &Input, one: &Comparison) -> ComparisonRow {
 }
 
 fn in_turns(one: &InTurns) -> InTurnsRow {
+    let influence = |kind| one.influence.filter(|influence| influence.kind == kind).map(influence_row);
     InTurnsRow {
         sd_of_turns: one.levels.map(|levels| levels.sd_of_turns()),
         sd_of_starts: one.levels.map(|levels| levels.sd_of_starts()),
-        carry_over: one.carry_over.map(|carry_over| CarryOverRow {
-            value: carry_over.value.exp(),
-            interval: carry_over.interval.map(|interval| [interval.low.exp(), interval.high.exp()]),
-            starts: carry_over.starts,
-        }),
+        carry_over: influence(InfluenceKind::CarryOver),
+        interference: influence(InfluenceKind::Interference),
+    }
+}
+
+fn influence_row(influence: Influence) -> InfluenceRow {
+    InfluenceRow {
+        value: influence.value.exp(),
+        interval: influence.interval.map(|interval| [interval.low.exp(), interval.high.exp()]),
+        starts: influence.starts,
     }
 }
 

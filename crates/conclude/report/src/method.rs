@@ -7,7 +7,7 @@ use plimsoll_analysis::effect::shown;
 use plimsoll_analysis::estimate::Interval;
 use plimsoll_analysis::quantity::{Notation, confidence, margin, percent};
 use plimsoll_analysis::sensitivity::Sensitivity;
-use plimsoll_analysis::turns::CarryOver;
+use plimsoll_analysis::turns::Influence;
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Direction;
 use plimsoll_model::study::FloorRule;
@@ -31,7 +31,7 @@ pub(crate) fn how_sure(input: &Input, analysis: &Analysis, asked: Gate) -> Vec<F
         ("Noise floor", noise_floor(input, analysis)),
         ("Could have seen", could_have_seen(analysis)),
         ("Turns", turns(analysis)),
-        ("Carry-over", carry_over(input, analysis)),
+        (if input.plan.design.is_side_by_side() { "Interference" } else { "Carry-over" }, influence(input, analysis)),
         ("Several comparisons", several(analysis)),
         ("Looks", looks(input, analysis)),
         ("Gate", if asked == Gate::Asked { gate(input, analysis) } else { String::new() }),
@@ -172,11 +172,11 @@ fn turns(analysis: &Analysis) -> String {
     )
 }
 
-/// The most variants and conditions whose carry-over is named one by one.
-const CARRY_OVERS: usize = 4;
+/// The most variants and conditions whose influence is named one by one.
+const INFLUENCES: usize = 4;
 
-/// What slices leave to the next ones, in each measure that decides.
-fn carry_over(input: &Input, analysis: &Analysis) -> String {
+/// What slices leave to the next ones, or do to those beside them, in each measure that decides.
+fn influence(input: &Input, analysis: &Analysis) -> String {
     if input.plan.design.is_trials() {
         return String::new();
     }
@@ -184,33 +184,40 @@ fn carry_over(input: &Input, analysis: &Analysis) -> String {
         return "not looked for: that takes a duplicate of the baseline".to_owned();
     }
     let decides = |one: &&Comparison| decisions(&input.facts).iter().any(|decision| decision.measure == one.measure);
-    let known: Vec<(&Comparison, CarryOver)> = analysis
+    let known: Vec<(&Comparison, Influence)> = analysis
         .comparisons
         .iter()
         .filter(decides)
-        .filter_map(|one| Some((one, one.in_turns.as_ref()?.carry_over.filter(|found| found.interval.is_some())?)))
+        .filter_map(|one| Some((one, one.in_turns.as_ref()?.influence.filter(|found| found.interval.is_some())?)))
         .collect();
     let one_condition = input.plan.conditions.len() == 1;
-    let line = |(one, found): &(&Comparison, CarryOver)| {
+    let is_paired = input.plan.design.is_side_by_side();
+    let near = if is_paired { "beside" } else { "after" };
+    let line = |(one, found): &(&Comparison, Influence)| {
         let place =
             if one_condition { String::new() } else { words::condition(&input.plan.conditions[one.condition]) + ", " };
         let [low, high] = found.ends(&one.measure)?;
-        let after = input.plan.label(one.variant);
-        Some(format!("{place}after {after} {low} to {high} in {}", words::measure(&one.measure)))
+        let variant = input.plan.label(one.variant);
+        Some(format!("{place}{near} {variant} {low} to {high} in {}", words::measure(&one.measure)))
     };
-    let mut lines: Vec<String> = known.iter().take(CARRY_OVERS).filter_map(line).collect();
-    if known.len() > CARRY_OVERS {
-        lines.push(format!("{} more in report.json", known.len() - CARRY_OVERS));
+    let mut lines: Vec<String> = known.iter().take(INFLUENCES).filter_map(line).collect();
+    if known.len() > INFLUENCES {
+        lines.push(format!("{} more in report.json", known.len() - INFLUENCES));
     }
     if lines.is_empty() {
-        return "unknown: too few starts have turns in which only one of the baseline and its duplicate follows the variant"
-            .to_owned();
+        return match is_paired {
+            true => "unknown: too few starts have turns with values of all slices",
+            false => {
+                "unknown: too few starts have turns in which only one of the baseline and its duplicate follows the variant"
+            }
+        }
+        .to_owned();
     }
-    format!(
-        "right after a slice of the variant the baseline differs from its other slices by: {} ({} intervals)",
-        lines.join("; "),
-        confidence(analysis.alpha)
-    )
+    let differs = match is_paired {
+        true => "beside the variant the baseline differs from what it is beside its duplicate",
+        false => "right after a slice of the variant the baseline differs from its other slices",
+    };
+    format!("{differs} by: {} ({} intervals)", lines.join("; "), confidence(analysis.alpha))
 }
 
 fn several(analysis: &Analysis) -> String {

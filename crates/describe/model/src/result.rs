@@ -6,7 +6,7 @@ use crate::sample::{DatabaseSample, HostSample, ProcessSample};
 use crate::script::ScriptFacts;
 use crate::start::{Load, PhaseLengths, Start, Turns, Validity};
 use crate::storage::StorageFacts;
-use crate::units::{Instant, Nanos};
+use crate::units::{Instant, Nanos, Processors};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +54,9 @@ pub struct VariantSystems {
     pub variant: usize,
     /// From the start of its first system to the readiness of its last.
     pub ready_after: Nanos,
+    /// The processors that its systems may use, in order; none if one of them may use all, or is not started here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
     /// The databases that were started or used.
     pub databases: Vec<DatabaseFacts>,
 }
@@ -309,6 +312,8 @@ pub struct Slice {
     /// The variant that had the slice right before this one on the start, whether that one counts or not; none for the
     /// first slice.
     pub after: Option<usize>,
+    /// The variant that was loaded at the same time; none where each slice is alone.
+    pub beside: Option<usize>,
     tallies: PackedTallies,
 }
 
@@ -347,6 +352,7 @@ impl PooledLoads {
                 first.summary.load = Load {
                     number: variant as u32 + 1,
                     turn: 1,
+                    beside: None,
                     lengths: PhaseLengths::default(),
                     ..first.summary.load
                 };
@@ -380,6 +386,7 @@ impl LoadResult {
             zero: timing.zero,
             settle: load.lengths.warmup.into(),
             after,
+            beside: load.beside,
             tallies: PackedTallies::pack(&slice.tallies),
         });
         for (subject, tally) in &slice.tallies {
@@ -693,7 +700,7 @@ mod tests {
             condition,
             variants: vec![0],
         };
-        let load = Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() };
+        let load = Load { number: 1, variant: 0, turn: 1, beside: None, lengths: PhaseLengths::default() };
         let from = steady_from.map(|milliseconds| Nanos(milliseconds * 1_000_000));
         let steadiness = Steadiness { from, ..Steadiness::default() };
         FinishedStart {
@@ -734,7 +741,7 @@ mod tests {
     /// Slices of two variants in `turns` turns.
     fn slices(turns: u32) -> Vec<LoadSummary> {
         let of = |(number, turn, variant)| {
-            let load = Load { number, variant, turn, lengths: PhaseLengths::default() };
+            let load = Load { number, variant, turn, beside: None, lengths: PhaseLengths::default() };
             let mut summary = LoadSummary::not_offered(load);
             let zero = Instant(i64::from(number - 1) * 1_000_000_000);
             summary.timing = LoadTiming { zero, window: Nanos(500_000_000) };

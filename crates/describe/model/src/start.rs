@@ -58,8 +58,19 @@ pub struct Load {
     /// The turn of the start that it belongs to, from 1. A trial has one turn.
     #[serde(default = "first_turn", skip_serializing_if = "is_first_turn")]
     pub turn: u32,
+    /// The variant that is loaded at the same time; none where each load is alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<usize>,
     /// How long its phases take.
     pub lengths: PhaseLengths,
+}
+
+impl Load {
+    /// True if the two run at the same time.
+    #[must_use]
+    pub fn runs_beside(&self, other: &Load) -> bool {
+        self.turn == other.turn && self.beside == Some(other.variant) && other.beside == Some(self.variant)
+    }
 }
 
 fn first_turn() -> u32 {
@@ -79,6 +90,8 @@ pub enum Design {
     Trials,
     /// One start for all variants, with short loads in turns.
     Turns(Turns),
+    /// The same, but in each turn the baseline is loaded beside each other variant, at the same time.
+    SideBySide(Turns),
 }
 
 impl Design {
@@ -88,17 +101,24 @@ impl Design {
         *self == Design::Trials
     }
 
-    /// The turns, if variants take turns.
+    /// The turns, if a start has some.
     #[must_use]
     pub fn turns(&self) -> Option<Turns> {
         match self {
             Design::Trials => None,
-            Design::Turns(turns) => Some(*turns),
+            Design::Turns(turns) | Design::SideBySide(turns) => Some(*turns),
         }
+    }
+
+    /// True if variants are loaded beside the baseline, at the same time.
+    #[must_use]
+    pub fn is_side_by_side(&self) -> bool {
+        matches!(self, Design::SideBySide(_))
     }
 }
 
-/// The turns of a start: in each, every variant takes one short load, a *slice*, in random order.
+/// The turns of a start: in each, every variant takes one short load, a *slice*, in random order. Side by side, it takes
+/// it at the same time as the baseline, which has a slice beside each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
     /// The number of turns on a start.
@@ -231,7 +251,13 @@ impl Plan {
     pub fn time_under_load<'s>(&self, starts: impl IntoIterator<Item = &'s Start>) -> Duration {
         let of_turns =
             |start: &Start| -> Duration { (1..=self.turns()).map(|turn| self.lengths(start, turn).under_load()).sum() };
-        starts.into_iter().map(|start| of_turns(start) * start.variants.len() as u32).sum()
+        starts.into_iter().map(|start| of_turns(start) * self.slices_after_each_other(start)).sum()
+    }
+
+    /// The slices of a turn on `start` that come one after the other: of each variant, or of each pair.
+    fn slices_after_each_other(&self, start: &Start) -> u32 {
+        let variants = start.variants.len() as u32;
+        if self.design.is_side_by_side() { variants.saturating_sub(1) } else { variants }
     }
 
     /// The plan of a run that ended after so many repeats, without the later ones.

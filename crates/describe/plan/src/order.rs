@@ -72,7 +72,7 @@ fn starts(plan: &Plan) -> Vec<Start> {
             let order = orders[condition].next(&mut random);
             let of_starts = match plan.design {
                 Design::Trials => order.into_iter().map(|variant| vec![variant]).collect(),
-                Design::Turns(_) => vec![order],
+                Design::Turns(_) | Design::SideBySide(_) => vec![order],
             };
             for (position, variants) in (1..).zip(of_starts) {
                 let number = u32::try_from(starts.len() + 1).expect("fewer than 2^32 starts");
@@ -87,25 +87,33 @@ fn starts(plan: &Plan) -> Vec<Start> {
 /// The loads on a start, in order: one for each of its variants, in each of its turns. Within a turn the variants come
 /// in random order, balanced over positions; it depends on nothing but the seed and the start.
 ///
+/// Side by side, each other variant comes with the baseline: the two loads of a pair follow one another here, and run at
+/// the same time.
+///
 /// # Panics
 ///
 /// If there are more than `u32::MAX` loads, which would take longer than a century.
 #[must_use]
 pub fn loads(plan: &Plan, start: &Start) -> Vec<Load> {
-    let load = |number: usize, turn: u32, variant: usize| Load {
-        number: u32::try_from(number).expect("fewer than 2^32 loads"),
-        variant,
-        turn,
-        lengths: plan.lengths(start, turn),
-    };
+    let is_paired = plan.design.is_side_by_side();
+    let in_turn: Vec<usize> = start.variants.iter().copied().filter(|variant| !is_paired || *variant != 0).collect();
     let mut random = Pcg64::seed_from_u64(plan.seed ^ (u64::from(start.number) << 32));
-    let mut orders = BlockOrders::new(start.variants.len(), plan.turns());
-    let mut loads = Vec::new();
+    let mut orders = BlockOrders::new(in_turn.len(), plan.turns());
+    let mut loads: Vec<Load> = Vec::new();
     for turn in 1..=plan.turns() {
+        let mut add = |variant: usize, beside: Option<usize>| {
+            let number = u32::try_from(loads.len() + 1).expect("fewer than 2^32 loads");
+            loads.push(Load { number, variant, turn, beside, lengths: plan.lengths(start, turn) });
+        };
         // The first turn follows the order in which the systems started.
-        let places = if turn == 1 { (0..start.variants.len()).collect() } else { orders.next(&mut random) };
-        for place in places {
-            loads.push(load(loads.len() + 1, turn, start.variants[place]));
+        let places = if turn == 1 { (0..in_turn.len()).collect() } else { orders.next(&mut random) };
+        for variant in places.into_iter().map(|place| in_turn[place]) {
+            if is_paired {
+                add(0, Some(variant));
+                add(variant, Some(0));
+            } else {
+                add(variant, None);
+            }
         }
     }
     loads
@@ -198,6 +206,30 @@ mod tests {
             assert_eq!((variants, slices[2].turn), (vec![0, 1, 2], turn), "every variant once in a turn");
         }
         assert_ne!(loads, self::loads(&plan, &plan.starts[1]), "each start has an order of its own");
+    }
+
+    #[test]
+    fn side_by_side_every_variant_has_the_baseline_beside_it() {
+        let factors = [factor("mode", &["a", "b", "c"], Role::Compared { baseline: 0 })];
+        let (settle, slice) = (Duration::from_millis(100), Duration::from_millis(300));
+        let design = Design::SideBySide(Turns { count: 6, settle, slice });
+        let length = PhaseLengths { warmup: settle, measure: Duration::from_secs(9), drain: settle };
+        let plan = plan(&factors, &Options { duplicate: true, design, ..options(2) }, |_| length);
+        assert_eq!((plan.starts.len(), plan.block_size()), (2, 4));
+        let loads = loads(&plan, &plan.starts[0]);
+        assert_eq!(loads.len(), 6 * 3 * 2);
+        assert_eq!(plan.time_under_load([&plan.starts[0]]), 6 * 3 * (settle + slice));
+        for (turn, slices) in (1..).zip(loads.chunks(6)) {
+            let mut beside: Vec<usize> = slices.iter().map(|load| load.variant).filter(|one| *one != 0).collect();
+            beside.sort_unstable();
+            assert_eq!(beside, [1, 2, 3], "every variant, and the duplicate, once in a turn");
+            assert!(slices.iter().all(|load| load.turn == turn));
+            for pair in slices.chunks(2) {
+                assert_eq!(pair[0].variant, 0);
+                assert!(pair[0].runs_beside(&pair[1]) && pair[1].runs_beside(&pair[0]), "{pair:?}");
+            }
+            assert!(!slices[1].runs_beside(&slices[2]) && !slices[0].runs_beside(&slices[2]));
+        }
     }
 
     #[test]

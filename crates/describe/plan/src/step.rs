@@ -7,8 +7,8 @@ use plimsoll_model::start::{Load, Start};
 pub enum Step {
     /// Start the systems of these variants.
     Start(Start),
-    /// Offer a load to the systems that are up.
-    Load(Load),
+    /// Offer these loads to the systems that are up, at the same time. There is at least one.
+    Loads(Vec<Load>),
     /// Stop the systems.
     Stop,
     /// Check whether every verdict is reached.

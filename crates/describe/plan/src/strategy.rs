@@ -21,10 +21,15 @@ pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
     }
 }
 
-/// The next step on a start: each of its variants takes one load, in the order in which they were
-/// started.
+/// The next step on a start: its next load, with the one that runs beside it.
 fn on_start(plan: &Plan, start: &Start, ended: &[Load]) -> Step {
-    loads(plan, start).into_iter().find(|load| !ended.contains(load)).map_or(Step::Stop, Step::Load)
+    let ahead = loads(plan, start).into_iter().filter(|load| !ended.contains(load));
+    let ahead: Vec<Load> = ahead.take(2).collect();
+    match ahead[..] {
+        [] => Step::Stop,
+        [load, other] if load.runs_beside(&other) => Step::Loads(vec![load, other]),
+        [load, ..] => Step::Loads(vec![load]),
+    }
 }
 
 /// The remaining starts, if all of them count, no look ends the run, and it does not break off.
@@ -38,7 +43,7 @@ pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
                 starts.push(start.clone());
                 outcomes.started(start);
             }
-            Step::Load(load) => outcomes.loaded(load),
+            Step::Loads(loads) => loads.into_iter().for_each(|load| outcomes.loaded(load)),
             Step::Stop => {
                 let start = outcomes.under_way().map(|(start, _)| start.clone()).expect("only what runs is stopped");
                 outcomes.stopped(start, Outcome::Counts);

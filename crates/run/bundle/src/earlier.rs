@@ -161,7 +161,7 @@ impl TrialSummary {
         let variant = self.trial.variant;
         let lengths = plan.lengths.get(start.condition).map_or_else(PhaseLengths::default, |_| plan.lengths(&start, 1));
         let load = LoadSummary {
-            load: Load { number: 1, variant, turn: 1, lengths },
+            load: Load { number: 1, variant, turn: 1, beside: None, lengths },
             validity: self.validity,
             warnings: self.warnings,
             timing: LoadTiming { zero: Instant(0), window: self.window },
@@ -179,7 +179,8 @@ impl TrialSummary {
                 (None, None) => Work::Steps,
             },
         };
-        let systems = VariantSystems { variant, ready_after: self.ready_after, databases: self.databases };
+        let systems =
+            VariantSystems { variant, ready_after: self.ready_after, processors: None, databases: self.databases };
         let summary = StartSummary {
             start,
             validity: Validity::Valid,

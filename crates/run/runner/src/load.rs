@@ -1,14 +1,15 @@
-//! One load on a start: prepares it, offers it, and judges its result.
+//! The loads on a start: prepares one, or two that run at the same time, offers them, and judges their results.
 
 use crate::databases;
-use crate::generator::{JobMessage, PreparedWorkload};
+use crate::generator::{JobMessage, JobUnderWay, PreparedWorkload};
 use crate::run::{Context, EventSink};
 use crate::start::{Abort, Fault, RunningVariant, phase};
 use crate::target;
 use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::BundleError;
+use plimsoll_database::CounterSampler;
 use plimsoll_model::event::{Event, Second};
-use plimsoll_model::job::{Job, JobRecord, Report, WorkFacts};
+use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop, WHOLE};
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::{LoadSummary, LoadTiming, Replies, Steadiness};
@@ -16,6 +17,7 @@ use plimsoll_model::sample::Samples;
 use plimsoll_model::start::{Load, Phase, PhaseLengths, Start};
 use plimsoll_model::units::{self, Nanos, UnixTime};
 use plimsoll_model::workload::Steps;
+use plimsoll_study::TrialSpec;
 use plimsoll_telemetry::Sampler;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
@@ -44,7 +46,7 @@ pub(crate) struct FinishedLoad {
     pub(crate) lost: Vec<String>,
 }
 
-/// The load that is next on a start.
+/// A load that is next on a start.
 #[derive(Clone, Copy)]
 pub(crate) struct NextLoad<'a> {
     pub(crate) start: &'a Start,
@@ -52,51 +54,47 @@ pub(crate) struct NextLoad<'a> {
     /// The begin of the measure phase of the start's first load, if there was one: the clock of the start counts from
     /// there.
     pub(crate) first_zero: Option<Instant>,
+    /// True if a later load of the start is for the same variant.
+    pub(crate) stays: bool,
     pub(crate) sampler: &'a Sampler,
 }
 
-/// Offers a load to the systems of a variant.
+/// Offers loads at the same time, each to the systems of its variant.
 pub(crate) fn offer(
     context: &Context<'_>,
-    next: NextLoad<'_>,
-    running: &mut RunningVariant,
+    loads: Vec<(NextLoad<'_>, &mut RunningVariant)>,
     tell: &mut EventSink<'_>,
-) -> Result<FinishedLoad, Fault> {
-    set_lengths(&mut running.spec.load, context, next.load);
-    let mut prepared = match running.prepared.take() {
-        Some(prepared) => prepared,
-        None => {
-            let prepared = prepare(context, running)?;
-            let steps = &running.spec.workload.steps;
-            databases::check_users(&running.databases, steps, running.spec.load.most_users())?;
-            running.facts = databases::facts(&running.databases, steps)?;
-            prepared
+) -> Result<Vec<FinishedLoad>, Fault> {
+    let mut begun = Vec::new();
+    for (next, running) in loads {
+        begun.push(LoadUnderWay::prepare(context, next, running)?);
+    }
+    begun.iter_mut().for_each(|load| load.begin(context));
+    // Each gets an equal part of the time between two checks.
+    let wait = CHECK_EVERY / begun.len().max(1) as u32;
+    while begun.iter().any(|load| load.ended.is_none()) {
+        for load in &mut begun {
+            load.follow(wait, tell)?;
         }
-    };
-    let samplers = databases::sample(&running.databases)?;
-    let FinishedJob { mut record, watch, zero } = run(context, next, running, &mut *prepared, tell)?;
-    running.prepared = Some(prepared);
-    for (name, check) in &mut record.sequences {
-        let largest = running.largest.entry(name.clone()).or_default();
-        *check = std::mem::take(check).after(*largest);
-        *largest = check.largest.max(*largest);
+        if context.interrupted.is_set() || begun.iter().any(LoadUnderWay::has_lost_a_system) {
+            begun.iter_mut().for_each(LoadUnderWay::stop);
+        }
     }
-    let (mut counters, lost) = databases::stop_sampling(samplers, &running.databases, zero, record.window);
-    if let WorkFacts::Sql(facts) = &mut record.facts {
-        databases::add_work(&mut running.facts, &running.spec.workload.steps, std::mem::take(&mut **facts));
+    for load in &begun {
+        tell(&Event::LoadFinished { start: load.next.start.number, load: load.next.load.number })?;
     }
-    let zero_of_start = on_clock_of_start(zero, next.first_zero.unwrap_or(zero));
-    for sample in &mut counters {
-        sample.variant = running.variant;
-        sample.at += zero_of_start.0 as f64 / 1e9;
+    if context.interrupted.is_set() {
+        return Err(Fault::Abort(Abort::Interrupted));
     }
-    let samples = Samples { databases: counters, ..Samples::default() };
-    tell(&Event::Sampled { start: next.start.number, samples })?;
-    let judgement = judge(context, running, &record, &watch);
-    let worked = watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
-    let summary = sum_up(running, next.load, zero_of_start, record, &watch, judgement);
-    let outcome = LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
-    Ok(FinishedLoad { summary, outcome, zero, lost })
+    let mut finished = Vec::new();
+    // The clock of the start begins with the first of its loads that measured.
+    let mut first_zero = begun.iter().find_map(|load| load.next.first_zero);
+    for load in begun {
+        let load = load.finish(context, first_zero, tell)?;
+        first_zero.get_or_insert(load.zero);
+        finished.push(load);
+    }
+    Ok(finished)
 }
 
 /// Sets how long the load takes. A slice ends after its time, whatever ends a load of this study otherwise.
@@ -115,61 +113,115 @@ fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Box<dyn Pr
     context.generator.prepare(&workload, address).map_err(Fault::Failed)
 }
 
-/// A job that ended with a record.
-struct FinishedJob {
-    record: JobRecord,
-    watch: Watch,
-    /// The begin of the measure phase.
-    zero: Instant,
+/// A load between its preparation and its end.
+struct LoadUnderWay<'a> {
+    next: NextLoad<'a>,
+    running: &'a mut RunningVariant,
+    prepared: Box<dyn PreparedWorkload>,
+    samplers: Vec<CounterSampler>,
+    progress: LoadProgress<'a>,
+    /// None before it begins, and after it has ended.
+    job: Option<Box<dyn JobUnderWay>>,
+    ended: Option<Result<JobRecord, JobError>>,
 }
 
-/// Runs the load, and emits its events. It stops early when the run is interrupted, or when a system has died: more
-/// load would only measure refused connections.
-fn run(
-    context: &Context<'_>,
-    next: NextLoad<'_>,
-    running: &RunningVariant,
-    prepared: &mut dyn PreparedWorkload,
-    tell: &mut EventSink<'_>,
-) -> Result<FinishedJob, Fault> {
-    let spec = &running.spec;
-    let is_script = matches!(spec.workload.steps, Steps::Script(_));
-    let in_turns = !context.plan.design.is_trials();
-    let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).in_turns(in_turns);
-    // The phases of slices are too short to follow: one event for all of them will do.
-    let phases = match next.load.number {
-        1 => PhaseEvents::new(next.start, next.load.lengths),
-        _ if in_turns => PhaseEvents { start: next.start, ahead: Vec::new() },
-        _ => PhaseEvents::new(next.start, next.load.lengths),
-    };
-    let mut progress = LoadProgress { next, date: Date::now(), phases, watch };
-    let mut job = prepared.begin(Job {
-        load: spec.load.clone(),
-        generator: context.facts.generator.clone(),
-        // All variants of a block, and of a turn, are offered the same load.
-        seed: context.plan.seed ^ u64::from(next.start.block) ^ (u64::from(next.load.turn - 1) << 32),
-        share: WHOLE,
-        begin: None,
-        stays: next.load.turn < context.plan.turns(),
-    });
-    let ended = loop {
-        match job.next(CHECK_EVERY) {
-            Some(JobMessage::Report(report)) => progress.publish(report, tell)?,
-            Some(JobMessage::Ended(ended)) => break ended,
+impl<'a> LoadUnderWay<'a> {
+    fn prepare(
+        context: &Context<'_>,
+        next: NextLoad<'a>,
+        running: &'a mut RunningVariant,
+    ) -> Result<LoadUnderWay<'a>, Fault> {
+        set_lengths(&mut running.spec.load, context, next.load);
+        let prepared = match running.prepared.take() {
+            Some(prepared) => prepared,
+            None => {
+                let prepared = prepare(context, running)?;
+                let steps = &running.spec.workload.steps;
+                databases::check_users(&running.databases, steps, running.spec.load.most_users())?;
+                running.facts = databases::facts(&running.databases, steps)?;
+                prepared
+            }
+        };
+        let samplers = databases::sample(&running.databases)?;
+        let progress = LoadProgress::new(context, next, &running.spec);
+        Ok(LoadUnderWay { next, running, prepared, samplers, progress, job: None, ended: None })
+    }
+
+    fn begin(&mut self, context: &Context<'_>) {
+        let NextLoad { start, load, stays, .. } = self.next;
+        // All variants of a block, and of a turn, are offered the same load. What is offered at the same time differs,
+        // or both would send their requests at the same instants.
+        let beside = load.beside.map_or(0, |_| load.variant as u64);
+        self.progress.date = Date::now();
+        self.job = Some(self.prepared.begin(Job {
+            load: self.running.spec.load.clone(),
+            generator: context.facts.generator.clone(),
+            seed: context.plan.seed ^ u64::from(start.block) ^ (u64::from(load.turn - 1) << 32) ^ (beside << 48),
+            share: WHOLE,
+            begin: None,
+            stays,
+        }));
+    }
+
+    /// Publishes what the job reports within `wait`.
+    fn follow(&mut self, wait: Duration, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
+        match self.job.as_mut().and_then(|job| job.next(wait)) {
+            Some(JobMessage::Report(report)) => self.progress.publish(report, tell)?,
+            Some(JobMessage::Ended(ended)) => {
+                self.ended = Some(ended);
+                self.job = None;
+            }
             None => {}
         }
-        if context.interrupted.is_set() || running.systems.iter().any(|system| system.check().is_err()) {
+        Ok(())
+    }
+
+    /// True if a system has died: more load would only measure refused connections.
+    fn has_lost_a_system(&self) -> bool {
+        self.running.systems.iter().any(|system| system.check().is_err())
+    }
+
+    fn stop(&mut self) {
+        if let Some(job) = &mut self.job {
             job.stop();
         }
-    };
-    let (start, load) = (next.start.number, next.load.number);
-    tell(&Event::LoadFinished { start, load })?;
-    if context.interrupted.is_set() {
-        return Err(Fault::Abort(Abort::Interrupted));
     }
-    let record = ended.map_err(|error| Fault::Failed(error.to_string()))?;
-    let zero = progress.date.instant(record.zero);
-    Ok(FinishedJob { record, watch: progress.watch, zero })
+
+    /// Summarises the load. `first_zero` is what the clock of the start counts from, if that is known already.
+    fn finish(
+        self,
+        context: &Context<'_>,
+        first_zero: Option<Instant>,
+        tell: &mut EventSink<'_>,
+    ) -> Result<FinishedLoad, Fault> {
+        let LoadUnderWay { next, running, prepared, samplers, progress, ended, .. } = self;
+        let mut record = ended.expect("the load is over").map_err(|error| Fault::Failed(error.to_string()))?;
+        let (zero, watch) = (progress.date.instant(record.zero), progress.watch);
+        running.prepared = Some(prepared);
+        for (name, check) in &mut record.sequences {
+            let largest = running.largest.entry(name.clone()).or_default();
+            *check = std::mem::take(check).after(*largest);
+            *largest = check.largest.max(*largest);
+        }
+        let (mut counters, lost) = databases::stop_sampling(samplers, &running.databases, zero, record.window);
+        if let WorkFacts::Sql(facts) = &mut record.facts {
+            databases::add_work(&mut running.facts, &running.spec.workload.steps, std::mem::take(&mut **facts));
+        }
+        let zero_of_start = on_clock_of_start(zero, first_zero.unwrap_or(zero));
+        for sample in &mut counters {
+            sample.variant = running.variant;
+            sample.at += zero_of_start.0 as f64 / 1e9;
+        }
+        let samples = Samples { databases: counters, ..Samples::default() };
+        tell(&Event::Sampled { start: next.start.number, samples })?;
+        let judgement = judge(context, running, &record, &watch);
+        let worked =
+            watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
+        let summary = sum_up(running, next.load, zero_of_start, record, &watch, judgement);
+        let outcome =
+            LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
+        Ok(FinishedLoad { summary, outcome, zero, lost })
+    }
 }
 
 /// The state of a load under way, which turns the reports of its job into events.
@@ -180,7 +232,20 @@ struct LoadProgress<'a> {
     watch: Watch,
 }
 
-impl LoadProgress<'_> {
+impl<'a> LoadProgress<'a> {
+    fn new(context: &Context<'_>, next: NextLoad<'a>, spec: &TrialSpec) -> LoadProgress<'a> {
+        let is_script = matches!(spec.workload.steps, Steps::Script(_));
+        let in_turns = !context.plan.design.is_trials();
+        let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).in_turns(in_turns);
+        // The phases of slices are too short to follow: one event for all of them will do.
+        let phases = match next.load.number {
+            1 => PhaseEvents::new(next.start, next.load.lengths),
+            _ if in_turns => PhaseEvents { start: next.start, ahead: Vec::new() },
+            _ => PhaseEvents::new(next.start, next.load.lengths),
+        };
+        LoadProgress { next, date: Date::now(), phases, watch }
+    }
+
     fn publish(&mut self, report: Report, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
         let (start, load) = (self.next.start.number, self.next.load.number);
         match report {
@@ -190,7 +255,7 @@ impl LoadProgress<'_> {
                 self.watch.observe(&interval);
                 self.phases.follow(interval.second, tell)?;
                 let zero = self.date.instant(zero);
-                let first_zero = self.next.first_zero.unwrap_or(zero);
+                let first_zero = *self.next.first_zero.get_or_insert(zero);
                 let second = Second::of(start, load, on_clock_of_start(zero, first_zero), *interval);
                 let samples = self.next.sampler.take(first_zero);
                 tell(&Event::SecondPassed(Box::new(Second { samples, ..second })))

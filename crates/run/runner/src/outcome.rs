@@ -54,7 +54,7 @@ mod tests {
 
     /// A start with a void load, under which the generator was so late, and others used so many cores.
     fn void(late_ms: u64, others: Option<f64>) -> FinishedStart {
-        let load = Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() };
+        let load = Load { number: 1, variant: 0, turn: 1, beside: None, lengths: PhaseLengths::default() };
         let mut load = LoadSummary::not_offered(load);
         load.validity = Validity::Void(vec!["a reason".to_owned()]);
         load.headroom.lateness = Nanos(late_ms * 1_000_000);

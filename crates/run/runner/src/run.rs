@@ -318,10 +318,10 @@ impl<'a> Walk<'a> {
             match step {
                 Step::Start(_) if self.context.pause_after == Some(self.ended_now) => return Err(Stop::Paused),
                 Step::Start(start) => running = Some(self.begin(databases, start)?),
-                Step::Load(load) => {
+                Step::Loads(loads) => {
                     let running = running.as_mut().expect("a load is on a start");
-                    running.load(context, &load, self.tell)?;
-                    self.outcomes.loaded(load);
+                    running.load(context, &loads, self.tell)?;
+                    loads.into_iter().for_each(|load| self.outcomes.loaded(load));
                 }
                 Step::Stop => self.end(databases, running.take().expect("only a start is stopped"))?,
                 Step::BreakOff => self.break_off()?,

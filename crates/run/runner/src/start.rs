@@ -6,15 +6,16 @@ use crate::load::{LoadOutcome, NextLoad, offer};
 use crate::run::{Context, EventSink};
 use crate::validity;
 use plimsoll_database::Databases;
-use plimsoll_model::database::DatabaseFacts;
+use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
 use plimsoll_model::start::{Load, Phase, Start, Validity};
+use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, Stopped, SystemError, free_port};
 use plimsoll_telemetry::{Sampler, Target, UseByOthers, memory_available};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -159,29 +160,53 @@ impl RunningStart {
         Ok(())
     }
 
-    /// Offers a load to the systems of its variant, unless the start has failed.
-    pub(crate) fn load(&mut self, context: &Context<'_>, load: &Load, tell: &mut EventSink<'_>) -> Result<(), Abort> {
+    /// Offers loads at the same time, each to the systems of its variant, unless the start has failed.
+    pub(crate) fn load(
+        &mut self,
+        context: &Context<'_>,
+        loads: &[Load],
+        tell: &mut EventSink<'_>,
+    ) -> Result<(), Abort> {
         if !self.failures.is_empty() {
-            self.add(LoadSummary::not_offered(*load), LoadOutcome::default());
+            self.add_not_offered(loads);
             return Ok(());
         }
-        tell(&Event::LoadBegun { start: self.start.number, load: *load })?;
-        let of_load = |running: &&mut RunningVariant| running.variant == load.variant;
-        let running = self.variants.iter_mut().find(of_load).expect("a load is for a variant of its start");
+        for load in loads {
+            tell(&Event::LoadBegun { start: self.start.number, load: *load })?;
+        }
         let sampler = self.sampler.as_ref().expect("a start whose systems are up is sampled");
-        let next = NextLoad { start: &self.start, load, first_zero: self.zero, sampler };
-        match offer(context, next, running, tell) {
-            Ok(offered) => {
-                self.zero.get_or_insert(offered.zero);
-                self.lost.extend(offered.lost);
-                self.add(offered.summary, offered.outcome);
+        let later = plimsoll_plan::loads(context.plan, &self.start);
+        let next = |load| NextLoad {
+            start: &self.start,
+            load,
+            first_zero: self.zero,
+            stays: later.iter().any(|later| later.variant == load.variant && later.number > load.number),
+            sampler,
+        };
+        let mut variants: Vec<Option<&mut RunningVariant>> = self.variants.iter_mut().map(Some).collect();
+        let mut of = |load: &Load| {
+            let running = variants.iter_mut().find(|one| one.as_ref().is_some_and(|one| one.variant == load.variant));
+            running.and_then(Option::take).expect("a load is for a variant of its start, which has one at a time")
+        };
+        let loads_of_variants = loads.iter().map(|load| (next(load), of(load))).collect();
+        match offer(context, loads_of_variants, tell) {
+            Ok(finished) => {
+                for load in finished {
+                    self.zero.get_or_insert(load.zero);
+                    self.lost.extend(load.lost);
+                    self.add(load.summary, load.outcome);
+                }
                 Ok(())
             }
             Err(fault) => {
-                self.add(LoadSummary::not_offered(*load), LoadOutcome::default());
+                self.add_not_offered(loads);
                 self.note(context, Err(fault))
             }
         }
+    }
+
+    fn add_not_offered(&mut self, loads: &[Load]) {
+        loads.iter().for_each(|load| self.add(LoadSummary::not_offered(*load), LoadOutcome::default()));
     }
 
     fn add(&mut self, summary: LoadSummary, outcome: LoadOutcome) {
@@ -381,8 +406,21 @@ impl RunningVariant {
         self.systems.iter().filter_map(executable).collect()
     }
 
+    /// The processors that its systems may use; none if one may use all of them, or is not started by this run.
+    fn processors(&self) -> Option<Processors> {
+        let of_databases = self.spec.databases.iter().map(|database| match &database.origin {
+            Origin::Started(server) => server.cpus.as_ref(),
+            Origin::External(_) => None,
+        });
+        let of_systems = self.spec.systems.iter().map(|system| system.cpus.as_ref());
+        let all: Option<Vec<&Processors>> = of_databases.chain(of_systems).collect();
+        let used: BTreeSet<usize> = all?.into_iter().flat_map(|one| one.0.iter().copied()).collect();
+        (!used.is_empty()).then(|| Processors(used.into_iter().collect()))
+    }
+
     /// Stops the systems in the opposite order.
     fn stop(self) -> StoppedVariant {
+        let processors = self.processors();
         // A server may wait for its clients to leave.
         drop(self.prepared);
         let (mut stopped, mut slow) = (Ok(()), Vec::new());
@@ -397,7 +435,7 @@ impl RunningVariant {
         drop(self.databases);
         let ready_after = self.ready_after.into();
         StoppedVariant {
-            summary: VariantSystems { variant: self.variant, ready_after, databases: self.facts },
+            summary: VariantSystems { variant: self.variant, ready_after, processors, databases: self.facts },
             stopped,
             slow,
         }

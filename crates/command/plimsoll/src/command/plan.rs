@@ -82,7 +82,11 @@ pub(super) fn design(study: &Study, plan: &Plan) -> String {
         None => format!("trials: one variant at a time; {reason}"),
         Some(Turns { count, slice, .. }) => {
             let slice = time(slice);
-            format!("turns: all variants alive on each start, {count} slices of {slice} for each; {reason}")
+            let (name, how) = match plan.design.is_side_by_side() {
+                true => ("side by side", ", each at the same time as one of the baseline"),
+                false => ("turns", ""),
+            };
+            format!("{name}: all variants alive on each start, {count} slices of {slice} for each{how}; {reason}")
         }
     }
 }

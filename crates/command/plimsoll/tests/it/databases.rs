@@ -505,7 +505,7 @@ fn a_password_in_an_address_is_refused_and_shown_nowhere() {
 fn more_users_than_a_server_lets_in_are_refused_before_they_connect() {
     let Some(server) = plimsoll_testkit::database::postgresql() else { return };
     let study = external(&server.tcp(), "postgresql", "postgres");
-    let open = edited(&study, "users    = 2", "rate = 10");
+    let open = edited(&study, "users    = 2\nthink    = \"5ms\"", "rate = 10");
     let place = Place::with_study(&open);
     let says = ["1000 users take more than the 100 connections of the database `db`", "max_users"];
     run_with_password(&place, PASSWORD).with(3).says(&says);

@@ -2,6 +2,7 @@
 
 use crate::common::{Place, START, TINY, edited, standing};
 use plimsoll_bundle::Contents;
+use plimsoll_model::result::Slice;
 use rustix::process::Signal;
 
 const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
@@ -53,6 +54,38 @@ fn a_study_in_turns_runs_from_study_to_report() {
 }
 
 #[test]
+fn a_study_side_by_side_runs_from_study_to_report() {
+    let place = Place::with_study(&edited(&study(), "\"turns\"", "\"side by side\""));
+    place.plimsoll(&["plan", "study.toml"]).with(0).prints(&[
+        "design      side by side: all variants alive on each start, 4 slices of 200 ms for each, each at the same time as \
+         one of the baseline",
+        "2 starts of 3 variants",
+    ]);
+    place.plimsoll(&RUN).with_any_verdict().says(&["2/2"]);
+    place.nothing_runs();
+    assert_whole(&place);
+    for start in standing(&bundle(&place)) {
+        let slices: Vec<(usize, Option<usize>)> = start
+            .loads
+            .iter()
+            .flat_map(|load| load.slices.iter().map(|slice| (load.summary.load.variant, slice.beside)))
+            .collect();
+        let of = |pair: (usize, Option<usize>)| slices.iter().filter(|slice| **slice == pair).count();
+        assert_eq!([(0, Some(1)), (1, Some(0)), (0, Some(2)), (2, Some(0))].map(of), [4; 4], "{slices:?}");
+        let of_variant = |variant: usize| start.loads.iter().find(|load| load.summary.load.variant == variant).unwrap();
+        let overlap = |one: &Slice, other: &Slice| {
+            let end = |slice: &Slice| slice.zero.after(slice.length);
+            one.zero < end(other) && other.zero < end(one)
+        };
+        let beside_variant = of_variant(0).slices.iter().filter(|slice| slice.beside == Some(1));
+        assert!(
+            beside_variant.zip(&of_variant(1).slices).any(|(baseline, variant)| overlap(baseline, variant)),
+            "no two slices ran at the same time"
+        );
+    }
+}
+
+#[test]
 fn a_start_that_was_interrupted_amid_its_turns_runs_again() {
     let place = Place::with_study(&edited(&study(), "count = 4", "count = 8"));
     let mut run = place.start(&RUN);
@@ -88,9 +121,12 @@ fn what_cannot_take_turns_is_refused_with_the_remedy() {
     for (place, says) in [
         (with("\"300ms\"", "\"300ms\"\niterations = 10"), "the load ends after a number of iterations"),
         (with("[system.counter]", "[system.counter]\nport = 7654"), "listens on port 7654"),
-        (with("design   = \"turns\"", "design   = \"trials\""), "`[turns]` is for a study whose variants take turns"),
+        (
+            with("design   = \"turns\"", "design   = \"trials\""),
+            "`[turns]` is for a study whose variants are loaded in turns",
+        ),
         (with("count = 4", "count = 3"), "count"),
-        (with("\"turns\"", "\"turn\""), "must be \"trials\" or \"turns\""),
+        (with("\"turns\"", "\"turn\""), "must be \"trials\", \"turns\" or \"side by side\""),
         (with("slice = \"200ms\"", "slice = \"0s\""), "slice"),
     ] {
         place.plimsoll(&["check", "study.toml"]).with(2).says(&[says]);

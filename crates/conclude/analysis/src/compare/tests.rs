@@ -4,9 +4,10 @@ use crate::analysis::Analysis;
 use crate::testing::{input, start, with_duplicate};
 use crate::verdict::Outcome;
 use plimsoll_model::record::{ErrorKind, Subject};
-use plimsoll_model::result::{PooledLoads, StartResult};
+use plimsoll_model::result::{PooledLoads, StartResult, VariantSystems};
 use plimsoll_model::start::{Design, Start, Turns, Validity};
 use plimsoll_model::study::FloorRule;
+use plimsoll_model::units::Processors;
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -283,8 +284,8 @@ fn a_percentile_that_slices_are_too_short_for_is_read_from_the_start() {
 }
 
 /// Starts of both variants and the duplicate in turns, in an order that changes from turn to turn. A slice right after
-/// one of the variant takes longer by `carry_over`; the variant itself takes `ratio` times as long.
-fn in_turns_with_duplicate(starts: u32, ratio: f64, carry_over: f64) -> Input {
+/// one of the variant takes longer by `influence`; the variant itself takes `ratio` times as long.
+fn in_turns_with_duplicate(starts: u32, ratio: f64, influence: f64) -> Input {
     const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1]];
     let mut input = in_turns(starts, |_, _| 1.0, |_| 1.0);
     input.plan.with_duplicate = true;
@@ -296,7 +297,7 @@ fn in_turns_with_duplicate(starts: u32, ratio: f64, carry_over: f64) -> Input {
         for turn in 1..=count {
             for variant in ORDERS[((turn + place.number) % 6) as usize] {
                 number += 1;
-                let left = if before == Some(1) { 1.0 + carry_over } else { 1.0 };
+                let left = if before == Some(1) { 1.0 + influence } else { 1.0 };
                 let noise = 1.0 + f64::from((number * 7 + place.number * 3) % 5) / 2000.0;
                 let mut slice = start(left * noise * if variant == 1 { ratio } else { 1.0 }).loads.remove(0);
                 (slice.summary.load.variant, slice.summary.load.turn) = (variant, turn);
@@ -313,8 +314,8 @@ fn in_turns_with_duplicate(starts: u32, ratio: f64, carry_over: f64) -> Input {
 
 #[test]
 fn carry_over_is_read_from_the_order_of_slices_and_withholds_what_it_could_explain() {
-    let decided = |ratio, carry_over| {
-        let analysis = analyse(&in_turns_with_duplicate(5, ratio, carry_over));
+    let decided = |ratio, influence| {
+        let analysis = analyse(&in_turns_with_duplicate(5, ratio, influence));
         let comparison = analysis.comparison(0, 1, &"iteration_duration.p95".parse().expect("a measure"));
         let comparison = comparison.expect("a comparison").clone();
         let finding = analysis.findings.into_iter().find(|finding| finding.topic == "carry-over");
@@ -322,10 +323,10 @@ fn carry_over_is_read_from_the_order_of_slices_and_withholds_what_it_could_expla
     };
     let (none, finding) = decided(1.0, 0.0);
     assert_eq!(none.verdict.as_ref().expect("it decides").outcome, Outcome::Equivalent, "{none:?}");
-    assert!(finding.is_none() && !none.has_carry_over(0.1), "{finding:?}");
+    assert!(finding.is_none() && !none.has_influence(0.1), "{finding:?}");
     let (some, finding) = decided(1.0, 0.12);
-    let carry_over = some.in_turns.as_ref().and_then(|turns| turns.carry_over).expect("it is looked for");
-    assert!((carry_over.value.exp() - 1.12).abs() < 0.003 && carry_over.starts == 5, "{carry_over:?}");
+    let influence = some.in_turns.as_ref().and_then(|turns| turns.influence).expect("it is looked for");
+    assert!((influence.value.exp() - 1.12).abs() < 0.003 && influence.starts == 5, "{influence:?}");
     let verdict = some.verdict.expect("it decides");
     assert_eq!((verdict.outcome, verdict.not_inferior), (Outcome::Inconclusive, false), "{verdict:?}");
     assert!(verdict.reason.starts_with("carry-over: "), "{}", verdict.reason);
@@ -334,6 +335,69 @@ fn carry_over_is_read_from_the_order_of_slices_and_withholds_what_it_could_expla
     assert!(finding.evidence[0].contains("after new: +1"), "{finding:?}");
     let (far, _) = decided(2.0, 0.12);
     assert_eq!(far.verdict.expect("it decides").outcome, Outcome::Worse, "a carry-over of 12 % explains no ×2");
+}
+
+/// The same side by side: the variant takes `ratio` times as long, and the baseline beside it `slowed` times as long as
+/// beside its duplicate. With `own` processors, each variant and the generator have some that nobody else has.
+fn side_by_side(ratio: f64, slowed: f64, own: bool) -> Input {
+    let mut input = in_turns_with_duplicate(5, 1.0, 0.0);
+    let turns = input.plan.design.turns().expect("turns");
+    input.plan.design = Design::SideBySide(turns);
+    let processors = |number: usize| own.then(|| Processors(vec![number]));
+    input.facts.generator.cpus = processors(3);
+    for result in &mut input.starts {
+        let mut pooled = PooledLoads::default();
+        for turn in 1..=turns.count {
+            let noise = 1.0 + (f64::from((turn * 7 + result.summary.start.number * 3) % 5) - 2.0) / 2000.0;
+            // The machine is half as fast in every other turn.
+            let speed = if turn % 2 == 0 { 2.0 } else { 1.0 };
+            for (variant, beside, scale) in [(0, 1, slowed), (1, 0, ratio), (0, 2, 1.0), (2, 0, 1.0)] {
+                let mut slice = start(scale * speed * if variant == 0 { 1.0 } else { noise }).loads.remove(0);
+                let load = &mut slice.summary.load;
+                (load.variant, load.turn, load.beside) = (variant, turn, Some(beside));
+                pooled.add(&slice);
+            }
+        }
+        result.loads = pooled.finish();
+        let systems = result.summary.systems[0].clone();
+        result.summary.systems = [(0, 0), (1, 1), (2, 2)]
+            .map(|(variant, number)| VariantSystems { variant, processors: processors(number), ..systems.clone() })
+            .into();
+    }
+    input
+}
+
+#[test]
+fn side_by_side_each_pair_of_slices_is_divided_and_what_may_hide_a_difference_shows_none_to_be_absent() {
+    let decided = |input: &Input| {
+        let analysis = analyse(input);
+        let comparison = analysis.comparison(0, 1, &"iteration_duration.p95".parse().expect("a measure"));
+        (comparison.expect("a comparison").clone(), analysis)
+    };
+    let outcome = |comparison: &Comparison| comparison.verdict.as_ref().expect("it decides").outcome;
+    // Beside the variant the baseline takes 1.2 times as long, the variant 1.5 times: ×1.25, whatever the speed.
+    let (found, analysis) = decided(&side_by_side(1.5, 1.2, false));
+    let change = found.contrast.as_ref().expect("a contrast").value;
+    assert!((change - 1.25).abs() < 0.005, "{change}");
+    let influence = found.in_turns.as_ref().and_then(|turns| turns.influence).expect("it is looked for");
+    assert_eq!((influence.kind, influence.starts), (InfluenceKind::Interference, 5));
+    assert!((influence.value.exp() - 1.2).abs() < 0.005, "{influence:?}");
+    assert_eq!(outcome(&found), Outcome::Worse, "more than the 20 % by which the baseline is slowed down");
+    let finding = analysis.findings.iter().find(|finding| finding.topic == "interference").expect("a finding");
+    assert!(finding.evidence[0].contains("beside new: +19"), "{finding:?}");
+    let (slowed, _) = decided(&side_by_side(1.3, 1.2, false));
+    let reason = &slowed.verdict.as_ref().expect("it decides").reason;
+    assert_eq!(outcome(&slowed), Outcome::Inconclusive, "{reason}");
+    assert!(reason.starts_with("interference: beside the variant"), "{reason}");
+
+    let (shared, _) = decided(&side_by_side(1.0, 1.0, false));
+    let verdict = shared.verdict.as_ref().expect("it decides");
+    assert_eq!((verdict.outcome, verdict.not_inferior), (Outcome::Inconclusive, false), "{verdict:?}");
+    assert!(
+        verdict.reason.contains("the same processors") && verdict.reason.contains("design = \"turns\""),
+        "{verdict:?}"
+    );
+    assert_eq!(outcome(&decided(&side_by_side(1.0, 1.0, true)).0), Outcome::Equivalent, "with processors of their own");
 }
 
 #[test]
@@ -347,7 +411,7 @@ fn starts_and_turns_have_their_variances_and_ask_for_lengths() {
     assert_eq!(lengths.turns, 8);
     assert!(lengths.time <= 1.0 && lengths.starts.is_some(), "{lengths:?}");
     let floor = analysis.floors[0].in_turns.as_ref().expect("turns");
-    assert!(floor.levels.is_some() && floor.carry_over.is_none(), "{floor:?}");
+    assert!(floor.levels.is_some() && floor.influence.is_none(), "{floor:?}");
     let trials = analyse(&pairs_of(&[1.1, 1.12, 1.11]));
     assert!(trials.lengths.is_none() && trials.comparisons.iter().all(|one| one.in_turns.is_none()));
 }

@@ -235,7 +235,8 @@ fn without_cells(
         let plan = &run.input.plan;
         let turns = plan.design.turns().map(|turns| {
             let Turns { count, settle, slice } = turns;
-            ("turns".to_owned(), format!("{count} on a start, slices of {slice:?} after {settle:?}"))
+            let beside = if plan.design.is_side_by_side() { ", side by side with the baseline" } else { "" };
+            ("turns".to_owned(), format!("{count} on a start, slices of {slice:?} after {settle:?}{beside}"))
         });
         let mut lengths: Vec<NamedValue> = turns.into_iter().collect();
         for (_, condition) in shared {

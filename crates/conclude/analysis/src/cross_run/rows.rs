@@ -225,7 +225,8 @@ impl RunPair<'_> {
                     self.margin(&drafts.row.measure).unwrap_or_default(),
                 ),
                 floor: drafts.floor.clone().map(|evidence| decide::Floor { evidence, rule }),
-                carry_over: None,
+                influence: None,
+                hides_differences: false,
             })
             .collect();
         for (drafts, decision) in judged.into_iter().zip(decide(&to_decide, self.alpha)) {

@@ -17,7 +17,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         sequential(context),
         noise_floor(context),
         no_noise_floor(context),
-        carry_over(context),
+        influence(context),
         run_again(context),
         several_factors(context),
     ]
@@ -120,37 +120,45 @@ fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Variants whose slices leave something to the next ones, in measures that decide.
-fn carry_over(context: &Context<'_>) -> Option<Finding> {
+/// Variants whose slices leave something to the next ones, or interfere with those beside them, in measures that decide.
+fn influence(context: &Context<'_>) -> Option<Finding> {
+    let is_paired = context.input.plan.design.is_side_by_side();
     let is_shown = |one: &&Comparison| {
         let margin = margin_of(&context.input.facts, &one.measure);
-        margin.is_some_and(|margin| one.has_carry_over(margin))
+        margin.is_some_and(|margin| one.has_influence(margin))
     };
     let shown: Vec<&Comparison> = context.analysis.comparisons.iter().filter(is_shown).collect();
     let evidence = shown.iter().filter_map(|one| {
-        let carry_over = one.in_turns.as_ref()?.carry_over?;
+        let influence = one.in_turns.as_ref()?.influence?;
         Some(format!(
-            "{}, {}, after {}: {} (n = {} starts)",
+            "{}, {}, {} {}: {} (n = {} starts)",
             words::measure(&one.measure),
             context.condition(one.condition),
+            if is_paired { "beside" } else { "after" },
             context.variant(one.variant),
-            carry_over.ends(&one.measure)?.join(" to "),
-            carry_over.starts
+            influence.ends(&one.measure)?.join(" to "),
+            influence.starts
         ))
     });
     let settle = context.input.plan.design.turns()?.settle;
+    let (comparisons, intervals) = (words::counted(shown.len(), "comparison"), confidence(context.analysis.alpha));
     (!shown.is_empty()).then(|| Finding {
         severity: Severity::Caution,
-        topic: "carry-over",
-        sentence: format!(
-            "Slices leave something to the next ones: in {} the baseline and its duplicate differ by which of them came \
-             right after the variant ({} intervals), so some of the variant's work is counted as theirs. Only differences \
-             that lie wholly beyond that stand. A longer `settle` under `[turns]` (now {}) gives it time to pass; where it \
-             lasts, `design = \"trials\"` keeps variants apart.",
-            words::counted(shown.len(), "comparison"),
-            confidence(context.analysis.alpha),
-            show(settle.as_secs_f64(), Unit::Seconds)
-        ),
+        topic: if is_paired { "interference" } else { "carry-over" },
+        sentence: match is_paired {
+            true => format!(
+                "Variants interfere with the baseline beside them: in {comparisons} it differs from what it is beside its \
+                 duplicate ({intervals} intervals). Only differences that lie wholly beyond that stand. `design = \
+                 \"turns\"` loads one variant at a time."
+            ),
+            false => format!(
+                "Slices leave something to the next ones: in {comparisons} the baseline and its duplicate differ by which of \
+                 them came right after the variant ({intervals} intervals), so some of the variant's work is counted as \
+                 theirs. Only differences that lie wholly beyond that stand. A longer `settle` under `[turns]` (now {}) \
+                 gives it time to pass; where it lasts, `design = \"trials\"` keeps variants apart.",
+                show(settle.as_secs_f64(), Unit::Seconds)
+            ),
+        },
         evidence: evidence.collect(),
     })
 }

@@ -25,7 +25,8 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
                 evidence: evidence(&differences, ALPHA),
                 margin: change / 100.0,
                 floor: None,
-                carry_over: None,
+                influence: None,
+                hides_differences: false,
             };
             let decision = decided(to_decide, ALPHA);
             [decision.interval.is_some_and(|interval| interval.low > 0.0), decision.outcome == Outcome::Above]

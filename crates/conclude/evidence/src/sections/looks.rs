@@ -98,7 +98,8 @@ impl Rule {
             evidence: evidence(&trials.differences()[..repeats], self.alpha),
             margin: log(MARGIN),
             floor: floor.map(|evidence| Floor { evidence, rule: FloorRule::default() }),
-            carry_over: None,
+            influence: None,
+            hides_differences: false,
         }
     }
 }

@@ -46,15 +46,24 @@ fn cell(noise_model: NoiseModel, n: usize, ratio: f64, effort: Effort) -> [Share
                 evidence: evidence(&differences, ALPHA),
                 margin: log(MARGIN),
                 floor: None,
-                carry_over: None,
+                influence: None,
+                hides_differences: false,
             },
             ALPHA,
         );
         // The same evidence without its ranks.
         let alone = evidence(&differences, ALPHA)
             .map(|evidence| plimsoll_analysis::decide::Evidence { shift: None, ..evidence });
-        let before =
-            decided(ComparisonToDecide { evidence: alone, margin: log(MARGIN), floor: None, carry_over: None }, ALPHA);
+        let before = decided(
+            ComparisonToDecide {
+                evidence: alone,
+                margin: log(MARGIN),
+                floor: None,
+                influence: None,
+                hides_differences: false,
+            },
+            ALPHA,
+        );
         assert!(before.outcome == after.outcome || matches!(after.basis, Basis::OutlierSensitive { .. }));
         let is_right = |decision: &plimsoll_analysis::decide::Decision| {
             if ratio > 1.0 { decision.outcome == Outcome::Above } else { is_equivalent(decision) }

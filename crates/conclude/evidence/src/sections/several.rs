@@ -59,7 +59,8 @@ fn study(dependence: Dependence, n: usize, random: &mut RandomStream) -> [bool; 
                 evidence: evidence(&differences, ALPHA),
                 margin: log(MARGIN),
                 floor: None,
-                carry_over: None,
+                influence: None,
+                hides_differences: false,
             }
         })
         .collect();

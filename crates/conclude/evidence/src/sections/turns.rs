@@ -8,9 +8,9 @@ use crate::replicates::{Effort, Share, shares, values};
 use crate::rules::{ALPHA, MARGIN, decided, evidence, is_difference, is_equivalent, is_open, log, without_floor};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::decide::{
-    Basis, CarryOverDoubt, ComparisonToDecide, Decision, Floor, Outcome, doubt_by_carry_over,
+    Basis, ComparisonToDecide, Decision, Floor, InfluenceDoubt, Outcome, doubt_by_influence,
 };
-use plimsoll_analysis::turns::{CarryOver, CarryOverOfStart, carry_over};
+use plimsoll_analysis::turns::{Influence, InfluenceKind, InfluenceOfStart, influence};
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{Costs, TwoLevels, median};
 
@@ -44,7 +44,7 @@ struct Measured {
     differences: Vec<f64>,
     floor: Vec<f64>,
     /// By start, with its difference.
-    carry_over: Vec<(f64, CarryOverOfStart)>,
+    carry_over: Vec<(f64, InfluenceOfStart)>,
 }
 
 impl Measured {
@@ -66,16 +66,16 @@ impl Measured {
         decided(without_floor(&self.shifted(effect), MARGIN, alpha), alpha)
     }
 
-    fn carry_over(&self, effect: f64, alpha: f64) -> Option<CarryOver> {
+    fn carry_over(&self, effect: f64, alpha: f64) -> Option<Influence> {
         let shifted: Vec<_> = self.carry_over.iter().map(|(difference, found)| (difference + effect, *found)).collect();
-        carry_over(&shifted, RESOLUTION, alpha)
+        influence(InfluenceKind::CarryOver, &shifted, RESOLUTION, alpha)
     }
 
     /// The comparison over its noise floor, by the milder rule, and with its carry-over.
     fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
         let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FloorRule::Beyond });
         let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
-        decided(ComparisonToDecide { floor, carry_over: self.carry_over(effect, alpha), ..alone }, alpha)
+        decided(ComparisonToDecide { floor, influence: self.carry_over(effect, alpha), ..alone }, alpha)
     }
 
     fn shifted(&self, effect: f64) -> Vec<f64> {
@@ -318,10 +318,10 @@ fn carried_over(effort: Effort) -> Section {
                     let study = Measured::in_turns(&design.study(world, random));
                     let [alone, product] = [study.alone(0.0, ALPHA), study.as_the_product(0.0, ALPHA)];
                     let twice = study.as_the_product(2.0_f64.ln(), ALPHA);
-                    let doubt = study.carry_over(0.0, ALPHA).and_then(|found| doubt_by_carry_over(&found, log(MARGIN)));
+                    let doubt = study.carry_over(0.0, ALPHA).and_then(|found| doubt_by_influence(&found, log(MARGIN)));
                     [
-                        doubt == Some(CarryOverDoubt::Shown),
-                        matches!(product.basis, Basis::CarryOver { .. }) && !is_open(&alone),
+                        doubt == Some(InfluenceDoubt::Shown),
+                        matches!(product.basis, Basis::Influence { .. }) && !is_open(&alone),
                         is_difference(&alone),
                         is_difference(&product),
                         twice.outcome == Outcome::Above,

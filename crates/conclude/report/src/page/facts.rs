@@ -7,7 +7,7 @@ use plimsoll_analysis::words::{counted, filled, load_unit, unit};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::{Plan, Start, Turns};
+use plimsoll_model::start::{Design, Plan, Start, Turns};
 use plimsoll_model::study::{FloorRule, Origin};
 use plimsoll_model::workload::Protocol;
 
@@ -29,7 +29,11 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         None => {
             format!("{}, in blocks of one of each, close together in time", counted(loads(plan, |_| true), "trial"))
         }
-        Some(_) => format!("{} of all variants together, loaded in turns", counted(plan.starts.len(), "start")),
+        Some(_) => format!(
+            "{} of all variants together, loaded {}",
+            counted(plan.starts.len(), "start"),
+            if plan.design.is_side_by_side() { "side by side with the baseline" } else { "in turns" }
+        ),
     };
     let reason = &input.facts.design_reason;
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
@@ -93,10 +97,11 @@ fn phases(input: &Input) -> String {
                 None => format!("{} of warm-up, then {} measured", seconds(length.warmup), seconds(length.measure)),
                 Some(Turns { count, settle, slice }) => format!(
                     "{} of warm-up for each variant, then {count} turns, in which each has a slice of {} after {} that are \
-                     not measured",
+                     not measured{}",
                     seconds(length.warmup),
                     seconds(slice),
-                    seconds(settle)
+                    seconds(settle),
+                    if input.plan.design.is_side_by_side() { ", and at the same time one of the baseline" } else { "" }
                 ),
             }
         })
@@ -291,10 +296,14 @@ fn notes_on_values(input: &Input) -> Vec<Fact> {
 }
 
 fn notes_on_comparisons(input: &Input) -> Vec<Fact> {
-    let ratio = match input.plan.design.is_trials() {
-        true => "the two trials of a block are divided by one another",
-        false => {
+    let ratio = match input.plan.design {
+        Design::Trials => "the two trials of a block are divided by one another",
+        Design::Turns(_) => {
             "the two slices of a turn are divided by one another, a quarter of these ratios is dropped from either end"
+        }
+        Design::SideBySide(_) => {
+            "the two slices that ran at the same time are divided by one another, a quarter of these ratios is dropped from \
+             either end"
         }
     };
     vec![

@@ -167,9 +167,11 @@ pub(crate) fn measured(input: &Input) -> String {
     let with_duplicate = if plan.with_duplicate { " and a duplicate of the baseline" } else { "" };
     let how = match plan.design.turns() {
         Some(turns) => format!(
-            "Measured in turns: {}{under_each}, on each {} of all variants{with_duplicate} in random order, slices of {}",
+            "Measured {}: {}{under_each}, on each {} of all variants{with_duplicate} in random order{}, slices of {}",
+            if plan.design.is_side_by_side() { "side by side" } else { "in turns" },
             counted(repeats, "start"),
             counted(turns.count as usize, "turn"),
+            if plan.design.is_side_by_side() { ", each at the same time as the baseline" } else { "" },
             length(turns.slice)
         ),
         None if plan.describes() => {
@@ -240,7 +242,12 @@ pub(crate) fn in_short(input: &Input) -> String {
     let repeats = stand.map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
     let took: Duration = input.starts.iter().map(|one| Duration::from_nanos(one.summary.timing.took.0)).sum();
     let design = match input.plan.design.turns() {
-        Some(turns) => format!("{} of {}", counted(repeats, "start"), counted(turns.count as usize, "turn")),
+        Some(turns) => format!(
+            "{} of {}{}",
+            counted(repeats, "start"),
+            counted(turns.count as usize, "turn"),
+            if input.plan.design.is_side_by_side() { " side by side" } else { "" }
+        ),
         None => format!("{} in trials", counted(repeats, "repeat")),
     };
     format!("{design}, {}", span(took))

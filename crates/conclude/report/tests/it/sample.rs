@@ -311,7 +311,13 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         summary: LoadSummary {
             timing: LoadTiming { window: Nanos(SECONDS as u64 * 1_000_000_000), ..LoadTiming::default() },
             steadiness: Steadiness { from: Some(Nanos(0)), ..Steadiness::default() },
-            ..LoadSummary::not_offered(Load { number: 1, variant: 0, turn: 1, lengths: PhaseLengths::default() })
+            ..LoadSummary::not_offered(Load {
+                number: 1,
+                variant: 0,
+                turn: 1,
+                beside: None,
+                lengths: PhaseLengths::default(),
+            })
         },
         cut: 0,
         tallies: BTreeMap::new(),
@@ -319,7 +325,8 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         generator: Vec::new(),
         slices: Vec::new(),
     };
-    let systems = VariantSystems { variant: 0, ready_after: Nanos(80_000_000), databases: Vec::new() };
+    let systems =
+        VariantSystems { variant: 0, ready_after: Nanos(80_000_000), processors: None, databases: Vec::new() };
     let summary = StartSummary {
         start: start.clone(),
         validity: Validity::Valid,

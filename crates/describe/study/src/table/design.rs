@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 table! {
-    /// The turns of a start, with `design = "turns"`: in each, every variant takes one short load, a slice, in random order.
+    /// The turns of a start, with `design = "turns"`: in each, every variant takes one short load, a slice, in random order. With `design = "side by side"`, the baseline is loaded at the same time.
     struct TurnsTable {
         /// The turns of a start. Default: as many as give each variant the load's `duration`, 8 to 40.
         count: Option<Literal<TurnCount>>,
@@ -27,21 +27,34 @@ table! {
 pub(crate) enum DesignName {
     Trials,
     Turns,
+    SideBySide,
+}
+
+impl DesignName {
+    /// What variants do in this design, or cannot do: `take turns`.
+    fn verb(self) -> &'static str {
+        match self {
+            DesignName::Trials => "run in trials",
+            DesignName::Turns => "take turns",
+            DesignName::SideBySide => "be loaded side by side",
+        }
+    }
 }
 
 impl Scalar for DesignName {
-    const EXPECTED: &'static str = "\"trials\" or \"turns\"";
+    const EXPECTED: &'static str = "\"trials\", \"turns\" or \"side by side\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         match level {
             Level::Text(text) if text == "trials" => Ok(DesignName::Trials),
             Level::Text(text) if text == "turns" => Ok(DesignName::Turns),
+            Level::Text(text) if text == "side by side" => Ok(DesignName::SideBySide),
             _ => Err(Problem::wrong::<Self>(level)),
         }
     }
 
     fn schema() -> Value {
-        json!({ "enum": ["trials", "turns"] })
+        json!({ "enum": ["trials", "turns", "side by side"] })
     }
 }
 
@@ -88,7 +101,8 @@ impl DesignSpec {
         let slice = self.slice.unwrap_or_else(by_load);
         let as_long = (measure.as_secs_f64() / slice.as_secs_f64()).ceil() as u32;
         let count = self.count.unwrap_or_else(|| as_long.clamp(FEWEST, MOST));
-        Design::Turns(Turns { count, settle: self.settle, slice })
+        let turns = Turns { count, settle: self.settle, slice };
+        if self.name == DesignName::SideBySide { Design::SideBySide(turns) } else { Design::Turns(turns) }
     }
 
     /// True if the study names its design.
@@ -101,6 +115,7 @@ impl DesignSpec {
         let (name, turns) = match design {
             Design::Trials => (DesignName::Trials, None),
             Design::Turns(turns) => (DesignName::Turns, Some(turns)),
+            Design::SideBySide(turns) => (DesignName::SideBySide, Some(turns)),
         };
         let reason = "as the run began".to_owned();
         let settle = turns.map_or(self.settle, |turns| turns.settle);
@@ -131,7 +146,8 @@ pub(crate) fn design(
         (None, Some(why)) => (DesignName::Trials, format!("variants do not take turns: {why}")),
     };
     if let (Some(table), DesignName::Trials) = (table, name) {
-        let fault = Fault::error(&table.place, "`[turns]` is for a study whose variants take turns");
+        let fault =
+            Fault::error(&table.place, "`[turns]` is for a study whose variants are loaded in turns or side by side");
         faults.add(match why_no_turns.filter(|_| named.is_none()) {
             Some(why) => fault.help(format!("leave the table out: {why}")),
             None => fault.help("write `design = \"turns\"`, or leave the table out"),
@@ -167,10 +183,10 @@ pub(crate) fn why_unwise(workload: &WorkloadTable) -> Option<&'static str> {
     }
 }
 
-/// Fails where a study asks for turns that are impossible.
+/// Fails where a study asks for slices that are impossible.
 fn refuse_impossible(named: Option<&Literal<DesignName>>, why: Option<&str>, faults: &mut Faults) {
-    if let (Some(named), Some(why)) = (named.filter(|named| named.value == DesignName::Turns), why) {
-        let fault = Fault::error(&named.span, format!("variants cannot take turns: {why}"));
+    if let (Some(named), Some(why)) = (named.filter(|named| named.value != DesignName::Trials), why) {
+        let fault = Fault::error(&named.span, format!("variants cannot {}: {why}", named.value.verb()));
         faults.add(fault.help("use `design = \"trials\"`, or leave `design` out"));
     }
 }
@@ -187,7 +203,7 @@ pub(crate) fn respect_fixed_port(design: &mut DesignSpec, system: &str, port: u1
         design.reason = format!("variants do not take turns: {why}");
         return;
     };
-    let fault = Fault::error(place, format!("variants cannot take turns: {why}"));
+    let fault = Fault::error(place, format!("variants cannot {}: {why}", design.name.verb()));
     faults.add(fault.help("let each have a port of its own (`{port}`), or use `design = \"trials\"`"));
 }
 
@@ -228,7 +244,7 @@ mod tests {
     #[test]
     fn a_run_that_goes_on_has_the_design_with_which_it_began() {
         let turns = Turns { count: 9, settle: Duration::from_millis(50), slice: Duration::from_millis(250) };
-        for design in [Design::Trials, Design::Turns(turns)] {
+        for design in [Design::Trials, Design::Turns(turns), Design::SideBySide(turns)] {
             assert_eq!(in_turns().begun_as(design).of(Duration::from_secs(60), None), design);
         }
     }

@@ -29,7 +29,7 @@ table! {
         title: Section<Literal<Text>>,
         /// The question that it answers.
         question: Section<Literal<Text>>,
-        /// How variants share time: "trials" (one start of one variant, one load), or "turns" (all variants alive on each start, short loads in turns: narrower intervals in the same time). Default: "trials".
+        /// How variants share time: "trials" (one start of one variant, one load), "turns" (all variants alive on each start, short loads in turns: narrower intervals in the same time), or "side by side" (the same, each variant loaded at the same time as the baseline). Default: "turns" where variants can take turns, else "trials".
         design: Option<Section<Literal<DesignName>>>,
         /// The turns of a start.
         turns: Option<Section<TurnsTable>>,

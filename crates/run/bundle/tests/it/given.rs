@@ -16,7 +16,7 @@ use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 
-use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::units::{Instant, Nanos, Processors};
 use plimsoll_model::workload::Protocol;
 use std::fs;
 use std::path::Path;
@@ -105,7 +105,7 @@ pub(crate) fn versions() -> Vec<Version> {
 pub(crate) fn finished(number: u32) -> FinishedStart {
     let start = start(number);
     let variant = start.variants[0];
-    let load = load_summary(Load { number: 1, variant, turn: 1, lengths: lengths() });
+    let load = load_summary(Load { number: 1, variant, turn: 1, beside: None, lengths: lengths() });
     FinishedStart { summary: start_summary(start), loads: vec![load] }
 }
 
@@ -114,6 +114,7 @@ pub(crate) fn start_summary(start: Start) -> StartSummary {
     let systems = |variant: &usize| VariantSystems {
         variant: *variant,
         ready_after: Nanos(1_234_567 + *variant as u64),
+        processors: Some(Processors(vec![0, 2])),
         databases: vec![database()],
     };
     StartSummary {
