@@ -109,8 +109,9 @@ impl Progress {
                 self.trials += starts;
                 self.bar.inc_length(milliseconds(*time_under_load));
                 let longer = if *extended { ", with a longer warm-up" } else { "" };
-                let (trials, time) = (counted((*starts).into(), "more trial"), time(*time_under_load));
-                self.say(&format!("block {of} does not count and runs again{longer}: {trials}, {time} under load"));
+                let unit = if self.sharing == TimeSharing::Turns { "more start" } else { "more trial" };
+                let (starts, time) = (counted((*starts).into(), unit), time(*time_under_load));
+                self.say(&format!("block {of} does not count and runs again{longer}: {starts}, {time} under load"));
             }
             Event::TooDisturbed { blocks, others, goes_on } => self.say(&too_disturbed(*blocks, *others, *goes_on)),
             Event::LookTaken { repeats, decided } => self.say(&match decided {

@@ -284,8 +284,7 @@ impl Reason<'_> {
                 InfluenceKind::Interference => "`design = \"turns\"` helps, more repeats do not".to_owned(),
             }),
             Basis::SharedProcessors => Some(
-                "`design = \"turns\"` can show that there is none, and so can processors of their own for each variant and \
-                 the generator (`cpus`)"
+                "`design = \"turns\"` can show that there is none, and so can processors of their own (`cpus = \"own\"`)"
                     .to_owned(),
             ),
             Basis::Influence { doubt: InfluenceDoubt::Hides, needed, .. } => Some(self.forecast(*needed)),

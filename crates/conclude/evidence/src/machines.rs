@@ -152,13 +152,18 @@ impl Clock<'_> {
     /// What a slice reads that begins now, without what its start draws.
     fn slice(&mut self) -> f64 {
         let speed = self.pass(SLICE);
+        speed + self.noise()
+    }
+
+    /// The noise of a slice.
+    fn noise(&mut self) -> f64 {
         let noise = match self.world.machine {
             Machine::Skewed => self.random.exponential() - 1.0,
             Machine::Outliers => self.random.normal() * if self.random.happens(0.1) { 5.0 } else { 1.0 },
             Machine::Drifting => self.lasting.next(self.random),
             _ => self.random.normal(),
         };
-        speed + self.world.sd_of_slices * noise
+        self.world.sd_of_slices * noise
     }
 
     /// What a start draws for a system.
@@ -285,6 +290,80 @@ impl TurnsDesign {
             carry_over: turns::carry_over_of_start(&later),
         };
         (start, values.iter().map(|turn| turn[1] - turn[0]).collect())
+    }
+}
+
+/// Studies of a baseline, a variant and a duplicate side by side, on so many starts.
+#[derive(Debug)]
+pub struct PairsDesign {
+    starts: usize,
+    turns: u32,
+    /// The product's orders, from which starts draw theirs.
+    orders: Vec<Vec<(u32, usize)>>,
+}
+
+/// A start of a study side by side, read by the product's functions.
+#[derive(Clone, Copy, Debug)]
+pub struct StartOfPairs {
+    /// The variant less the baseline.
+    pub difference: f64,
+    /// The duplicate less the baseline.
+    pub floor: f64,
+    /// What the variant does to the baseline beside it.
+    pub interference: Option<InfluenceOfStart>,
+}
+
+impl PairsDesign {
+    /// A design with as many turns on each start as fit into `seconds`.
+    #[must_use]
+    pub fn in_time(starts: usize, seconds: f64) -> PairsDesign {
+        let of_turns = seconds / starts as f64 - TurnsDesign::seconds_of_start();
+        let turns = (of_turns / (2.0 * (AROUND_A_SLICE + SLICE))).floor().max(f64::from(Turns::LEAST)) as u32;
+        let lengths = Turns { count: turns, settle: Duration::ZERO, slice: Duration::ZERO };
+        PairsDesign { starts, turns, orders: orders::of_pairs(ORDERS, lengths, 1) }
+    }
+
+    /// Turns on each start.
+    #[must_use]
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// A study of a variant that takes longer by `effect` where it has processors of its own. Where the two share them,
+    /// they draw each other together: `shared` of the effect passes from the variant to the baseline beside it, half of it
+    /// from the one and half to the other.
+    ///
+    /// # Panics
+    /// Never: each start has turns.
+    pub fn study(&self, world: World, effect: f64, shared: f64, random: &mut RandomStream) -> Vec<StartOfPairs> {
+        let turn = 2.0 * (AROUND_A_SLICE + SLICE);
+        let all = self.starts as f64 * (TurnsDesign::seconds_of_start() + f64::from(self.turns) * turn);
+        let mut clock = Clock::new(world, all, random);
+        (0..self.starts).map(|_| self.start(&mut clock, effect, shared)).collect()
+    }
+
+    fn start(&self, clock: &mut Clock<'_>, effect: f64, shared: f64) -> StartOfPairs {
+        let order = &self.orders[(clock.random.seed() % ORDERS as u64) as usize];
+        clock.pass(TurnsDesign::seconds_of_start());
+        let of_all = clock.shared_by_start();
+        let of_start = [(); 3].map(|()| of_all + clock.of_start());
+        let passes = effect * shared / 2.0;
+        // Of each turn, the baseline and the other one, by the other one.
+        let mut values = vec![[(0.0_f64, 0.0_f64); 3]; self.turns as usize];
+        for (turn, other) in order {
+            clock.pass(AROUND_A_SLICE);
+            let speed = clock.pass(SLICE);
+            let mut read = |own: f64| (own + speed + clock.noise()).exp();
+            let (takes, given) = if *other == 1 { (effect - passes, passes) } else { (0.0, 0.0) };
+            values[*turn as usize - 1][*other] = (read(of_start[0] + given), read(of_start[*other] + takes));
+        }
+        let ratio = |other: usize| {
+            let turns: Vec<(f64, f64)> = values.iter().map(|turn| turn[other]).collect();
+            let found = turns::ratio(&turns).expect("turns of values above zero");
+            (found.variant / found.baseline).ln()
+        };
+        let of_baseline: Vec<(f64, f64)> = values.iter().map(|turn| (turn[1].0, turn[2].0)).collect();
+        StartOfPairs { difference: ratio(1), floor: ratio(2), interference: turns::interference_of_start(&of_baseline) }
     }
 }
 

@@ -27,6 +27,21 @@ pub fn of_slices(starts: usize, turns: Turns, seed: u64) -> Vec<Vec<(u32, usize)
     plan.starts.iter().map(of_start).collect()
 }
 
+/// The product's orders of the pairs of slices on so many starts, side by side: by start, then pair by pair, the turn and
+/// the one beside the baseline: the variant (1) or the duplicate (2).
+///
+/// # Panics
+/// If `starts` is beyond what a plan can have.
+#[must_use]
+pub fn of_pairs(starts: usize, turns: Turns, seed: u64) -> Vec<Vec<(u32, usize)>> {
+    let plan = designed(&factors(2, 1), starts, seed, Vec::new(), Design::SideBySide(turns));
+    let of_start = |start: &Start| {
+        let loads = plimsoll_plan::loads(&plan, start);
+        loads.iter().filter(|load| load.variant != 0).map(|load| (load.turn, load.variant)).collect()
+    };
+    plan.starts.iter().map(of_start).collect()
+}
+
 /// A plan that may end at any of `looks`.
 ///
 /// # Panics

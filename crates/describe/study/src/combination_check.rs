@@ -4,11 +4,11 @@
 use crate::document::{Fault, Faults, Span};
 use crate::study::{PortChoice, Study, TrialSpec, TrialTables, host_of, hosts, length_of, may_load};
 use crate::table::database::{DatabaseTables, kept_data};
-use crate::table::design::respect_fixed_port;
+use crate::table::design::{respect_fixed_port, respect_shared_data};
 use crate::table::factors::{Factors, NamedFactor};
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
-use plimsoll_model::database::Database;
+use plimsoll_model::database::{Database, Origin, Snapshot};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadModel;
 use plimsoll_model::start::PhaseLengths;
@@ -56,6 +56,8 @@ pub(crate) struct AllTrials {
     idle_databases: BTreeSet<String>,
     /// The data of databases that is kept, by its folder.
     kept: BTreeMap<PathBuf, Database>,
+    /// The databases whose servers serve one folder of data.
+    shared_data: BTreeSet<String>,
 }
 
 /// Resolves every trial. `None` when one cannot be resolved; the faults say why.
@@ -72,8 +74,13 @@ pub(crate) fn resolve_every_combination(
     }
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let (mut fine, mut beyond_machines) = (true, None);
-    let mut trials =
-        AllTrials { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new(), kept: BTreeMap::new() };
+    let mut trials = AllTrials {
+        loopback: true,
+        stores: BTreeSet::new(),
+        idle_databases: BTreeSet::new(),
+        kept: BTreeMap::new(),
+        shared_data: BTreeSet::new(),
+    };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
         let mut lengths: Vec<PhaseLengths> = Vec::new();
         for variant in &variants {
@@ -91,6 +98,9 @@ pub(crate) fn resolve_every_combination(
                         Steps::Sql(sql) => trials.idle_databases.extend(spec.databases_beside(&sql.database)),
                         Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => {}
                     }
+                    let shares = |origin: &Origin| matches!(origin, Origin::Started(server) if server.snapshot == Snapshot::Template);
+                    let sharing = spec.databases.iter().filter(|database| shares(&database.origin));
+                    trials.shared_data.extend(sharing.map(|database| database.name.clone()));
                     check_targets(&spec, tables, faults);
                     beyond_machines = beyond_machines.or_else(|| beyond_any_machine(&spec, tables));
                     check_kept_data(&spec, tables, &mut trials.kept, faults);
@@ -171,8 +181,11 @@ fn warn_of_idle_databases(databases: &DatabaseTables, idle: &BTreeSet<String>, f
     }
 }
 
-/// Variants that take turns listen at the same time.
-pub(crate) fn check_ports_in_turns(study: &mut Study, faults: &mut Faults) {
+/// Variants that take turns listen at the same time, and serve their data.
+pub(crate) fn check_what_is_shared_in_turns(study: &mut Study, trials: &AllTrials, faults: &mut Faults) {
+    for database in &trials.shared_data {
+        respect_shared_data(&mut study.design, database, faults);
+    }
     let mut fixed: BTreeMap<String, u16> = BTreeMap::new();
     for assignment in combinations(&study.factors) {
         fixed.extend(study.system_ports(&assignment).into_iter().filter_map(|(name, choice)| match choice {

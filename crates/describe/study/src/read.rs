@@ -6,10 +6,13 @@ use crate::placeholder_check;
 use crate::sample_size;
 use crate::study::{Study, TrialTables};
 use crate::table::decide::{check_once, decisions};
+use crate::table::design::DesignSpec;
 use crate::table::generator::{self, TargetsTable};
 use crate::table::location_of_key;
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
+use plimsoll_model::factor::Factor;
+use plimsoll_model::units::Processors;
 use std::collections::BTreeSet;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -69,11 +72,16 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.all_valid()?;
-    let tables = trial_tables(&table, listening, dir, processors, faults)?;
+    let design = table.design(faults);
+    let machine = Machine {
+        processors,
+        of_generator: generator.as_ref().and_then(|generator| generator.cpus.as_ref()),
+        alive: alive_together(&table, design.as_ref(), &factors),
+    };
+    let tables = trial_tables(&table, listening, dir, machine, faults)?;
     combination_check::check_variants(table.factors()?, faults)?;
     let trials = combination_check::resolve_every_combination(&factors, &tables, faults)?;
     trials.warn_of_unused(table.stores()?, table.databases()?, faults);
-    let design = table.design(faults);
     let mut study = Study {
         design: design?,
         title: table.title()?,
@@ -93,7 +101,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
         profile: profile.map(str::to_owned),
         quick: false,
     };
-    combination_check::check_ports_in_turns(&mut study, faults);
+    combination_check::check_what_is_shared_in_turns(&mut study, &trials, faults);
     combination_check::warn_of_long_study(&study, faults);
     sample_size::warn(&study, faults);
     Some(study)
@@ -125,12 +133,33 @@ fn check_placeholders(root: &Node<'_>, table: &StudyTable, faults: &mut Faults) 
     Some(listening)
 }
 
+/// The processors, and who shares them.
+#[derive(Clone, Copy)]
+struct Machine<'a> {
+    /// Those that Plimsoll may use.
+    processors: &'a [usize],
+    /// Those of the generator; none where it may use all.
+    of_generator: Option<&'a Processors>,
+    /// How many variants are alive at the same time, the duplicate included.
+    alive: usize,
+}
+
+/// How many variants are alive at the same time, the duplicate included.
+fn alive_together(table: &StudyTable, design: Option<&DesignSpec>, factors: &[Factor]) -> usize {
+    if design.is_none_or(DesignSpec::is_trials) {
+        return 1;
+    }
+    let compared = factors.iter().filter(|factor| factor.is_compared());
+    let duplicate = table.noise_floor().flatten().is_some();
+    compared.map(|factor| factor.levels.len()).product::<usize>() + usize::from(duplicate)
+}
+
 /// The tables that are resolved for each trial; `None` if one is wrong.
 fn trial_tables(
     table: &StudyTable,
     listening: BTreeSet<String>,
     dir: &Path,
-    processors: &[usize],
+    machine: Machine<'_>,
     faults: &Faults,
 ) -> Option<TrialTables> {
     Some(TrialTables {
@@ -143,7 +172,9 @@ fn trial_tables(
         listening,
         seed: table.seed().unwrap_or_default(),
         dir: dir.to_owned(),
-        processors: processors.to_vec(),
+        processors: machine.processors.to_vec(),
+        of_generator: machine.of_generator.cloned(),
+        alive: machine.alive,
         source: faults.source().clone(),
         allowed: table.targets().map(TargetsTable::allowed).unwrap_or_default(),
     })

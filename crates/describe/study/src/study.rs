@@ -20,6 +20,7 @@ use plimsoll_model::start::{Design, PhaseLengths};
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
+use plimsoll_model::units::Processors;
 use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -78,6 +79,10 @@ pub(crate) struct TrialTables {
     pub(crate) allowed: Vec<String>,
     pub(crate) dir: PathBuf,
     pub(crate) processors: Vec<usize>,
+    /// Those of the generator; none where it may use all.
+    pub(crate) of_generator: Option<Processors>,
+    /// How many variants are alive at the same time, the duplicate included.
+    pub(crate) alive: usize,
     pub(crate) source: Source,
 }
 
@@ -391,7 +396,7 @@ impl TrialTables {
             }
         }
         let (keys, secrets) = (self.stand_in_keys(), self.stand_in_secrets());
-        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), keys, secrets }
+        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), keys, secrets, place: (0, self.alive) }
     }
 
     pub(crate) fn ports(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, PortChoice)> {
@@ -428,7 +433,15 @@ impl TrialTables {
     }
 
     fn scope<'a>(&'a self, assignment: &'a Assignment, bindings: &'a Bindings) -> Scope<'a> {
-        Scope { assignment, bindings, not_running: &[], system: None, dir: &self.dir, processors: &self.processors }
+        Scope {
+            assignment,
+            bindings,
+            not_running: &[],
+            system: None,
+            dir: &self.dir,
+            processors: &self.processors,
+            of_generator: self.of_generator.as_ref(),
+        }
     }
 
     /// Where the study says where `workload` goes.

@@ -33,7 +33,7 @@ pub(crate) struct DataFolder {
     folder: PathBuf,
     /// The lock of a kept folder while it is in use.
     _lock: Option<File>,
-    /// The folder of its UNIX socket.
+    /// The folder with a folder for each of its servers.
     pub(crate) sockets: PathBuf,
     pub(crate) password: Secret,
     /// Bytes of the snapshot.
@@ -41,6 +41,8 @@ pub(crate) struct DataFolder {
     /// True if an earlier run has made it.
     pub(crate) kept: bool,
     copies: AtomicU32,
+    /// The servers that had a place so far.
+    servers: AtomicU32,
 }
 
 /// Writes the conditions of the data right after it was loaded. Some cannot be evaluated later.
@@ -188,7 +190,16 @@ pub(crate) fn release(folder: &Path, made: bool) {
 impl DataFolder {
     /// A folder whose data an earlier run has made.
     pub(crate) fn kept(folder: PathBuf, sockets: PathBuf, lock: File, size: u64, password: Secret) -> DataFolder {
-        DataFolder { folder, _lock: Some(lock), sockets, password, size, kept: true, copies: AtomicU32::new(0) }
+        DataFolder {
+            folder,
+            _lock: Some(lock),
+            sockets,
+            password,
+            size,
+            kept: true,
+            copies: AtomicU32::new(0),
+            servers: AtomicU32::new(0),
+        }
     }
 
     /// A folder whose data was just made.
@@ -208,7 +219,16 @@ impl DataFolder {
         } else {
             disk::sync(&folder)?;
         }
-        Ok(DataFolder { folder, _lock: lock, sockets, password, size, kept: false, copies: AtomicU32::new(0) })
+        Ok(DataFolder {
+            folder,
+            _lock: lock,
+            sockets,
+            password,
+            size,
+            kept: false,
+            copies: AtomicU32::new(0),
+            servers: AtomicU32::new(0),
+        })
     }
 
     /// The working folder for commands of the server.
@@ -235,9 +255,13 @@ impl DataFolder {
         Ok((copy, method))
     }
 
-    /// The place for a server of `data`.
-    pub(crate) fn place(&self, data: PathBuf, port: u16) -> Place {
-        Place { data, sockets: self.sockets.clone(), port }
+    /// The place for a server of `data`, with a new folder for its socket: where variants take turns, several servers of
+    /// one database are alive.
+    pub(crate) fn place(&self, installation: &Installation, data: PathBuf, port: u16) -> Result<Place, DatabaseError> {
+        let number = self.servers.fetch_add(1, Ordering::Relaxed) + 1;
+        let sockets = self.sockets.join(number.to_string());
+        installation.user.make_folder(&sockets, 0o755).map_err(DatabaseError::io("make", &sockets))?;
+        Ok(Place { data, sockets, port })
     }
 }
 

@@ -119,7 +119,7 @@ impl Databases {
             }
             Snapshot::Template => (data_folder.snapshot(), None, "template database"),
         };
-        let place = data_folder.place(data, server.port);
+        let place = data_folder.place(&installation, data, server.port)?;
         Ok(PreparedDatabase {
             system: Some(system(
                 database,

@@ -154,7 +154,7 @@ pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -
     let ports = study.system_ports(assignment).into_iter().map(|(name, choice)| (name, port(choice))).collect();
     // The versions of programs are recorded, and must not contain the keys and secrets of the run.
     let (keys, secrets) = (study.stand_in_keys(), study.stand_in_secrets());
-    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys, secrets };
+    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys, secrets, place: (0, 1) };
     study.resolve(assignment, &bindings)
 }
 

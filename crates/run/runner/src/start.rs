@@ -481,7 +481,9 @@ fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<Trial
     }
     let plimsoll = context.program.to_owned();
     let (keys, secrets) = (context.keys.pairs.clone(), context.keys.of_study.clone());
-    let bindings = Bindings { ports, plimsoll, keys, secrets };
+    // In the order in which they start, which is another one on each start: no variant keeps the better processors.
+    let place = start.variants.iter().position(|one| *one == variant).unwrap_or_default();
+    let bindings = Bindings { ports, plimsoll, keys, secrets, place: (place, start.variants.len()) };
     context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })

@@ -6,6 +6,7 @@ use crate::arguments::StudyFile;
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
+use plimsoll_analysis::words::{counted, unit};
 use plimsoll_model::start::{Plan, Start, Turns};
 use plimsoll_model::words::and_list;
 use plimsoll_study::Study;
@@ -20,7 +21,7 @@ pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// The plan as a table of trials, and the time that it takes.
+/// The plan as a table of starts, and the time that it takes.
 pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> String {
     let mut text = format!("{}\n\n", study.title);
     let variants: Vec<String> = plan.variants.iter().map(ToString::to_string).collect();
@@ -47,13 +48,17 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
     }
     let _ = writeln!(text, "seed        {}\n", plan.seed);
     let width = |texts: &[String], least: usize| texts.iter().map(|text| text.chars().count()).fold(least, usize::max);
-    let labels: Vec<String> = (0..plan.block_size()).map(|variant| plan.label(variant)).collect();
+    let labels: Vec<String> = plan.starts.iter().map(|start| plan.start_label(start)).collect();
     let conditions: Vec<String> = plan.conditions.iter().map(ToString::to_string).collect();
-    let (variant_width, condition_width) = (width(&labels, 7), width(&conditions, 9));
+    let (variant_width, condition_width) = (width(&labels, 8), width(&conditions, 9));
     let _ = writeln!(
         text,
         "{:>5}  {:>5}  {:>6}  {:variant_width$}  {:condition_width$}  load",
-        "trial", "block", "repeat", "variant", "condition"
+        unit(plan),
+        "block",
+        "repeat",
+        if plan.design.is_trials() { "variant" } else { "variants" },
+        "condition"
     );
     for start in &plan.starts {
         let line = format!(
@@ -134,9 +139,9 @@ pub(super) fn looks(plan: &Plan) -> String {
     format!("after {looks} repeats; the run ends at the first at which every verdict is reached")
 }
 
-/// The trials that may be added because others do not count; none without spare blocks.
+/// The trials or starts that may be added because others do not count; none without spare blocks.
 fn spare(plan: &Plan) -> Option<String> {
-    let trials = plan.spare_blocks as usize * plan.starts_in_block();
+    let starts = counted(plan.spare_blocks as usize * plan.starts_in_block(), &format!("more {}", unit(plan)));
     let blocks = if plan.spare_blocks == 1 { "1 block" } else { &format!("{} blocks", plan.spare_blocks) };
-    (trials > 0).then(|| format!("up to {trials} more trials if some do not count: {blocks} can be run again"))
+    (plan.spare_blocks > 0).then(|| format!("up to {starts} if some do not count: {blocks} can be run again"))
 }

@@ -164,6 +164,33 @@ fn a_study_of_a_setting_runs_from_study_to_report_on_each_server() {
     }
 }
 
+/// The servers of all variants are alive at the same time, on copies of the same data.
+#[test]
+fn variants_of_a_database_take_turns() {
+    const TURNS: &str = "design   = \"turns\"\nturns    = { count = 4, slice = \"300ms\" }";
+    for server in [POSTGRESQL, MARIADB, MYSQL] {
+        let reading = edited(&study(&server), "read_write", "point_select");
+        let Some(place) = place(&edited(&reading, "design   = \"trials\"", TURNS)) else { continue };
+        place.plimsoll(&RUN).with_any_verdict().says(&["2/2"]);
+        place.nothing_runs();
+        for start in bundle(&place).starts {
+            assert!(start.validity().counts(), "{:?}", start.validity());
+            let slices: Vec<usize> = start.loads.iter().map(|load| load.slices.len()).collect();
+            assert_eq!(slices, [4, 4], "each variant has its slices");
+        }
+    }
+}
+
+#[test]
+fn servers_that_share_their_data_do_not_take_turns() {
+    let template = edited(&study(&POSTGRESQL), "settings =", "snapshot = \"template\"\nsettings =");
+    let Some(place) = place(&template) else { return };
+    for design in ["turns", "side by side"] {
+        place.write("study.toml", template.replace("\"trials\"", &format!("\"{design}\"")));
+        place.plimsoll(&["check", "study.toml"]).with(2).says(&["with `snapshot = \"template\"`", "leave `snapshot` out"]);
+    }
+}
+
 /// Looks at what a bundle has of a study with [`study`]'s four trials.
 fn assert_whole(server: &Server, bundle: &Contents) {
     let trials = standing(bundle);

@@ -12,6 +12,7 @@ mod ranks;
 mod rejected;
 mod repeats;
 mod several;
+mod side_by_side;
 mod steady;
 mod turns;
 mod whole;
@@ -24,7 +25,7 @@ use crate::section::Section;
 type Simulation = fn(Effort) -> Vec<Section>;
 
 /// Every simulation with its name, in the order of the page.
-pub const ALL: [(&str, Simulation); 16] = [
+pub const ALL: [(&str, Simulation); 17] = [
     ("intervals", intervals::sections),
     ("several", several::sections),
     ("looks", looks::sections),
@@ -32,6 +33,7 @@ pub const ALL: [(&str, Simulation); 16] = [
     ("windows", windows::sections),
     ("order", order::sections),
     ("turns", turns::sections),
+    ("side-by-side", side_by_side::sections),
     ("margins", margins::sections),
     ("detectable", detectable::sections),
     ("floor", floor::sections),

@@ -19,32 +19,35 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
 }
 
 /// Standard deviation of a slice.
-const SLICES: f64 = 0.04;
+pub(super) const SLICES: f64 = 0.04;
 
 /// Standard deviations of what a start draws for each of its systems.
-const STARTS: [f64; 3] = [0.005, 0.02, 0.05];
+pub(super) const STARTS: [f64; 3] = [0.005, 0.02, 0.05];
 
 /// The starts, the turns on each, and the blocks of trials in the same time.
-const DESIGN: (usize, u32) = (8, 20);
+pub(super) const DESIGN: (usize, u32) = (8, 20);
 
 /// The resolution of durations.
 const RESOLUTION: f64 = 0.000_41;
 
-fn worlds() -> impl Iterator<Item = World> {
+pub(super) fn worlds() -> impl Iterator<Item = World> {
     let world = |machine, sd_of_starts| World { machine, sd_of_starts, sd_of_slices: SLICES, carry_over: 0.0 };
     Machine::ALL.into_iter().flat_map(move |machine| STARTS.map(|sd| world(machine, sd)))
 }
 
-fn named(world: World) -> String {
+pub(super) fn named(world: World) -> String {
     format!("{}, starts {:.1} %", world.machine.name(), world.sd_of_starts * 100.0)
 }
 
 /// A study as the product decides it: over its floor, by the rule that is the default, and with its carry-over.
-struct Measured {
-    differences: Vec<f64>,
-    floor: Vec<f64>,
-    /// By start, with its difference.
-    carry_over: Vec<(f64, InfluenceOfStart)>,
+pub(super) struct Measured {
+    pub(super) differences: Vec<f64>,
+    pub(super) floor: Vec<f64>,
+    pub(super) kind: InfluenceKind,
+    /// What slices do to others, by start, with its difference.
+    pub(super) influence: Vec<(f64, InfluenceOfStart)>,
+    /// As in [`ComparisonToDecide`].
+    pub(super) hides_differences: bool,
 }
 
 impl Measured {
@@ -52,30 +55,46 @@ impl Measured {
         Measured {
             differences: starts.iter().map(|start| start.difference.value).collect(),
             floor: starts.iter().map(|start| start.floor).collect(),
-            carry_over: starts.iter().filter_map(|start| Some((start.difference.value, start.carry_over?))).collect(),
+            kind: InfluenceKind::CarryOver,
+            influence: starts.iter().filter_map(|start| Some((start.difference.value, start.carry_over?))).collect(),
+            hides_differences: false,
         }
     }
 
     fn in_trials(blocks: Vec<[f64; 3]>) -> Measured {
         let trials = Trials { blocks };
-        Measured { differences: trials.differences(), floor: trials.floor(), carry_over: Vec::new() }
+        Measured {
+            differences: trials.differences(),
+            floor: trials.floor(),
+            kind: InfluenceKind::CarryOver,
+            influence: Vec::new(),
+            hides_differences: false,
+        }
     }
 
     /// The comparison alone, of a variant that differs by `effect`.
-    fn alone(&self, effect: f64, alpha: f64) -> Decision {
+    pub(super) fn alone(&self, effect: f64, alpha: f64) -> Decision {
         decided(without_floor(&self.shifted(effect), MARGIN, alpha), alpha)
     }
 
-    fn carry_over(&self, effect: f64, alpha: f64) -> Option<Influence> {
-        let shifted: Vec<_> = self.carry_over.iter().map(|(difference, found)| (difference + effect, *found)).collect();
-        influence(InfluenceKind::CarryOver, &shifted, RESOLUTION, alpha)
+    pub(super) fn influence(&self, effect: f64, alpha: f64) -> Option<Influence> {
+        let shifted: Vec<_> = self.influence.iter().map(|(difference, found)| (difference + effect, *found)).collect();
+        influence(self.kind, &shifted, RESOLUTION, alpha)
     }
 
-    /// The comparison over its noise floor, by the milder rule, and with its carry-over.
-    fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
+    /// The comparison over its noise floor, by the milder rule, and with what slices do to others.
+    pub(super) fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
         let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FloorRule::Beyond });
         let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
-        decided(ComparisonToDecide { floor, influence: self.carry_over(effect, alpha), ..alone }, alpha)
+        decided(
+            ComparisonToDecide {
+                floor,
+                influence: self.influence(effect, alpha),
+                hides_differences: self.hides_differences,
+                ..alone
+            },
+            alpha,
+        )
     }
 
     fn shifted(&self, effect: f64) -> Vec<f64> {
@@ -318,7 +337,7 @@ fn carried_over(effort: Effort) -> Section {
                     let study = Measured::in_turns(&design.study(world, random));
                     let [alone, product] = [study.alone(0.0, ALPHA), study.as_the_product(0.0, ALPHA)];
                     let twice = study.as_the_product(2.0_f64.ln(), ALPHA);
-                    let doubt = study.carry_over(0.0, ALPHA).and_then(|found| doubt_by_influence(&found, log(MARGIN)));
+                    let doubt = study.influence(0.0, ALPHA).and_then(|found| doubt_by_influence(&found, log(MARGIN)));
                     [
                         doubt == Some(InfluenceDoubt::Shown),
                         matches!(product.basis, Basis::Influence { .. }) && !is_open(&alone),

@@ -37,7 +37,7 @@ table! {
         load: Option<Vec<Templated<Text>>>,
         /// Whether all tables are read once before the load. Default: false.
         warm: Option<Templated<bool>>,
-        /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
+        /// Processors it may use: "0-2,5", "lower half", "upper half" or "own". Default: all.
         cpus: Option<Templated<CpuSet>>,
         /// The port it listens on. Default: a free one.
         port: Option<Templated<Port>>,
@@ -161,7 +161,7 @@ impl ServerTable {
         let load = resolve_all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
         let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
-            let set = cpus.resolve(scope, faults)?.among(scope.processors);
+            let set = cpus.resolve(scope, faults)?.among(scope.usable());
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
         let ready_within = resolve_optional(self.ready_within.as_ref(), |within| within.resolve(scope, faults));
@@ -411,6 +411,7 @@ mod tests {
             system: None,
             dir: Path::new("/study"),
             processors: &[0, 1],
+            of_generator: None,
         };
         read_table::<DatabaseTable>(text).resolve("db", &scope, faults)
     }

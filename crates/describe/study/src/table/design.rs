@@ -105,6 +105,11 @@ impl DesignSpec {
         if self.name == DesignName::SideBySide { Design::SideBySide(turns) } else { Design::Turns(turns) }
     }
 
+    /// True if each start has one variant.
+    pub(crate) fn is_trials(&self) -> bool {
+        self.name == DesignName::Trials
+    }
+
     /// True if the study names its design.
     pub(crate) fn is_named(&self) -> bool {
         self.place.is_some()
@@ -193,18 +198,29 @@ fn refuse_impossible(named: Option<&Literal<DesignName>>, why: Option<&str>, fau
 
 /// A port that two variants would listen on at the same time leaves trials, or fails where the study asks for turns.
 pub(crate) fn respect_fixed_port(design: &mut DesignSpec, system: &str, port: u16, faults: &mut Faults) {
+    let why = format!("`{system}` listens on port {port} in all of them, which would be alive at the same time");
+    fall_back_to_trials(design, &why, "let each have a port of its own (`{port}`)", faults);
+}
+
+/// So does a database whose servers serve one copy of the data.
+pub(crate) fn respect_shared_data(design: &mut DesignSpec, database: &str, faults: &mut Faults) {
+    let why = format!("with `snapshot = \"template\"` the servers of `{database}` share one folder of data");
+    fall_back_to_trials(design, &why, "leave `snapshot` out, so that each has a copy", faults);
+}
+
+/// Leaves trials where the study names no design; refuses its design otherwise, with a remedy.
+fn fall_back_to_trials(design: &mut DesignSpec, why: &str, remedy: &str, faults: &mut Faults) {
     design.can_take_turns = false;
     if design.name == DesignName::Trials {
         return;
     }
-    let why = format!("`{system}` listens on port {port} in all of them, which would be alive at the same time");
     let Some(place) = &design.place else {
         design.name = DesignName::Trials;
         design.reason = format!("variants do not take turns: {why}");
         return;
     };
     let fault = Fault::error(place, format!("variants cannot {}: {why}", design.name.verb()));
-    faults.add(fault.help("let each have a port of its own (`{port}`), or use `design = \"trials\"`"));
+    faults.add(fault.help(format!("{remedy}, or use `design = \"trials\"`")));
 }
 
 #[cfg(test)]

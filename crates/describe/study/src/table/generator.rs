@@ -1,7 +1,7 @@
 //! `[generator]` and `[targets]`: what sends the load, its own limits, and where it may go.
 
 use crate::document::{Faults, table};
-use crate::value::{CpuSet, Literal, PositiveTimeSpan, Share, Text, Threads, resolve_optional};
+use crate::value::{CpuSet, Literal, PositiveTimeSpan, Share, Text, Threads, Usable, resolve_optional};
 use plimsoll_model::study::GeneratorSpec;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl TargetsTable {
 /// The generator as the study asks for it; `table` is missing when it says nothing.
 pub(crate) fn spec(table: Option<&GeneratorTable>, processors: &[usize], faults: &mut Faults) -> Option<GeneratorSpec> {
     let cpus = resolve_optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
-        let among = cpus.value.among(processors);
+        let among = cpus.value.among(Usable::all(processors));
         among.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
     })?;
     let threads = table.and_then(|table| table.threads.as_ref()).map(|threads| threads.value.u32() as usize);

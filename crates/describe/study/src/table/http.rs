@@ -486,6 +486,7 @@ mod tests {
             system: None,
             dir: Path::new("/s"),
             processors: &[0],
+            of_generator: None,
         };
         table.resolve(&scope, StudyContext::default(), faults)
     }

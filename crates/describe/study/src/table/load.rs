@@ -272,6 +272,7 @@ mod tests {
             system: None,
             dir: Path::new("/"),
             processors: &[0],
+            of_generator: None,
         };
         read_table::<LoadTable>(text).resolve(&scope, faults)
     }

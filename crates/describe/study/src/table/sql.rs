@@ -385,6 +385,7 @@ mod tests {
             system: None,
             dir: Path::new("/study"),
             processors: &[0],
+            of_generator: None,
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'sql'\n{written}"));
         table.resolve(

@@ -405,6 +405,7 @@ mod tests {
             system: None,
             dir: Path::new("/study"),
             processors: &[0],
+            of_generator: None,
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'storage'\n{written}"));
         let given = StudyContext { stores: &stores(), databases: &[], seed: 1, ..StudyContext::default() };

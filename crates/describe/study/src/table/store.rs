@@ -361,6 +361,7 @@ mod tests {
             system: None,
             dir: Path::new("/study"),
             processors: &[0],
+            of_generator: None,
         };
         read_table::<StoreTable>(text).resolve("shelf", &scope, faults)
     }

@@ -26,7 +26,7 @@ table! {
         stop: Option<StopTable>,
         /// Environment added to Plimsoll's own.
         env: Option<Pairs>,
-        /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
+        /// Processors it may use: "0-2,5", "lower half", "upper half" or "own". Default: all.
         cpus: Option<Templated<CpuSet>>,
         /// Prints its version. Default: none is recorded beside the hash of the program.
         version: Option<Command>,
@@ -61,7 +61,7 @@ impl SystemTable {
         let stop = stop_policy(self.stop.as_ref(), scope, faults);
         let env = resolve_optional(self.env.as_ref(), |env| env.resolve(scope, faults));
         let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
-            let set = cpus.resolve(scope, faults)?.among(scope.processors);
+            let set = cpus.resolve(scope, faults)?.among(scope.usable());
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
         let version = resolve_optional(self.version.as_ref(), |version| version.resolve(scope, faults));
@@ -178,6 +178,7 @@ mod tests {
             system: Some("db"),
             dir: Path::new("/study"),
             processors: &[0, 1],
+            of_generator: None,
         };
         table.resolve("db", &scope, &mut no_faults()).expect("a system")
     }

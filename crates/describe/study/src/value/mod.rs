@@ -23,7 +23,7 @@ pub(crate) use command::Command;
 pub(crate) use entries::{Entries, Pairs};
 pub(crate) use json::{AnyJson, Json};
 pub(crate) use number::*;
-pub(crate) use processors::CpuSet;
+pub(crate) use processors::{CpuSet, Usable};
 pub(crate) use scalar::{Literal, Problem, Scalar, keyword, number_after};
 pub use scope::Bindings;
 pub(crate) use scope::{SECRET, Scope, known_names, place_of, unknown_placeholder};

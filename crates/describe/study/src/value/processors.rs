@@ -1,4 +1,4 @@
-//! Sets of processors as a study writes them: `"0-2,5"`, `"lower half"`, `"upper half"`.
+//! Sets of processors as a study writes them: `"0-2,5"`, `"lower half"`, `"upper half"`, `"own"`.
 
 use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
@@ -14,17 +14,57 @@ pub(crate) enum CpuSet {
     LowerHalf,
     /// The others.
     UpperHalf,
+    /// Some that no other variant has that is alive at the same time, nor the generator.
+    Own,
+}
+
+/// The processors of the machine, and who takes some of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usable<'a> {
+    /// Those that Plimsoll may use, in order.
+    pub(crate) all: &'a [usize],
+    /// Those of the generator; none where it may use all.
+    pub(crate) generator: Option<&'a Processors>,
+    /// The place of the variant among those that are alive at the same time, from 0, and how many those are.
+    pub(crate) place: (usize, usize),
+}
+
+impl<'a> Usable<'a> {
+    /// For what belongs to no variant.
+    pub(crate) fn all(all: &'a [usize]) -> Usable<'a> {
+        Usable { all, generator: None, place: (0, 1) }
+    }
+
+    /// An equal part of what the generator leaves.
+    fn own(self) -> Result<Processors, Problem> {
+        let Usable { all, generator, place: (place, of) } = self;
+        let Some(generator) = generator else {
+            return Err(Problem::new("is for a study whose generator has processors of its own")
+                .help("give it some: `cpus` under `[generator]`"));
+        };
+        let left: Vec<usize> = all.iter().copied().filter(|number| !generator.0.contains(number)).collect();
+        let each = left.len() / of.max(1);
+        if each == 0 {
+            return Err(Problem::new(format!(
+                "takes a processor for each of the {of} variants that are alive at the same time, and the generator leaves {}",
+                left.len()
+            ))
+            .help("use `design = \"turns\"` and let the systems share: \"lower half\""));
+        }
+        Ok(Processors(left[place * each..(place + 1) * each].to_vec()))
+    }
 }
 
 /// The largest number that a processor can have: far above any machine, and few enough to list.
 const LAST: usize = 65_535;
 
 impl CpuSet {
-    /// The processors of the set. `usable` are those that Plimsoll may use, in order. Where there
-    /// is only one, both halves are it.
-    pub(crate) fn among(&self, usable: &[usize]) -> Result<Processors, Problem> {
+    /// The processors of the set. Where there is only one, both halves are it.
+    pub(crate) fn among(&self, of_machine: Usable<'_>) -> Result<Processors, Problem> {
+        let usable = of_machine.all;
         let half = (usable.len() / 2).max(1).min(usable.len());
         match self {
+            CpuSet::Own => of_machine.own(),
             CpuSet::LowerHalf => Ok(Processors(usable[..half].to_vec())),
             CpuSet::UpperHalf if usable.len() < 2 => Ok(Processors(usable.to_vec())),
             CpuSet::UpperHalf => Ok(Processors(usable[half..].to_vec())),
@@ -41,12 +81,13 @@ impl CpuSet {
 }
 
 impl Scalar for CpuSet {
-    const EXPECTED: &'static str = "processors such as \"0-2,5\", \"lower half\" or \"upper half\"";
+    const EXPECTED: &'static str = "processors such as \"0-2,5\", \"lower half\", \"upper half\" or \"own\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let set = match level {
             Level::Text(text) if text == "lower half" => Some(CpuSet::LowerHalf),
             Level::Text(text) if text == "upper half" => Some(CpuSet::UpperHalf),
+            Level::Text(text) if text == "own" => Some(CpuSet::Own),
             Level::Text(text) => numbers(text),
             Level::Integer(number) => numbers(&number.to_string()),
             Level::Bool(_) | Level::Number(_) => None,
@@ -55,7 +96,7 @@ impl Scalar for CpuSet {
     }
 
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": "^(lower half|upper half|[0-9]+(-[0-9]+)?( ?, ?[0-9]+(-[0-9]+)?)*)$" })
+        json!({ "type": "string", "pattern": "^(lower half|upper half|own|[0-9]+(-[0-9]+)?( ?, ?[0-9]+(-[0-9]+)?)*)$" })
     }
 }
 
@@ -93,8 +134,9 @@ mod tests {
 
     #[test]
     fn halves_share_every_machine_out() {
-        let halves =
-            |usable: &[usize]| [CpuSet::LowerHalf, CpuSet::UpperHalf].map(|half| half.among(usable).expect("a half").0);
+        let halves = |usable: &[usize]| {
+            [CpuSet::LowerHalf, CpuSet::UpperHalf].map(|half| half.among(Usable::all(usable)).expect("a half").0)
+        };
         assert_eq!(halves(&[0]), [vec![0], vec![0]]);
         assert_eq!(halves(&[0, 1]), [vec![0], vec![1]]);
         assert_eq!(halves(&[2, 3, 6]), [vec![2], vec![3, 6]]);
@@ -102,8 +144,21 @@ mod tests {
     }
 
     #[test]
+    fn variants_that_are_alive_together_have_processors_of_their_own() {
+        let generator = Processors(vec![6, 7]);
+        let own = |place| {
+            let usable = Usable { all: &[0, 1, 2, 3, 4, 5, 6, 7], generator: Some(&generator), place };
+            CpuSet::Own.among(usable).map(|one| one.0).map_err(|problem| format!("{problem:?}"))
+        };
+        assert_eq!([own((0, 3)), own((1, 3)), own((2, 3))], [Ok(vec![0, 1]), Ok(vec![2, 3]), Ok(vec![4, 5])]);
+        assert_eq!(own((3, 4)), Ok(vec![3]), "each has as many as the others");
+        assert!(own((0, 7)).is_err_and(|why| why.contains("7 variants") && why.contains("leaves 6")));
+        assert!(CpuSet::Own.among(Usable::all(&[0, 1])).is_err(), "the generator may use all");
+    }
+
+    #[test]
     fn a_processor_that_may_not_be_used_is_refused() {
-        assert!(CpuSet::Numbers(vec![1, 4]).among(&[0, 1]).is_err());
-        assert_eq!(CpuSet::Numbers(vec![1]).among(&[0, 1]), Ok(Processors(vec![1])));
+        assert!(CpuSet::Numbers(vec![1, 4]).among(Usable::all(&[0, 1])).is_err());
+        assert_eq!(CpuSet::Numbers(vec![1]).among(Usable::all(&[0, 1])), Ok(Processors(vec![1])));
     }
 }

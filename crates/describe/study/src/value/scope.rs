@@ -1,9 +1,11 @@
 //! The values of placeholders in one trial.
 
+use super::processors::Usable;
 use super::template::{FilledSegment, Template};
 use crate::document::{Fault, Faults, Span, all_of, nearest};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::storage::{KeyPair, Secret};
+use plimsoll_model::units::Processors;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,9 @@ pub struct Bindings {
     pub keys: BTreeMap<String, KeyPair>,
     /// The texts of the study's secrets: `{secret.NAME}`.
     pub secrets: BTreeMap<String, Secret>,
+    /// The place of the variant among those that are alive at the same time, from 0, and how many those are: who has
+    /// which of the processors that variants have of their own.
+    pub place: (usize, usize),
 }
 
 /// The names that one trial gives a value.
@@ -37,12 +42,19 @@ pub(crate) struct Scope<'a> {
     pub(crate) dir: &'a Path,
     /// The processors that Plimsoll may use.
     pub(crate) processors: &'a [usize],
+    /// Those of the generator; none where it may use all.
+    pub(crate) of_generator: Option<&'a Processors>,
 }
 
 impl<'a> Scope<'a> {
     /// The same trial, seen from inside a system.
     pub(crate) fn inside(self, system: &'a str) -> Scope<'a> {
         Scope { system: Some(system), ..self }
+    }
+
+    /// The processors for the variant.
+    pub(crate) fn usable(&self) -> Usable<'a> {
+        Usable { all: self.processors, generator: self.of_generator, place: self.bindings.place }
     }
 
     /// Fills a template that stands at `span`.

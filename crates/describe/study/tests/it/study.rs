@@ -56,6 +56,35 @@ fn a_load_that_no_machine_can_offer_is_refused() {
 }
 
 #[test]
+fn variants_side_by_side_may_have_processors_of_their_own() {
+    let own = |generator: &str, duplicate: bool| {
+        let text = GRPC.replace("[workload]", "cpus = \"own\"\n\n[workload]");
+        read_text(&format!("design = \"side by side\"\nnoise_floor = {duplicate}\n{text}\n[generator]\n{generator}\n"))
+    };
+    let (study, faults) = own("cpus = \"3\"", true);
+    let study = study.unwrap_or_else(|| panic!("{faults:?}"));
+    assert!(matches!(study.design(), Design::SideBySide(_)));
+    let of = |place: usize| {
+        let ports = [("counter".to_owned(), 4321)].into();
+        let bindings = Bindings { ports, place: (place, 3), ..Bindings::default() };
+        study.resolve(&mutex_with(10), &bindings).expect("a trial").systems[0].cpus.clone().expect("some").0
+    };
+    assert_eq!([0, 1, 2].map(of), [vec![0], vec![1], vec![2]]);
+    for (generator, says) in [
+        ("cpus = \"2-3\"", "takes a processor for each of the 3 variants that are alive at the same time"),
+        ("", "is for a study whose generator has processors of its own"),
+        ("cpus = \"own\"", "is for a study whose generator has processors of its own"),
+    ] {
+        let (study, faults) = own(generator, true);
+        assert!(
+            study.is_none() && faults.iter().any(|fault| fault.to_string().contains(says)),
+            "{generator}: {faults:?}"
+        );
+    }
+    assert!(own("cpus = \"2-3\"", false).0.is_some(), "two processors are enough for two variants");
+}
+
+#[test]
 fn a_baseline_that_is_written_otherwise_than_its_level_is_told() {
     let text =
         GRPC.replace("[\"mutex\", \"inputQ\"]", "[\"1\", \"2\"]").replace("baseline = \"mutex\"", "baseline = 1");
