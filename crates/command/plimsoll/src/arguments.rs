@@ -168,7 +168,7 @@ pub(crate) struct Doctor {
     /// tell the noise floor [STUDY: the demo]
     #[arg(long, value_name = "STUDY", num_args = 0..=1)]
     pub(crate) aa: Option<Option<PathBuf>>,
-    /// Measure for two to three minutes how much the demo's server differs from itself, in trials and in turns, and
+    /// Measure for about four minutes how much the demo's server differs from itself, in each design, and
     /// tell how long it takes on this machine to see a small difference
     #[arg(long, conflicts_with = "aa")]
     pub(crate) noise: bool,

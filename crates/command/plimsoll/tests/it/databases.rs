@@ -187,7 +187,10 @@ fn servers_that_share_their_data_do_not_take_turns() {
     let Some(place) = place(&template) else { return };
     for design in ["turns", "side by side"] {
         place.write("study.toml", template.replace("\"trials\"", &format!("\"{design}\"")));
-        place.plimsoll(&["check", "study.toml"]).with(2).says(&["with `snapshot = \"template\"`", "leave `snapshot` out"]);
+        place
+            .plimsoll(&["check", "study.toml"])
+            .with(2)
+            .says(&["with `snapshot = \"template\"`", "leave `snapshot` out"]);
     }
 }
 

@@ -179,11 +179,18 @@ fn a_timeout_counts_at_its_limit() {
     assert!(service.equivalent(service.min(), 150_000_000) && service.equivalent(service.max(), 150_000_000));
 }
 
+/// A socket with a port on which it does not listen: connections are refused, and nobody else can have the port.
+fn bound() -> TcpListener {
+    let socket =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).expect("a socket");
+    rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+    TcpListener::from(socket)
+}
+
 #[test]
 fn a_refused_connection_fails_the_request_and_does_not_spin() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    drop(listener);
+    let bound = bound();
+    let address = bound.local_addr().expect("an address");
     for connect in [Connect::PerUser, Connect::PerIteration, Connect::Shared(1)] {
         let workload = http(address, connect, vec![get("page", "/")]);
         let outcome = run(&workload, address, &closed(1, Stop::After(Duration::from_millis(500))), 1);
@@ -196,11 +203,8 @@ fn a_refused_connection_fails_the_request_and_does_not_spin() {
 #[test]
 fn a_server_that_never_accepts_times_the_connection_out() {
     // A backlog of one that is full: the kernel leaves further connections unanswered.
-    let socket =
-        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).expect("a socket");
-    rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
-    rustix::net::listen(&socket, 0).expect("a listener");
-    let listener = TcpListener::from(socket);
+    let listener = bound();
+    rustix::net::listen(&listener, 0).expect("a listener");
     let address = listener.local_addr().expect("an address");
     let _queued = std::net::TcpStream::connect(address).expect("the first one fits");
     let mut workload = http(address, Connect::PerUser, vec![get("page", "/")]);
