@@ -132,10 +132,10 @@ fn alternative(input: &Input, analysis: &Analysis, open: &[&Comparison]) -> Stri
     if input.plan.design.is_trials() && input.facts.can_take_turns {
         return "`design = \"turns\"`, where variants are loaded within a second of one another".to_owned();
     }
-    if input.plan.design.is_side_by_side() {
-        return "`design = \"turns\"`, where variants do not slow each other down".to_owned();
-    }
     if open.iter().any(|one| one.has_influence_verdict()) {
+        if input.plan.design.is_side_by_side() {
+            return "`design = \"turns\"`, where variants do not slow each other down".to_owned();
+        }
         return "a longer `settle`, or `design = \"trials\"`, because slices leave something to the next ones"
             .to_owned();
     }

@@ -161,7 +161,7 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         adjusted_p: decision.adjusted_p,
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
-        withheld_by_influence: matches!(decision.basis, Basis::Influence { .. }),
+        withheld_by_influence: matches!(decision.basis, Basis::Influence { .. } | Basis::SharedProcessors),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
     }
