@@ -29,8 +29,9 @@ const ATTEMPTS: usize = 6;
 /// One after the other: they would disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// How late 1 % of the wake-ups may be on a machine that can tell right from wrong times.
-const QUIET: Duration = Duration::from_micros(150);
+/// How late 1 % of the wake-ups may be on a machine that can tell right from wrong times. An exchange has two of them, in
+/// the server and in the generator, and a measured time may be off by about twice as much.
+const QUIET: Duration = Duration::from_micros(50);
 
 /// Processors' worth of work by others that is no disturbance: the kernel's own threads do as much.
 const ALMOST_NOTHING: f64 = 0.1;
