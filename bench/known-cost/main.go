@@ -12,15 +12,15 @@ import (
 )
 
 // Hashes per request, by the name of the variant.
-var hashes = map[string]int{"base": 2000, "twin": 2000, "+2%": 2040, "+5%": 2100, "+10%": 2200}
+var hashes = map[string]int{"base": 2000, "twin": 2000, "second twin": 2000, "+2%": 2040, "+5%": 2100, "+10%": 2200}
 
 func main() {
-	cost := flag.String("cost", "base", "base, twin, +2%, +5% or +10%")
+	cost := flag.String("cost", "base", "base, twin, second twin, +2%, +5% or +10%")
 	listen := flag.String("listen", "127.0.0.1:0", "address")
 	flag.Parse()
 	count, known := hashes[*cost]
 	if !known {
-		log.Fatalf("-cost %q: expected base, twin, +2%%, +5%% or +10%%", *cost)
+		log.Fatalf("-cost %q: expected base, twin, second twin, +2%%, +5%% or +10%%", *cost)
 	}
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		var block [sha256.Size]byte

@@ -45,6 +45,11 @@ pub struct Costs {
 }
 
 impl TwoLevels {
+    /// What is assumed of a study before anything is known of it: starts add 15 % of the standard deviation of a turn.
+    /// Whether they add nothing or more than twice as much, the lengths that follow from it give nearly the narrowest
+    /// interval of their time.
+    pub const ASSUMED: TwoLevels = TwoLevels { of_turns: 1.0, of_starts: 0.15 * 0.15 };
+
     /// Estimates both by analysis of variance: the variance of the starts' values, less what the turns explain of it.
     /// `None` for fewer than two starts, or numbers that are not finite.
     #[must_use]
@@ -95,6 +100,23 @@ impl TwoLevels {
     #[must_use]
     pub fn time(&self, turns: u32, costs: Costs) -> f64 {
         self.of_a_start(turns) * (costs.start + costs.turn * f64::from(turns))
+    }
+
+    /// The number of turns on a start, from [`FEWEST_TURNS`] to [`MOST_TURNS`], whose interval is the narrowest if all starts
+    /// together take `time`. `None` if that is too little for two starts of [`FEWEST_TURNS`].
+    #[must_use]
+    pub fn turns_within(&self, time: f64, costs: Costs, alpha: f64) -> Option<u32> {
+        let half_width = |turns: &u32| self.half_width_within(*turns, time, costs, alpha);
+        let widths = (FEWEST_TURNS..=MOST_TURNS).filter_map(|turns| Some((turns, half_width(&turns)?)));
+        widths.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(turns, _)| turns)
+    }
+
+    /// How far Student's interval at `1 - alpha` reaches to either side, over as many starts of so many turns as `time`
+    /// has room for; `None` for fewer than two.
+    #[must_use]
+    pub fn half_width_within(&self, turns: u32, time: f64, costs: Costs, alpha: f64) -> Option<f64> {
+        let starts = (time / (costs.start + costs.turn * f64::from(turns))).floor();
+        (starts >= 2.0).then(|| t_quantile(1.0 - alpha / 2.0, starts - 1.0) * (self.of_a_start(turns) / starts).sqrt())
     }
 
     /// The least number of starts whose Student's interval at `1 - alpha` reaches no further than `half_width` to
@@ -178,6 +200,23 @@ mod tests {
         for costs in [Costs { start: 0.0, turn: 1.0 }, Costs { start: 1.0, turn: 0.0 }, Costs { start: 0.0, turn: 0.0 }]
         {
             assert!((FEWEST_TURNS..=MOST_TURNS).contains(&levels(0.01, 0.01).turns_per_start(costs)), "{costs:?}");
+        }
+    }
+
+    #[test]
+    fn turns_follow_from_a_time() {
+        let costs = Costs { start: 3.0, turn: 1.2 };
+        let turns = |time| TwoLevels::ASSUMED.turns_within(time, costs, 0.05);
+        assert_eq!([10.0, 80.0, 300.0].map(turns), [None, Some(8), Some(10)]);
+        // What the variances would have asked for, had they been known, is narrower by a ninth at most.
+        for (sd_of_starts, time) in
+            [0.0, 0.1, 0.2, 0.4].into_iter().flat_map(|sd| [80.0, 300.0, 600.0].map(|time| (sd, time)))
+        {
+            let known = TwoLevels { of_turns: 1.0, of_starts: sd_of_starts * sd_of_starts };
+            let width = |turns: Option<u32>| known.half_width_within(turns?, time, costs, 0.05);
+            let (best, chosen) = (width(known.turns_within(time, costs, 0.05)), width(turns(time)));
+            let loss = chosen.expect("room") / best.expect("room");
+            assert!((1.0..1.125).contains(&loss), "{sd_of_starts} {time}: {loss}");
         }
     }
 

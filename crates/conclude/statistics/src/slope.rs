@@ -1,7 +1,7 @@
 //! How much one number changes with another, without regard to single values that lie far off.
 
 /// The slope of y over x by ranks: the median of the slopes of all pairs of points, each weighted by the distance of
-/// its x. `None` where all x are the same, or a number is not finite.
+/// its x. `None` where all x are the same, or a number or a slope is not finite.
 ///
 /// It minimises the dispersion of ranks of the residuals (Jaeckel 1972), and is the weighted form (Sievers 1978) of the
 /// slope of Theil and Sen. Where x has two values, it is the shift of Hodges and Lehmann.
@@ -14,6 +14,9 @@ pub fn rank_slope(points: &[(f64, f64)]) -> Option<f64> {
     for (index, (x, y)) in points.iter().enumerate() {
         let pairs = points[..index].iter().filter(|(other, _)| other != x);
         slopes.extend(pairs.map(|(other_x, other_y)| ((y - other_y) / (x - other_x), (x - other_x).abs())));
+    }
+    if slopes.iter().any(|(slope, _)| !slope.is_finite()) {
+        return None;
     }
     slopes.sort_by(|one, other| one.0.total_cmp(&other.0));
     let half = slopes.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
@@ -69,8 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn where_x_never_changes_there_is_no_slope() {
-        for points in [&[][..], &[(1.0, 2.0)], &[(1.0, 2.0), (1.0, 3.0)], &[(0.0, 1.0), (1.0, f64::NAN)]] {
+    fn where_x_hardly_changes_there_is_no_slope() {
+        for points in [
+            &[][..],
+            &[(1.0, 2.0)],
+            &[(1.0, 2.0), (1.0, 3.0)],
+            &[(0.0, 1.0), (1.0, f64::NAN)],
+            &[(0.0, 0.0), (1e-308, 90.0)],
+        ] {
             assert_eq!(rank_slope(points), None);
         }
     }

@@ -198,6 +198,19 @@ impl Study {
         Study { design: self.design.begun_as(design), ..self }
     }
 
+    /// True if the study says how many turns a start has.
+    #[must_use]
+    pub fn names_turns(&self) -> bool {
+        self.design.count.is_some()
+    }
+
+    /// The same study with so many turns on a start.
+    #[must_use]
+    pub fn with_turns(mut self, count: u32) -> Study {
+        self.design.count = Some(count);
+        self
+    }
+
     /// Why the study has its design, in words that follow the design's name.
     #[must_use]
     pub fn reason_of_design(&self) -> &str {

@@ -4,10 +4,11 @@ use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
 use anyhow::{Context, anyhow};
-use plimsoll_analysis::estimate::MIN_REPEATS;
+use plimsoll_analysis::estimate::{CONFIDENCE, MIN_REPEATS};
 use plimsoll_k6_run::duration;
 use plimsoll_model::start::Plan;
 use plimsoll_runner::{PreflightFault, preflight};
+use plimsoll_statistics::lengths::{Costs, FEWEST_TURNS, TwoLevels};
 use plimsoll_study::{Diagnostic, Severity, Study, Style};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,8 @@ pub(crate) fn plan(study: Study, extent: Extent) -> Result<(Study, Plan), Failur
     let study = match extent {
         Extent::Quick => plimsoll_study::quick(study),
         Extent::AgainstItself(repeats) => plimsoll_study::against_itself(study, repeats),
-        Extent::Whole | Extent::UntilDecided | Extent::For(_) => study,
+        Extent::For(given) => with_turns_for(study, given),
+        Extent::Whole | Extent::UntilDecided => study,
     };
     let looks = match extent {
         Extent::UntilDecided if study.looks.is_empty() => LOOKS.to_vec(),
@@ -148,6 +150,26 @@ pub(crate) fn plan(study: Study, extent: Extent) -> Result<(Study, Plan), Failur
         _ => plan_of(&study, looks.last().copied().unwrap_or(study.repeats), &looks),
     };
     Ok((study, plan))
+}
+
+/// What starting and stopping a system is assumed to take, in seconds: it is not known before the run.
+const START_AND_STOP: f64 = 1.0;
+
+/// The study with as many turns on a start as give the narrowest intervals in the time, if its variants take turns and it
+/// does not say how many.
+fn with_turns_for(study: Study, given: Duration) -> Study {
+    if study.names_turns() || study.design().is_trials() {
+        return study;
+    }
+    let repeat_of = |turns| plan_of(&study.clone().with_turns(turns), 1, &[]);
+    let under_load = |plan: &Plan| plan.time_under_load(&plan.starts).as_secs_f64();
+    let (one, two) = (repeat_of(1), repeat_of(2));
+    let systems = (one.block_size() * one.conditions.len()) as f64;
+    let turn = under_load(&two) - under_load(&one);
+    let costs = Costs { start: under_load(&one) - turn + START_AND_STOP * systems, turn };
+    let turns = TwoLevels::ASSUMED.turns_within(given.as_secs_f64(), costs, 1.0 - CONFIDENCE);
+    // Too little time for two repeats is said of the shortest ones.
+    study.with_turns(turns.unwrap_or(FEWEST_TURNS))
 }
 
 /// The repeats that fit into the time, by the plan of one repeat.

@@ -15,7 +15,7 @@ use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{Costs, TwoLevels, median};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
-    vec![in_the_same_time(effort), looks(effort), carried_over(effort), lengths(effort)]
+    vec![in_the_same_time(effort), looks(effort), carried_over(effort), lengths(effort), lengths_for_a_time(effort)]
 }
 
 /// Standard deviation of a slice.
@@ -457,6 +457,65 @@ fn lengths(effort: Effort) -> Section {
              of turns, because by its own variances that takes half the time or less, in percent; and the share of the time \
              that its advice takes in truth (median). Five starts tell the variance of starts badly, so the advice is kept to \
              what is clear.",
+            costs.start, costs.turn
+        ))
+        .table(&head, rows)
+}
+
+/// Turns on a start for a given time: chosen before the run, or by what its first starts show.
+fn lengths_for_a_time(effort: Effort) -> Section {
+    const FIRST: usize = 3;
+    const OF_FIRST: u32 = 10;
+    let effort = effort.divided_by(8);
+    let costs = Costs { start: TurnsDesign::seconds_of_start(), turn: TurnsDesign::seconds_of_turn() };
+    let mut rows = Vec::new();
+    for (ratio, minutes) in
+        [0.0, 0.1, 0.2, 0.4].into_iter().flat_map(|ratio| [2.0, 5.0, 10.0].map(|time| (ratio, time)))
+    {
+        let of_turns = 1.2 * 2.0 * SLICES * SLICES;
+        let truth = TwoLevels { of_turns, of_starts: ratio * ratio * of_turns };
+        let world = World {
+            machine: Machine::Normal,
+            sd_of_starts: (truth.of_starts / 2.0).sqrt(),
+            sd_of_slices: SLICES,
+            carry_over: 0.0,
+        };
+        let time = minutes * 60.0;
+        let chosen_by = |levels: TwoLevels| levels.turns_within(time, costs, ALPHA).expect("room for two starts");
+        let width = |turns| truth.half_width_within(turns, time, costs, ALPHA).expect("room for two starts");
+        let (best, before) = (chosen_by(truth), chosen_by(TwoLevels::ASSUMED));
+        let name = format!("lengths for a time {ratio} {minutes}");
+        let by_first: Vec<f64> = values(&name, effort, |random| {
+            let design = TurnsDesign::new(FIRST, OF_FIRST);
+            let starts: Vec<_> = design.study(world, random).iter().map(|start| start.difference).collect();
+            width(chosen_by(TwoLevels::of(&starts).expect("several starts"))) / width(best)
+        });
+        let mean_of_first = plimsoll_statistics::mean(&by_first).expect("studies");
+        rows.push(vec![
+            format!("starts {:.0} % of turns", ratio * 100.0),
+            format!("{minutes:.0}"),
+            best.to_string(),
+            before.to_string(),
+            format!("{:.2}", width(before) / width(best)),
+            format!("{mean_of_first:.2}"),
+        ]);
+    }
+    let head = [
+        "truth",
+        "minutes",
+        "best turns",
+        "turns before the run",
+        "width with them",
+        "width by the first three starts",
+    ];
+    Section::new("Lengths for a given time")
+        .text(format!(
+            "How many turns a start should have when the time is given. The standard deviation that starts add, as a share of \
+             that of a turn; the number of turns on a start whose interval is the narrowest, if both are known; the number that \
+             `--for` chooses before the run, from the time and from what a start ({:.0} s) and a turn ({:.1} s) take; how wide \
+             its interval is then, in proportion to the narrowest; and how wide it is on average if the number is chosen by \
+             the variances that three starts of ten turns show, and holds for the whole time. Three starts tell the variance \
+             of starts so badly that a choice by them is no better.",
             costs.start, costs.turn
         ))
         .table(&head, rows)

@@ -13,7 +13,7 @@ use std::time::Duration;
 table! {
     /// The turns of a start, with `design = "turns"`: in each, every variant takes one short load, a slice, in random order. With `design = "side by side"`, the baseline is loaded at the same time.
     struct TurnsTable {
-        /// The turns of a start. Default: as many as give each variant the load's `duration`, 8 to 40.
+        /// The turns of a start. Default: as many as give each variant the load's `duration`, 8 to 40; with `--for`, those that give the narrowest intervals in the time.
         count: Option<Literal<TurnCount>>,
         /// The measured part of a slice. Default: as long as the percentiles that decide take for their values, "300ms" to "2s"; "400ms" where the load does not tell.
         slice: Option<Literal<PositiveTimeSpan>>,
@@ -68,7 +68,8 @@ pub(crate) struct DesignSpec {
     pub(crate) reason: String,
     /// True if variants can take turns, whether they do or not.
     pub(crate) can_take_turns: bool,
-    count: Option<u32>,
+    /// The turns of a start; none where they follow from the length of the load.
+    pub(crate) count: Option<u32>,
     slice: Option<Duration>,
     settle: Duration,
 }
