@@ -72,6 +72,18 @@ fn a_time_gives_as_many_repeats_as_fit() {
 }
 
 #[test]
+fn a_time_gives_more_starts_rather_than_long_ones() {
+    let in_turns = TINY.replace("design   = \"trials\"\n", "").replace("\"300ms\"", "\"10s\"");
+    let place = Place::with_study(&in_turns);
+    place.plimsoll(&["plan", "study.toml"]).with(0).prints(&["34 slices of 300 ms for each", "repeats     2\n"]);
+    let shorter = place.plimsoll(&["plan", "study.toml", "--for", "5m"]).with(0);
+    shorter.prints(&["10 slices of 300 ms for each", "repeats     25: as many as fit into 5 min under load"]);
+    // A number in the study stands.
+    let given = Place::with_study(&format!("{in_turns}\n[turns]\ncount = 20\n"));
+    given.plimsoll(&["plan", "study.toml", "--for", "5m"]).with(0).prints(&["20 slices of 300 ms for each"]);
+}
+
+#[test]
 fn a_run_of_a_given_time_tells_forecasts_and_says_so_in_its_report() {
     let place = Place::with_study(TINY);
     let ended = place.plimsoll(&["run", "study.toml", "--for", "4s", "--out", "bundle"]);
