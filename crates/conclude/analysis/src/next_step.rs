@@ -14,8 +14,10 @@ use std::time::Duration;
 /// What to do where a verdict is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextStep {
-    /// The total number of repeats that would probably decide every comparison; none where repeats alone would not.
+    /// The total number of repeats that would probably decide; none where repeats alone would not.
     pub repeats: Option<usize>,
+    /// How many of the open comparisons they would decide, and how many are open.
+    pub decides: (usize, usize),
     /// The time that they take from the first on, as long as those that ran; none where nothing ran.
     pub time: Option<Duration>,
     /// Why more repeats would not do; empty where they would.
@@ -29,6 +31,10 @@ impl fmt::Display for NextStep {
         match self.repeats {
             Some(repeats) => {
                 write!(f, "about {} repeats in all would probably decide", roughly(repeats))?;
+                let (decided, open) = self.decides;
+                if decided < open {
+                    write!(f, " {decided} of the {open} open comparisons")?;
+                }
                 if let Some(time) = self.time {
                     write!(f, ", which takes {}", crate::words::span(time))?;
                 }
@@ -47,7 +53,13 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
     let open: Vec<&Comparison> = analysis.comparisons.iter().filter(is_open).collect();
     let first = open.first()?;
     let only = |obstacle: &str, alternative: String| {
-        Some(NextStep { repeats: None, time: None, obstacle: obstacle.to_owned(), alternative })
+        Some(NextStep {
+            repeats: None,
+            decides: (0, open.len()),
+            time: None,
+            obstacle: obstacle.to_owned(),
+            alternative,
+        })
     };
     if !input.declared {
         return only("the study was changed after the run", "run it again as it stands".to_owned());
@@ -63,14 +75,21 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
         none if none.is_empty() => return Some(mend(input, analysis, first)),
         some => some,
     };
-    let needed: Option<Vec<usize>> = open.iter().map(|one| one.verdict.as_ref()?.needed).collect();
-    let repeats = needed.and_then(|needed| needed.into_iter().max());
+    let needed: Vec<usize> = open.iter().filter_map(|one| one.verdict.as_ref()?.needed).collect();
+    // Among many comparisons, a few stay open for reasons of their own.
+    let repeats = needed.iter().copied().max().filter(|_| is_most(needed.len(), open.len()));
     Some(NextStep {
         repeats,
+        decides: (needed.len(), open.len()),
         time: repeats.and_then(|repeats| Some(total(repeats, time_per_repeat(input)?))),
         obstacle: "more repeats alone would not decide; what may".to_owned(),
         alternative: alternative(input, analysis, &open),
     })
+}
+
+/// True if so many are three quarters of all, or more.
+fn is_most(some: usize, all: usize) -> bool {
+    some * 4 >= all * 3
 }
 
 fn total(repeats: usize, one: Duration) -> Duration {
@@ -81,6 +100,7 @@ fn total(repeats: usize, one: Duration) -> Duration {
 fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> NextStep {
     let step = |obstacle: &str, alternative: String| NextStep {
         repeats: None,
+        decides: (0, 0),
         time: None,
         obstacle: obstacle.to_owned(),
         alternative,
@@ -132,7 +152,9 @@ fn alternative(input: &Input, analysis: &Analysis, open: &[&Comparison]) -> Stri
     if input.plan.design.is_trials() && input.facts.can_take_turns {
         return "`design = \"turns\"`, where variants are loaded within a second of one another".to_owned();
     }
-    if open.iter().any(|one| one.has_influence_verdict()) {
+    let influenced = open.iter().filter(|one| one.has_influence_verdict()).count();
+    // One in twenty comparisons shows an influence by chance.
+    if influenced * 2 >= open.len() {
         if input.plan.design.is_side_by_side() {
             return "`design = \"turns\"`, where variants do not slow each other down".to_owned();
         }

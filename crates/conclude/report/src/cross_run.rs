@@ -1,6 +1,5 @@
 //! Formats the comparison of two bundles: for a terminal, as Markdown, and as JSON.
 
-use crate::documents::filters;
 use crate::json::levels;
 use crate::terminal::{aligned, wrapped};
 use crate::text::utc;
@@ -68,7 +67,7 @@ pub fn json(compared: &CrossRunComparison) -> String {
 const INFALLIBLE: &str = "a string takes what is written";
 
 #[derive(Template)]
-#[template(path = "cross_run.md", escape = "none")]
+#[template(path = "cross_run.md")]
 struct Markdown<'a> {
     view: &'a View<'a>,
 }
@@ -259,7 +258,7 @@ fn row_view(compared: &CrossRunComparison, row: &Row) -> RowView {
     let (verdict, reason) = match (&row.verdict, &row.exploratory) {
         (Some(verdict), _) if compared.is_unexplained(verdict) => unexplained(compared, row),
         (Some(verdict), _) => (verdict.in_words(), verdict.reason.clone()),
-        (None, Some(exploratory)) => (if exploratory.stands_out { "\\*" } else { "" }.to_owned(), String::new()),
+        (None, Some(exploratory)) => (if exploratory.stands_out { "*" } else { "" }.to_owned(), String::new()),
         (None, None) if row.is_baseline && compared.basis == Basis::RatiosToBaseline => {
             ("drift".to_owned(), "the same in both: its change is what the time between the runs did".to_owned())
         }

@@ -18,7 +18,7 @@ pub struct Document {
 }
 
 #[derive(Template)]
-#[template(path = "report.md", escape = "none")]
+#[template(path = "report.md")]
 struct Markdown<'a> {
     page: &'a Page,
 }
@@ -74,10 +74,10 @@ fn drawn(name: &str, title: &str, drawing: &Drawing) -> [Document; 2] {
 pub(crate) mod filters {
     use std::fmt::Display;
 
-    /// A text inside a cell of a Markdown table.
+    /// A line of a fenced block of code in Markdown, which it cannot end.
     #[askama::filter_fn]
-    pub(crate) fn cell(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
-        Ok(text.to_string().replace('|', "\\|").replace('\n', " "))
+    pub(crate) fn fenced(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+        Ok(text.to_string().replace("```", "'''").replace(char::is_control, " "))
     }
 
     /// A number for CSS.

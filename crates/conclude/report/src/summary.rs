@@ -1,7 +1,7 @@
 //! The answer in ten lines of Markdown, for a comment on a pull request.
 
 use crate::page::top::{self, DecidingRow};
-use crate::text::escaped;
+use crate::text::{escaped, with_code};
 use plimsoll_analysis::quantity::confidence;
 use plimsoll_analysis::{Analysis, Input};
 use plimsoll_model::factor::Assignment;
@@ -70,11 +70,6 @@ fn table(input: &Input, analysis: &Analysis, rows: &[DecidingRow]) -> Vec<String
         lines.push(format!("| {} more | | | | | {} |", named.len() - shown, outcomes(&named[shown..])));
     }
     lines
-}
-
-/// Text of Plimsoll's own that marks keys of the study file with backticks. In code, nothing is markup.
-fn with_code(text: &str) -> String {
-    escaped(text).replace("\\`", "`")
 }
 
 /// The order in which verdicts are shown where not all have room.

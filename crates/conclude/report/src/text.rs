@@ -1,9 +1,11 @@
 //! Texts that several documents use.
 
+use askama::filters::Escaper;
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::quantity::Notation;
 use plimsoll_analysis::{Input, RUN_AGAIN, words};
 use plimsoll_model::result::TrialResult;
+use std::fmt;
 
 /// A name for files: lower-case letters, digits and single hyphens.
 pub(crate) fn slug(text: &str) -> String {
@@ -50,9 +52,14 @@ pub(crate) fn unbroken(text: &str) -> String {
 /// `text` for a line of Markdown, in which nothing of it is markup, HTML or the end of a cell.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
-    for letter in text.chars() {
+    // What a system printed is indented below the sentence about it.
+    let mut lines = text.split('\n');
+    let first = lines.next().unwrap_or_default().to_owned();
+    let text = lines.fold(first, |text, line| format!("{text} {}", line.trim_start()));
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
         match letter {
-            '&' => escaped += "&amp;",
+            '&' if letters.peek().is_some_and(|next| next.is_ascii_alphabetic() || *next == '#') => escaped += "&amp;",
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '\\' | '`' | '*' | '[' | ']' | '|' | '#' | '~' => {
@@ -64,6 +71,30 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// The same, but words between backticks are code, as in Plimsoll's own texts. Code stands as it is. Where backticks do not
+/// come in pairs, or a table would end a cell inside of them, they are letters like any other.
+pub(crate) fn with_code(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let between = parts.get(1..parts.len() - 1).unwrap_or_default();
+    let come_in_pairs = parts.len() % 2 == 1 && between.iter().all(|part| !part.is_empty());
+    if !come_in_pairs || text.contains('|') {
+        return escaped(text);
+    }
+    let in_line = |code: &str| format!("`{}`", code.replace(char::is_control, " "));
+    let part = |(index, part): (usize, &&str)| if index % 2 == 0 { escaped(part) } else { in_line(part) };
+    parts.iter().enumerate().map(part).collect()
+}
+
+/// Escapes the values in templates of Markdown.
+#[derive(Clone, Copy)]
+pub(crate) struct Markdown;
+
+impl Escaper for Markdown {
+    fn write_escaped_str<W: fmt::Write>(&self, mut out: W, text: &str) -> fmt::Result {
+        out.write_str(&with_code(text))
+    }
 }
 
 /// Formats a time in milliseconds since 1970 as `2026-11-21 02:30:05`, UTC.
@@ -85,9 +116,24 @@ mod tests {
     #[test]
     fn nothing_of_a_name_is_markup() {
         assert_eq!(
-            escaped("a|b <img src=x>\n[x](javascript:y) *z* `n = \"m\"`"),
-            "a\\|b &lt;img src=x&gt; \\[x\\](javascript:y) \\*z\\* \\`n = \"m\"\\`"
+            escaped("a|b & &lt; <img src=x>\n[x](javascript:y) *z* `n = \"m\"`"),
+            "a\\|b & &amp;lt; &lt;img src=x&gt; \\[x\\](javascript:y) \\*z\\* \\`n = \"m\"\\`"
         );
+    }
+
+    #[test]
+    fn code_stands_as_it_is_and_nothing_hides_in_it() {
+        for (text, expected) in [
+            ("use `a[0] <b>` or *c*", "use `a[0] <b>` or \\*c\\*"),
+            ("`one` and `two`\n`th\nree`", "`one` and `two` `th ree`"),
+            ("`open <b>", "\\`open &lt;b&gt;"),
+            ("``<b>``", "\\`\\`&lt;b&gt;\\`\\`"),
+            ("`a|<b>`", "\\`a\\|&lt;b&gt;\\`"),
+            ("`", "\\`"),
+            ("", ""),
+        ] {
+            assert_eq!(with_code(text), expected, "{text}");
+        }
     }
 
     #[test]

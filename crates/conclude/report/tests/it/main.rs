@@ -4,5 +4,6 @@ mod cross_run;
 mod database;
 mod documents;
 mod machines;
+mod markdown;
 mod sample;
 mod storage;
