@@ -7,6 +7,7 @@ mod command;
 mod exit;
 mod forecast;
 mod machine;
+mod printable;
 mod progress;
 mod say;
 

@@ -2,6 +2,7 @@
 //! the lines alone.
 
 use crate::machine::{self, TimeSharing};
+use crate::printable::printable;
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll_analysis::quantity;
@@ -71,7 +72,7 @@ impl Progress {
                     self.say(&warning);
                 }
             }
-            Event::BuildStarted { system, command } => self.bar.set_message(format!("building {system}: {command}")),
+            Event::BuildStarted { system, command } => self.set_message(&format!("building {system}: {command}")),
             Event::BuildFinished { system, took } => self.say(&format!("built {system} in {}", time(*took))),
             Event::DataProgress { database, doing, done } => {
                 self.making(&format!("data of {database}: {doing} · {:.0} %", done * 100.0));
@@ -87,11 +88,11 @@ impl Progress {
                 self.current = format!("{}/{} {variants}{condition}", start.number, self.trials);
                 self.data = None;
                 self.output.clear();
-                self.bar.set_message(self.current.clone());
+                self.set_message(&self.current);
             }
             Event::PhaseStarted { phase, .. } => {
                 self.phase = Some(*phase);
-                self.bar.set_message(format!("{} · {}", self.current, self.stage()));
+                self.set_message(&format!("{} · {}", self.current, self.stage()));
             }
             Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.sharing == TimeSharing::Turns),
             Event::LoadFinished { .. } => {
@@ -149,7 +150,7 @@ impl Progress {
 
     /// Shows that data is being prepared, which may take long. Without a bar, prints a line now and then.
     fn making(&mut self, what: &str) {
-        self.bar.set_message(what.to_owned());
+        self.set_message(what);
         let now = Instant::now();
         let (began, told) = self.data.unwrap_or((now, now));
         let is_first = self.data.is_none();
@@ -171,7 +172,8 @@ impl Progress {
         let rate = if length.is_zero() { iterations as f64 } else { iterations as f64 / length.as_secs_f64() };
         let median = median.map_or(String::new(), |median| format!(" · median {:.3} ms", median * 1e3));
         let errors = if errors > 0 { format!(" · {}", counted(errors, "error")) } else { String::new() };
-        self.bar.set_message(format!("{} · {stage} · {rate:.0}/s{median}{errors}", self.current));
+        let message = format!("{} · {stage} · {rate:.0}/s{median}{errors}", self.current);
+        self.set_message(&message);
     }
 
     /// The turn or the phase of the start under way.
@@ -182,12 +184,17 @@ impl Progress {
         }
     }
 
+    /// Shows what is under way beside the bar.
+    fn set_message(&self, message: &str) {
+        self.bar.set_message(printable(message).into_owned());
+    }
+
     /// Prints a permanent line above the bar.
     fn say(&self, line: &str) {
         if self.bar.is_hidden() {
             say::note(line);
         } else {
-            self.bar.println(line);
+            self.bar.println(printable(line));
         }
     }
 }

@@ -77,14 +77,16 @@ fn turn_until_over(
     }
 }
 
-/// Waits for events for so long at most, and handles those that came. They stay in `events`.
+/// Waits for events for so long at most, and handles those that came, and connections that had more than one turn may
+/// take. The events stay in `events`.
 fn wait(
     context: &mut LoopContext<'_>,
     work: &mut impl Work,
     events: &mut Vec<epoll::Event>,
     longest: Nanos,
 ) -> Result<(), Errno> {
-    let longest = (longest.0 as i64).min(LONGEST_WAIT);
+    let unfinished = std::mem::take(&mut context.unfinished);
+    let longest = if unfinished.is_empty() { (longest.0 as i64).min(LONGEST_WAIT) } else { 0 };
     let longest = Timespec { tv_sec: longest / 1_000_000_000, tv_nsec: longest % 1_000_000_000 };
     events.clear();
     match epoll::wait(&context.epoll, rustix::buffer::spare_capacity(events), Some(&longest)) {
@@ -94,6 +96,9 @@ fn wait(
     context.turn = context.clock.now();
     for event in events.iter() {
         work.event(context, event.data.u64(), event.flags);
+    }
+    for (key, flags) in unfinished {
+        work.event(context, key, flags);
     }
     work.after_events(context);
     Ok(())

@@ -1,5 +1,6 @@
 //! The protocols that users speak over sockets, as sans-IO state machines: bytes in, bytes out.
 
+mod control_replies;
 pub mod flow;
 pub mod grpc;
 pub mod http;

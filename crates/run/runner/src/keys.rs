@@ -1,5 +1,6 @@
 //! Secrets of a run: generates those of the servers that it starts, and keeps all of them out of its bundle.
 
+use crate::encodings::encodings;
 use plimsoll_database::Databases;
 use plimsoll_model::database::{Database, DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
@@ -8,8 +9,8 @@ use plimsoll_model::start::Validity;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_study::{SecretSource, Study};
 use plimsoll_system::random_text;
-use plimsoll_web::percent;
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -28,6 +29,8 @@ pub(crate) struct Keys {
     pub(crate) pairs: BTreeMap<String, KeyPair>,
     /// The secrets that the study names, by their names.
     pub(crate) of_study: BTreeMap<String, Secret>,
+    /// The texts that show the secrets of the study, longer ones first: a shorter one may be part of one.
+    texts_of_study: Vec<String>,
     /// The environment variables that hold secrets.
     variables: BTreeSet<String>,
 }
@@ -50,7 +53,14 @@ impl Keys {
         });
         let variables = SECRET_VARIABLES.map(str::to_owned).into_iter().chain(passwords).chain(of_users).collect();
         let of_study = read_secrets(study).map_err(|faults| io::Error::other(faults.join("\n")))?;
-        Ok(Keys { pairs, of_study, variables })
+        Ok(Keys::new(pairs, of_study, variables))
+    }
+
+    fn new(pairs: BTreeMap<String, KeyPair>, of_study: BTreeMap<String, Secret>, variables: BTreeSet<String>) -> Keys {
+        let texts: BTreeSet<String> = of_study.values().flat_map(|secret| encodings(&secret.0)).collect();
+        let mut texts_of_study: Vec<String> = texts.into_iter().collect();
+        texts_of_study.sort_by_key(|text| Reverse(text.len()));
+        Keys { pairs, of_study, texts_of_study, variables }
     }
 
     /// Every text that must not appear in the bundle: the secrets of the servers that the run starts, and those in the
@@ -59,27 +69,15 @@ impl Keys {
         let generated = self.pairs.values().map(|pair| pair.secret.0.clone());
         let inherited = self.variables.iter().filter_map(|name| std::env::var(name).ok());
         let passwords = databases.secrets().into_iter().map(|secret| secret.0);
-        let of_study = self.texts_of_study().into_iter();
-        generated
-            .chain(inherited)
-            .chain(passwords)
-            .chain(of_study)
-            .filter(|secret| secret.len() >= LEAST_LENGTH)
-            .collect()
-    }
-
-    /// The secrets of the study as they are, as they stand in a URL, and as they stand in JSON.
-    fn texts_of_study(&self) -> BTreeSet<String> {
-        let in_json = |text: &str| Value::from(text).to_string().trim_matches('"').to_owned();
-        let texts = |secret: &Secret| [secret.0.clone(), percent::component(&secret.0).to_string(), in_json(&secret.0)];
-        self.of_study.values().flat_map(texts).collect()
+        let texts = generated.chain(inherited).chain(passwords).flat_map(|secret| encodings(&secret));
+        texts.chain(self.texts_of_study.iter().cloned()).filter(|text| text.len() >= LEAST_LENGTH).collect()
     }
 
     /// The text with stars in place of the study's secrets.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
         let least = if may_be_histogram(text) { LEAST_IN_HISTOGRAM } else { LEAST_LENGTH };
-        let secrets = self.texts_of_study().into_iter().filter(|secret| secret.len() >= least);
-        secrets.fold(text.to_owned(), |text, secret| text.replace(&secret, &"*".repeat(secret.len())))
+        let secrets = self.texts_of_study.iter().filter(|secret| secret.len() >= least);
+        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, &"*".repeat(secret.len())))
     }
 
     /// The event with stars in place of the study's secrets, wherever a text of it holds one: names of requests,
@@ -212,7 +210,7 @@ mod tests {
 
     fn keys(secret: &str) -> Keys {
         let of_study = BTreeMap::from([("api_key".to_owned(), Secret(secret.to_owned()))]);
-        Keys { pairs: BTreeMap::new(), of_study, variables: BTreeSet::new() }
+        Keys::new(BTreeMap::new(), of_study, BTreeSet::new())
     }
 
     #[test]
@@ -233,7 +231,11 @@ mod tests {
         assert_eq!(self::keys(&long).masked(&event(&long)), Some(event(&"*".repeat(120))));
         let histogram = event(&"key4".repeat(30));
         assert_eq!(self::keys("key4").masked(&histogram), None, "so short a text stands in a histogram by chance");
-        assert_eq!(Keys { of_study: BTreeMap::new(), ..keys }.masked(&event("s3/cr3t!")), None);
+        // `user:s3/cr3t!` as Basic authorization: all but the letters that the secret shares with its neighbours.
+        let basic = event("authorization: Basic dXNlcjpzMy9jcjN0IQ==");
+        assert_eq!(keys.masked(&basic), Some(event("authorization: Basic dXNlcjp**********Q==")));
+        let none = Keys::new(BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        assert_eq!(none.masked(&event("s3/cr3t!")), None);
     }
 
     #[test]

@@ -164,6 +164,9 @@ pub(crate) struct Flags {
     /// A folder that the script may read files from, besides its own [may be repeated]
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Vec<PathBuf>,
+    /// A folder into which `handleSummary` may write, besides the current one [may be repeated]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) allow_write: Vec<PathBuf>,
     /// How many threads run users [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

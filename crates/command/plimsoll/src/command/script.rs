@@ -6,6 +6,7 @@ mod settle;
 mod summary;
 mod terminal;
 mod watch;
+mod writable_folders;
 
 use super::interrupt::Listener;
 use crate::arguments::{Flags, Script, Shown};

@@ -1,6 +1,6 @@
 //! The connections of one thread: assigns them to users, opens and closes them, and moves their bytes.
 
-use super::context::LoopContext;
+use super::context::{LoopContext, MOST_READS};
 use super::users::Users;
 use crate::pool::ConnectionPool;
 use crate::protocol::{Failure, Protocol, ReceivedReply, Reply, Sending, Signal};
@@ -346,7 +346,7 @@ impl<P: Protocol> Users<'_, P> {
 
     fn read(&mut self, context: &mut LoopContext<'_>, slot: u32, ended: bool) -> Result<(), TransportError> {
         let key = self.connections.pool.key(slot);
-        loop {
+        for _ in 0..MOST_READS {
             let connection = self.connections.connection(slot);
             let (bytes, more) = match connection.transport.receive(&mut self.scratch.raw, &mut self.scratch.plain)? {
                 Chunk::Empty => return Ok(()),
@@ -376,6 +376,8 @@ impl<P: Protocol> Users<'_, P> {
                 return Ok(());
             }
         }
+        context.read_on(key, ended);
+        Ok(())
     }
 
     /// Passes the protocol's signals on to users. They may start new exchanges at once.

@@ -32,7 +32,13 @@ pub struct LoopContext<'a> {
     pub(super) series: Series,
     /// Ends of pauses, and timers of scripts, for which time stood still before they were due.
     held: Vec<(Instant, Alarm)>,
+    /// The connections that are read on in the next turn of the loop: keys and flags, as in their events.
+    pub(super) unfinished: Vec<(u64, epoll::EventFlags)>,
 }
+
+/// The most reads on one connection in a turn of the loop. A peer that keeps its socket full has to wait then until the
+/// loop has looked at the clock, at an interruption and at all other connections.
+pub const MOST_READS: usize = 16;
 
 /// The place of a load among those of the same users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,8 +104,8 @@ impl<'a> LoopContext<'a> {
     ) -> Result<LoopContext<'a>, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let turn = clock.now();
-        let (timers, series, held) = (Timers::default(), Series::default(), Vec::new());
-        Ok(LoopContext { clock, epoll, timers, recorder, offers, interrupted, turn, series, held })
+        let (timers, series, held, unfinished) = (Timers::default(), Series::default(), Vec::new(), Vec::new());
+        Ok(LoopContext { clock, epoll, timers, recorder, offers, interrupted, turn, series, held, unfinished })
     }
 
     /// The same context, whose users stay for a later load if `stays`.
@@ -150,6 +156,13 @@ impl<'a> LoopContext<'a> {
             cause: Cause::Local,
         })?;
         Ok(transport)
+    }
+
+    /// Reads on in the next turn: the socket under this key may hold more than [`MOST_READS`]. The kernel tells of new
+    /// bytes only once, so it would not say so again.
+    pub fn read_on(&mut self, key: u64, ended: bool) {
+        let end = if ended { epoll::EventFlags::RDHUP } else { epoll::EventFlags::empty() };
+        self.unfinished.push((key, epoll::EventFlags::IN | end));
     }
 
     /// The phase to which an iteration belongs that was scheduled at `scheduled`.

@@ -3,6 +3,7 @@
 mod flow;
 mod grpc;
 mod held;
+mod hostile;
 mod http;
 mod job;
 mod script;

@@ -6,6 +6,9 @@ pub(super) const HEADER: usize = 9;
 /// The largest payload that a peer may send: the default, which our settings do not change.
 pub(super) const LARGEST_PAYLOAD: usize = 16_384;
 
+/// What a peer may name as its largest payload (RFC 9113, 6.5.2).
+pub(super) const PAYLOAD_LIMITS: std::ops::RangeInclusive<usize> = 16_384..=16_777_215;
+
 /// The first bytes of a client (RFC 9113, 3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

@@ -79,7 +79,8 @@ const STATIC: [(&str, &str); 61] = [
 /// A header field: name and value.
 pub type Field = (String, String);
 
-fn size(name: &[u8], value: &[u8]) -> usize {
+/// The size of a field, as tables and lists of fields are counted (RFC 7541, 4.1; RFC 9113, 6.5.2).
+pub(super) fn size(name: &[u8], value: &[u8]) -> usize {
     name.len() + value.len() + ENTRY_OVERHEAD
 }
 
@@ -200,19 +201,23 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Decodes a complete header block. Calls `field` with each name and value.
-    pub(super) fn decode(&mut self, block: &[u8], mut field: impl FnMut(&[u8], &[u8])) -> Result<(), Violation> {
+    /// Decodes a complete header block. Calls `field` with each name and value, up to its first error.
+    pub(super) fn decode(
+        &mut self,
+        block: &[u8],
+        mut field: impl FnMut(&[u8], &[u8]) -> Result<(), Violation>,
+    ) -> Result<(), Violation> {
         let mut input = Input(block);
         while let Some(&first) = input.0.first() {
             match first {
                 0x80.. => {
                     let index = input.integer(7)?;
                     let (name, value) = self.entry(index)?;
-                    field(name, value);
+                    field(name, value)?;
                 }
                 0x40.. => {
                     self.literal(&mut input, 6)?;
-                    field(&self.name, &self.value);
+                    field(&self.name, &self.value)?;
                     self.insert();
                 }
                 0x20.. => {
@@ -225,7 +230,7 @@ impl Decoder {
                 }
                 _ => {
                     self.literal(&mut input, 4)?;
-                    field(&self.name, &self.value);
+                    field(&self.name, &self.value)?;
                 }
             }
         }
@@ -329,7 +334,10 @@ mod tests {
     fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<Field>, Violation> {
         let mut fields = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        decoder.decode(block, |name, value| fields.push((text(name), text(value))))?;
+        decoder.decode(block, |name, value| {
+            fields.push((text(name), text(value)));
+            Ok(())
+        })?;
         Ok(fields)
     }
 

@@ -11,6 +11,7 @@ mod response;
 
 use super::frame::{self, HEADER, Header, error, flag, kind, setting};
 use super::hpack::{Decoder, Encoder, Field};
+use crate::control_replies::ControlReplies;
 use std::collections::VecDeque;
 
 pub use response::{Response, StreamError};
@@ -43,6 +44,7 @@ pub struct Session {
     received: u32,
     /// Unused buffers for bodies.
     spare: Vec<Vec<u8>>,
+    replies: ControlReplies,
 }
 
 /// The limits that the server's settings set.
@@ -58,6 +60,8 @@ struct Peer {
 struct Stream {
     ticket: u32,
     response: Response,
+    /// The size of all its header fields so far.
+    header_size: usize,
     begun: bool,
     /// The part of the request's body that waits for a send window.
     unsent: Vec<u8>,
@@ -121,6 +125,7 @@ impl Session {
             window: DEFAULT_WINDOW,
             received: 0,
             spare: Vec::new(),
+            replies: ControlReplies::default(),
         }
     }
 
@@ -179,8 +184,16 @@ impl Session {
 
     fn add_stream(&mut self, ticket: u32, response: Response) -> u32 {
         let (id, window) = (self.next_stream(), self.peer.stream_window);
-        let (begun, unsent, sending, received) = (false, Vec::new(), Sending::Open, 0);
-        self.streams.push_back(Some(Stream { ticket, response, begun, unsent, sending, window, received }));
+        self.streams.push_back(Some(Stream {
+            ticket,
+            response,
+            header_size: 0,
+            begun: false,
+            unsent: Vec::new(),
+            sending: Sending::Open,
+            window,
+            received: 0,
+        }));
         id
     }
 

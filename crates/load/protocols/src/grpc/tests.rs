@@ -291,3 +291,46 @@ proptest! {
         let _ = exchange(&[0, 1, 0], &server.bytes, piece);
     }
 }
+
+#[test]
+fn a_server_that_asks_and_does_not_read_is_left() {
+    let ping = Server::default().frame(kind::PING, 0, 0, &[7; 8]).bytes;
+    let flood = |frame: &[u8]| [Server::greeting(&[]).bytes, frame.repeat(150_000)].concat();
+    for frame in [ping.clone(), Server::greeting(&[]).bytes] {
+        let (_, result, out) = exchange(&[0], &flood(&frame), 1000);
+        let violation = result.expect_err("nothing of what is written was sent").to_string();
+        assert!(violation.contains("a peer that reads what it asks for"), "{violation}");
+        assert!(out.len() <= 1024 * 1024, "{} bytes wait", out.len());
+    }
+    // Whoever reads may ask for ever.
+    let (grpc, mut out) = (grpc(), Vec::new());
+    let mut connection = grpc.open(&mut out);
+    for bytes in flood(&ping).chunks(1000) {
+        out.clear();
+        grpc.receive(&mut connection, bytes, &mut out, &mut Vec::new()).expect("every reply was read");
+    }
+}
+
+#[test]
+fn a_small_block_that_decodes_to_much_is_refused() {
+    // A field of 3,000 bytes for the table (RFC 7541, 6.2.1), and references to it.
+    let field = [&[0x40, 1, b'x', 0x7f, 0xb9, 0x16][..], &[b'v'; 3000]].concat();
+    let block = |references: usize| [field.clone(), vec![0xbe; references]].concat();
+    let headers = |server: Server, references| server.frame(kind::HEADERS, flag::END_HEADERS, 1, &block(references));
+    let read = |server: Server| exchange(&[0], &server.bytes, 1 << 20).1;
+    assert_eq!(read(headers(Server::greeting(&[]), 300)), Ok(()));
+    let at_once = headers(Server::greeting(&[]), 400);
+    let in_parts = headers(headers(Server::greeting(&[]), 300), 300);
+    for server in [at_once, in_parts] {
+        let violation = read(server).expect_err("more than a megabyte").to_string();
+        assert!(violation.contains("header fields of at most 1048576 bytes"), "{violation}");
+    }
+}
+
+#[test]
+fn a_frame_size_that_http2_does_not_have_is_refused() {
+    for size in [0, 16_383, 1 << 24, u32::MAX] {
+        let (_, result, _) = exchange(&[0], &Server::greeting(&[(setting::MAX_FRAME_SIZE, size)]).bytes, 1000);
+        assert!(result.expect_err("not a size").to_string().contains("2^14 to 2^24-1"), "{size}");
+    }
+}

@@ -5,6 +5,9 @@ use super::Violation;
 /// The longest payload of a control frame.
 pub(super) const LARGEST_CONTROL: usize = 125;
 
+/// Bytes of the header of a control frame that we send: with its mask.
+pub(super) const OWN_CONTROL_HEADER: usize = 6;
+
 /// Types of frames. Those from `CLOSE` on are control frames.
 pub(super) mod opcode {
     pub(crate) const CONTINUATION: u8 = 0;

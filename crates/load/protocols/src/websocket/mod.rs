@@ -5,8 +5,9 @@ mod deflate;
 mod frame;
 mod handshake;
 
+use crate::control_replies::{ControlReplies, TooManyReplies};
 use crate::http::response::ResponseReader;
-use frame::{Frame, Header, LARGEST_CONTROL, opcode};
+use frame::{Frame, Header, LARGEST_CONTROL, OWN_CONTROL_HEADER, opcode};
 use handshake::{HandshakeResult, Refusal};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -25,6 +26,7 @@ mod code {
     pub(super) const NO_STATUS: u16 = 1005;
     pub(super) const ABNORMAL: u16 = 1006;
     pub(super) const NOT_UTF_8: u16 = 1007;
+    pub(super) const POLICY: u16 = 1008;
     pub(super) const TOO_LARGE: u16 = 1009;
 }
 
@@ -37,6 +39,7 @@ pub struct Socket {
     /// The received part of an incomplete response or frame.
     partial: Vec<u8>,
     message: Option<Message>,
+    replies: ControlReplies,
 }
 
 enum Stage {
@@ -87,6 +90,12 @@ pub enum Event {
 #[derive(Debug)]
 struct Violation(u16, String);
 
+impl From<TooManyReplies> for Violation {
+    fn from(error: TooManyReplies) -> Violation {
+        Violation(code::POLICY, error.to_string())
+    }
+}
+
 impl Violation {
     fn new(text: impl Into<String>) -> Violation {
         Violation(code::PROTOCOL, text.into())
@@ -99,7 +108,8 @@ impl Socket {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let expected = handshake.write(random.next_u64(), random.next_u64(), out);
         let stage = Stage::Opening(Box::new(expected));
-        Socket { stage, random, deflate: false, partial: Vec::new(), message: None }
+        let (partial, message, replies) = (Vec::new(), None, ControlReplies::default());
+        Socket { stage, random, deflate: false, partial, message, replies }
     }
 
     /// True if nothing more can be sent or received.
@@ -134,6 +144,7 @@ impl Socket {
 
     /// Processes received bytes.
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) {
+        self.replies.see_output(out);
         if let Stage::Refused(refusal) = &mut self.stage {
             let refused = refusal.take(input);
             return self.close_if_refused(refused, events);
@@ -264,6 +275,7 @@ impl Socket {
             opcode::PING => {
                 // Nothing may follow our own closing frame.
                 if matches!(self.stage, Stage::Open) {
+                    self.replies.add(OWN_CONTROL_HEADER + payload.len())?;
                     self.write(opcode::PONG, payload, out);
                 }
                 events.push(Event::Ping);

@@ -211,6 +211,16 @@ fn fragments_are_put_together_with_pings_in_between() {
 }
 
 #[test]
+fn a_server_that_pings_and_does_not_read_is_left() {
+    let (mut socket, mut events, mut out) = (opened(), Vec::new(), Vec::new());
+    for bytes in frame(0x89, b"").repeat(200_000).chunks(1000) {
+        socket.receive(bytes, &mut out, &mut events);
+    }
+    assert!(matches!(events.last(), Some(Event::Broken(why)) if why.contains("reads what it asks for")));
+    assert!(socket.is_closed() && out.len() <= 1024 * 1024 + 8, "{} bytes wait", out.len());
+}
+
+#[test]
 fn messages_are_sent_masked() {
     let mut socket = opened();
     let mut out = Vec::new();
@@ -321,12 +331,13 @@ fn messages_are_compressed_where_both_sides_want_it() {
 fn many_messages_in_one_read_are_all_taken() {
     let bytes = frame(0x89, b"1234").repeat(1_000_000);
     let mut socket = opened();
-    let (mut out, mut events) = (Vec::new(), Vec::new());
+    let (mut out, mut events, mut sent) = (Vec::new(), Vec::new(), 0);
     for bytes in bytes.chunks(64 << 10) {
         socket.receive(bytes, &mut out, &mut events);
+        sent += std::mem::take(&mut out).len();
     }
     assert_eq!(events.len(), 1_000_000);
-    assert_eq!(out.len(), 1_000_000 * (2 + 4 + 4));
+    assert_eq!(sent, 1_000_000 * (2 + 4 + 4));
 }
 
 proptest! {

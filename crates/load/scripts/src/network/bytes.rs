@@ -5,7 +5,7 @@ use crate::client_session::Io;
 use crate::connection::{ConnectionId, Stage, Traffic};
 use crate::exchange::{ConnectionFacts, Fault, PendingRequest, ResponseProgress};
 use crate::network::Reuse;
-use plimsoll_engine::event_loop::context::LoopContext;
+use plimsoll_engine::event_loop::context::{LoopContext, MOST_READS};
 use plimsoll_engine::transport::Chunk;
 use plimsoll_k6::operations::{Event, HttpFaultKind};
 use plimsoll_model::record::ErrorKind;
@@ -94,10 +94,15 @@ impl Network {
             self.open_if_secure(context, id);
         }
         let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-        let mut more = ended || flags.contains(EventFlags::IN);
-        while more && self.connections.of_key(key).is_some() {
-            more = self.read(context, id, ended)?;
+        if !ended && !flags.contains(EventFlags::IN) {
+            return Ok(());
         }
+        for _ in 0..MOST_READS {
+            if self.connections.of_key(key).is_none() || !self.read(context, id, ended)? {
+                return Ok(());
+            }
+        }
+        context.read_on(key, ended);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Shows the summary of a run: by the script's `handleSummary`, or in k6's form.
 
 use super::settle::Settled;
+use super::writable_folders::WritableFolders;
 use crate::arguments::{Flags, Shown};
 use crate::say;
 use plimsoll_generator::script::{Run, RunOutcome, call_alone};
@@ -18,6 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 const HANDLER: &str = "handleSummary";
 
+/// The destinations that are no files.
+pub(super) const STDOUT: &str = "stdout";
+pub(super) const STDERR: &str = "stderr";
+
 /// Shows the summary, writes the requested files, and returns the names of metrics with a failed threshold. A file that
 /// cannot be written is reported; the others are still written, and the result of the run does not change, as in k6.
 pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: &'a RunOutcome) -> Vec<&'a str> {
@@ -34,10 +39,12 @@ pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: 
     let setup_data: Option<Value> = ran.setup_data.as_deref().and_then(|data| serde_json::from_str(data).ok());
     if let Some(mode) = mode(flags) {
         let output = Output { is_terminal: std::io::stdout().is_terminal(), no_color: flags.no_color };
-        let mut texts = handled(run, &summary, setup_data.clone(), output).unwrap_or_else(|| {
-            let text = summary.text(mode);
-            vec![("stdout".into(), if flags.no_color { text } else { coloured(&text) })]
-        });
+        let of_script = handled(run, &summary, setup_data.clone(), output);
+        let mut texts =
+            of_script.map(|texts| WritableFolders::new(&flags.allow_write).retain(texts)).unwrap_or_else(|| {
+                let text = summary.text(mode);
+                vec![(STDOUT.into(), if flags.no_color { text } else { coloured(&text) })]
+            });
         if let Some(file) = &flags.summary_export {
             texts.push((file.clone(), format!("{:#}", summary.export(setup_data))));
         }
@@ -92,8 +99,8 @@ fn texts(json: Option<&str>) -> Result<Vec<(PathBuf, String)>, String> {
 
 fn write(to: &Path, text: &str) -> std::io::Result<()> {
     match to.to_str() {
-        Some("stdout") => print(text),
-        Some("stderr") => std::io::stderr().write_all(text.as_bytes()),
+        Some(STDOUT) => print(text),
+        Some(STDERR) => std::io::stderr().write_all(text.as_bytes()),
         _ => std::fs::write(to, text),
     }
 }

@@ -1,5 +1,6 @@
 //! The terminal while a script runs: the script's console, and the progress.
 
+use crate::printable::printable;
 use crate::say;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -65,7 +66,7 @@ impl Terminal {
     pub(super) fn progress(&self, line: &str, part: f64) {
         let Some(Ok(mut last_progress)) = self.last_progress.as_ref().map(Mutex::lock) else { return };
         self.bar.set_position((part * 1000.0) as u64);
-        self.bar.set_message(line.to_owned());
+        self.bar.set_message(printable(line).into_owned());
         if self.bar.is_hidden() && last_progress.elapsed() >= TELL_EVERY {
             *last_progress = Instant::now();
             say::note(line);

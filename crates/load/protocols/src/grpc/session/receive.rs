@@ -1,11 +1,17 @@
 //! Receives the frames of the server.
 
 use super::{Event, Session, StreamError, WINDOW};
+use crate::control_replies::TooManyReplies;
 use crate::grpc::frame::{self, HEADER, Header, flag, kind, setting};
+use crate::grpc::hpack;
 use plimsoll_engine::protocol::Violation;
 
 /// The largest header block that is assembled from fragments.
 const LARGEST_BLOCK: usize = 256 * 1024;
+
+/// The largest size of the header fields of a response, as RFC 9113 (6.5.2) counts it. A block of a few bytes can refer to
+/// one large field many times.
+const LARGEST_HEADER_LIST: usize = 1024 * 1024;
 
 /// The largest body of a response.
 const LARGEST_BODY: usize = 64 * 1024 * 1024;
@@ -13,6 +19,7 @@ const LARGEST_BODY: usize = 64 * 1024 * 1024;
 impl Session {
     /// Processes received bytes.
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) -> Result<(), Violation> {
+        self.replies.see_output(out);
         if self.partial.is_empty() {
             let taken = self.take_frames(input, out, events)?;
             self.partial.extend_from_slice(&input[taken..]);
@@ -61,6 +68,7 @@ impl Session {
             kind::SETTINGS => self.take_settings(header, payload, out),
             kind::PING if payload.len() == 8 => {
                 if !header.has(flag::ACK) {
+                    self.replies.add(HEADER + payload.len())?;
                     frame::write(kind::PING, flag::ACK, 0, payload, out);
                 }
                 Ok(())
@@ -166,12 +174,19 @@ impl Session {
         if let Some(stream) = stream.as_deref_mut() {
             stream.response.expect_fields(is_last);
         }
+        let mut size = stream.as_deref().map_or(0, |stream| stream.header_size);
         self.decoder.decode(block, |name, value| {
+            size += hpack::size(name, value);
+            if size > LARGEST_HEADER_LIST {
+                return Err(Violation::new(format!("expected header fields of at most {LARGEST_HEADER_LIST} bytes")));
+            }
             if let Some(stream) = stream.as_deref_mut() {
                 stream.response.add_field(name, value);
             }
+            Ok(())
         })?;
         if let Some(stream) = stream {
+            stream.header_size = size;
             stream.begin(events);
             stream.report_progress(events);
             if is_last {
@@ -204,11 +219,20 @@ impl Session {
                 setting::HEADER_TABLE_SIZE => self.encoder.set_limit(value as usize),
                 setting::MAX_CONCURRENT_STREAMS => self.peer.most_streams = value as usize,
                 setting::INITIAL_WINDOW_SIZE => self.set_stream_window(i64::from(value)),
-                setting::MAX_FRAME_SIZE => self.peer.largest_payload = value as usize,
+                setting::MAX_FRAME_SIZE => {
+                    let payload = value as usize;
+                    if !frame::PAYLOAD_LIMITS.contains(&payload) {
+                        return Err(Violation::new(format!(
+                            "expected a largest frame of 2^14 to 2^24-1 bytes, found {value}"
+                        )));
+                    }
+                    self.peer.largest_payload = payload;
+                }
                 _ => {}
             }
         }
         self.settings_received = true;
+        self.replies.add(HEADER)?;
         frame::write(kind::SETTINGS, flag::ACK, 0, &[], out);
         self.send_all_unsent(out);
         Ok(())
@@ -244,6 +268,12 @@ impl Session {
             stream.window += more;
             self.send_unsent(id, out);
         }
+    }
+}
+
+impl From<TooManyReplies> for Violation {
+    fn from(error: TooManyReplies) -> Violation {
+        Violation::new(error.to_string())
     }
 }
 

@@ -1,0 +1,52 @@
+//! The texts under which a secret may come back: as it is, and as it stands in a URL, in JSON and in base64.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use plimsoll_web::percent;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// All texts that show the secret, each once.
+pub(crate) fn encodings(secret: &str) -> BTreeSet<String> {
+    let in_json = Value::from(secret).to_string().trim_matches('"').to_owned();
+    let in_url = percent::component(secret).to_string();
+    let in_base64 = (0..3).flat_map(|before| base64_after(before, secret.as_bytes()));
+    [secret.to_owned(), in_url, in_json].into_iter().chain(in_base64).collect()
+}
+
+/// The secret inside a longer text in base64, as in `user:password` of Basic authorization, where the number of bytes
+/// before it is `before` modulo 3: the letters that depend on nothing but the secret, in both alphabets.
+fn base64_after(before: usize, secret: &[u8]) -> [String; 2] {
+    let bytes = [&[0; 2][..before], secret].concat();
+    // A letter has six bits.
+    let (first, end) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
+    [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)].map(|text| text[first..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_at_any_place_of_base64() {
+        for secret in ["hunter2", "s3/cr3t!", "ÿþ?>~~~", "abcd"] {
+            let texts = encodings(secret);
+            for before in ["", "u", "us", "user:"] {
+                for after in ["", "!", " more"] {
+                    let text = format!("{before}{secret}{after}");
+                    for encoded in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                        let found = texts.iter().filter(|one| encoded.contains(one.as_str())).map(String::len).max();
+                        // All but a letter at either end, which it may share with its neighbours.
+                        assert!(found >= Some(secret.len() * 8 / 6 - 1), "{text}: {encoded}, {texts:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_secret_has_few_texts() {
+        let texts: Vec<String> = encodings("hunter2").into_iter().collect();
+        assert_eq!(texts, ["aHVudGVyM", "h1bnRlcj", "hunter2", "odW50ZXIy"]);
+    }
+}
