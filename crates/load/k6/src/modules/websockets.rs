@@ -370,7 +370,9 @@ impl Link {
         self.protocol.replace(opened.reply.header("sec-websocket-protocol").unwrap_or_default().to_owned());
         let extensions = opened.reply.header("sec-websocket-extensions").map(str::to_owned);
         self.extensions.replace(extensions.into_iter().collect());
-        match self.close.borrow().clone() {
+        // The borrow ends before a listener runs: one may close the socket.
+        let close = self.close.borrow().clone();
+        match close {
             // It was closed before it was open.
             Some((code, reason)) => self.send(ctx, SocketCommand::Close { code, reason }),
             None => {

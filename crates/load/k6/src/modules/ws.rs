@@ -18,6 +18,9 @@ use rquickjs::{Coerced, Ctx, Exception, Function, JsLifetime, Object, Result, Va
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// The status of a response that agrees to a socket.
+const SWITCHING_PROTOCOLS: u16 = 101;
+
 /// See the module.
 pub(crate) struct Ws;
 
@@ -67,7 +70,9 @@ fn connect<'js>(ctx: Ctx<'js>, written: Coerced<String>, arguments: Rest<Value<'
             if user.options().throw == Some(true) {
                 return Err(thrown(&ctx, fault.detail));
             }
-            let error = if reply.is_some() { "" } else { &fault.detail };
+            // Another status says what is wrong by itself.
+            let says_why = reply.as_ref().is_some_and(|reply| reply.status() != SWITCHING_PROTOCOLS);
+            let error = if says_why { "" } else { &fault.detail };
             response(&ctx, &written.0, reply.as_ref(), error)
         }
         _ => Err(Exception::throw_internal(&ctx, "a socket said something before it was open")),

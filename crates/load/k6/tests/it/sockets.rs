@@ -111,10 +111,12 @@ fn a_socket_that_is_refused_is_told_by_its_response() {
         };";
     let mut script = Script::new(text);
     assert_eq!(script.run(|id, _| vec![told(id, refused(Some(403)))]), Ok(r#"[403,"no",""]"#.to_owned()));
+    let in_words = script.run(|id, _| vec![told(id, refused(Some(101)))]);
+    assert_eq!(in_words, Ok(r#"[101,"no","nobody is there"]"#.to_owned()), "a status that agrees to what is wrong");
     assert_eq!(script.run(|id, _| vec![told(id, refused(None))]), Ok(r#"[0,"","nobody is there"]"#.to_owned()));
     let late = script.run(|_, _| Vec::new());
     assert_eq!(late, Ok(r#"[0,"","the socket did not open within 60 s"]"#.to_owned()));
-    assert_eq!((script.samples("ws_sessions"), script.cancelled.is_empty()), (3, false));
+    assert_eq!((script.samples("ws_sessions"), script.cancelled.is_empty()), (4, false));
 }
 
 #[test]
@@ -241,4 +243,30 @@ fn sockets_are_for_functions() {
         export default () => thrown;";
     let returned = Script::new(text).run(echo).expect("it runs");
     assert!(returned.contains("only in functions"), "{returned}");
+}
+
+#[test]
+fn a_socket_may_be_closed_in_any_of_its_handlers() {
+    for event in ["open", "message", "ping", "pong", "error", "close"] {
+        let text = "import { WebSocket } from 'k6/websockets';
+            export default async () => {
+                const seen = [];
+                const socket = new WebSocket('ws://here');
+                await new Promise((done) => {
+                    for (const name of ['open', 'message', 'ping', 'pong', 'error', 'close']) {
+                        socket.addEventListener(name, () => {
+                            seen.push(name);
+                            if (name === 'EVENT') socket.close();
+                            if (name === 'close') done();
+                        });
+                    }
+                    const open = (act) => () => { if (socket.readyState === 1) act(); };
+                    socket.addEventListener('open', open(() => { socket.send('hello'); socket.ping(); }));
+                    socket.addEventListener('pong', open(() => socket.send('die')));
+                });
+                return [seen.includes('EVENT'), seen[seen.length - 1]];
+            };";
+        let returned = Script::new(&text.replace("EVENT", event)).run(echo);
+        assert_eq!(returned, Ok(r#"[true,"close"]"#.to_owned()), "{event}");
+    }
 }
