@@ -4,6 +4,9 @@ use crate::SqlError;
 use crate::value::parse_decimal;
 use plimsoll_model::record::ErrorKind;
 
+/// The most cells of one result. NULL takes a bit or a few bytes on the wire, and more in memory.
+const MOST_CELLS: usize = 4 * 1024 * 1024;
+
 /// Rows as text, with the names of their columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextRows {
@@ -69,12 +72,44 @@ pub(crate) struct ResultSet {
 }
 
 impl ResultSet {
+    /// Counts a row whose cells are added.
+    ///
+    /// # Errors
+    /// The result has more cells than are kept.
+    #[inline]
+    pub(crate) fn end_row(&mut self) -> Result<(), SqlError> {
+        self.rows += 1;
+        at_most_cells(self.cells.len())
+    }
+
     pub(crate) fn clear(&mut self) {
         self.cells.clear();
         self.converted.clear();
         self.rows = 0;
         self.affected = 0;
     }
+}
+
+impl TextRows {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// There are more cells than are kept.
+    pub(crate) fn add(&mut self, row: Vec<Option<String>>) -> Result<(), SqlError> {
+        at_most_cells((self.rows.len() + 1) * row.len())?;
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+fn at_most_cells(cells: usize) -> Result<(), SqlError> {
+    if cells <= MOST_CELLS {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        ErrorKind::Protocol,
+        format!("the answer has more than {MOST_CELLS} cells; ask for less at once"),
+    ))
 }
 
 impl<'a> Rows<'a> {
@@ -218,6 +253,17 @@ mod tests {
         let text = |encoding| with_cell(encoding, b"ab  ", |rows| rows.text(0, 0).map(|text| text.map(str::to_owned)));
         assert_eq!(text(Encoding::BlankPadded), Ok(Some("ab".to_owned())));
         assert_eq!(text(Encoding::Text), Ok(Some("ab  ".to_owned())));
+    }
+
+    #[test]
+    fn results_have_an_end() {
+        let mut result = ResultSet { cells: vec![Cell::NULL; MOST_CELLS], ..ResultSet::default() };
+        assert_eq!(result.end_row(), Ok(()));
+        result.cells.push(Cell::NULL);
+        assert_eq!(result.end_row().unwrap_err().kind, ErrorKind::Protocol);
+        let mut rows = TextRows { columns: Vec::new(), rows: vec![Vec::new(); MOST_CELLS / 1024 - 1] };
+        assert_eq!(rows.add(vec![None; 1024]), Ok(()));
+        assert_eq!(rows.add(vec![None; 1024]).unwrap_err().kind, ErrorKind::Protocol);
     }
 
     #[test]

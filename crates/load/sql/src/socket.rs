@@ -13,8 +13,12 @@ use std::time::{Duration, Instant};
 /// The longest wait for the socket before the limits of the call are checked again.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The most bytes of one response: offsets into it are kept in 32 bits.
-const MAX_RESPONSE: usize = u32::MAX as usize;
+/// The most bytes of one response, with all that the server sends along: notices, columns, further results. It is kept until
+/// the next call, by each connection.
+const MAX_RESPONSE: usize = 64 * 1024 * 1024;
+
+/// The largest buffer that a connection keeps for its next response, in bytes.
+const KEPT_CAPACITY: usize = 1024 * 1024;
 
 /// Initial size of the input buffer, in bytes.
 const INITIAL_CAPACITY: usize = 16 * 1024;
@@ -79,6 +83,10 @@ impl Socket {
     pub(crate) fn begin(&mut self) {
         self.input.copy_within(self.at..self.end, 0);
         (self.at, self.end) = (0, self.end - self.at);
+        if self.input.len() > KEPT_CAPACITY && self.end <= KEPT_CAPACITY {
+            self.input.truncate(KEPT_CAPACITY);
+            self.input.shrink_to_fit();
+        }
         (self.began, self.reads) = (None, 0);
     }
 
@@ -287,9 +295,28 @@ mod tests {
         other.write_all(&[0; 100]).unwrap();
         drop(other);
         socket.begin();
-        assert_eq!(socket.take(1 << 31).unwrap_err().kind, ErrorKind::Closed);
+        assert_eq!(socket.take(MAX_RESPONSE).unwrap_err().kind, ErrorKind::Closed);
         assert_eq!(socket.input().len(), INITIAL_CAPACITY);
         assert_eq!(socket.take(MAX_RESPONSE + 1).unwrap_err().kind, ErrorKind::Protocol);
+    }
+
+    #[test]
+    fn a_response_without_an_end_is_refused_and_its_memory_given_back() {
+        let (mut socket, mut other) = pair(CallLimits::timeout(Duration::from_secs(1000)));
+        let writer = std::thread::spawn(move || while other.write_all(&[0; 64 * 1024]).is_ok() {});
+        socket.begin();
+        let refused = loop {
+            if let Err(error) = socket.take(1000) {
+                break error;
+            }
+        };
+        assert_eq!(refused.kind, ErrorKind::Protocol);
+        assert!(refused.detail.contains("more than 67108864 bytes"), "{}", refused.detail);
+        assert!(socket.input().len() <= MAX_RESPONSE);
+        socket.begin();
+        assert!(socket.input().len() <= KEPT_CAPACITY, "{} bytes are kept", socket.input().len());
+        drop(socket);
+        writer.join().unwrap();
     }
 
     #[test]

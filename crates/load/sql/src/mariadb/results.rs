@@ -147,8 +147,7 @@ impl ResultHandler for TextRows {
 
     fn row(&mut self, mut row: Reader<'_>) -> Result<(), SqlError> {
         let cells = (0..self.columns.len()).map(|_| Ok(row.length_prefixed_or_null()?.map(text)));
-        self.rows.push(cells.collect::<Result<_, SqlError>>()?);
-        Ok(())
+        self.add(cells.collect::<Result<_, SqlError>>()?)
     }
 }
 

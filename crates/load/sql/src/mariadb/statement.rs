@@ -227,8 +227,7 @@ impl ResultHandler for FirstResult<'_> {
             let cell = if is_null { Cell::NULL } else { cell(*format, &mut row, &mut self.result.converted)? };
             self.result.cells.push(cell);
         }
-        self.result.rows += 1;
-        Ok(())
+        self.result.end_row()
     }
 
     #[inline]

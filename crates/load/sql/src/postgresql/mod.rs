@@ -93,7 +93,7 @@ impl Postgresql {
                 backend::DATA_ROW_TAG => {
                     let mut row = Vec::with_capacity(table.columns.len());
                     messages::cells(input, body, |cell| row.push(cell.map(|place| text(&input[place]))))?;
-                    table.rows.push(row);
+                    table.add(row)?;
                 }
                 _ => {}
             }
@@ -126,8 +126,7 @@ fn add_row(result: &mut ResultSet, columns: usize, input: &[u8], body: std::ops:
     if result.cells.len() - before != columns {
         return Err(SqlError::protocol("a row has another number of columns than the statement"));
     }
-    result.rows += 1;
-    Ok(())
+    result.end_row()
 }
 
 /// The number of rows from a tag such as `UPDATE 5`, `INSERT 0 1`; that of a SELECT changed none.
