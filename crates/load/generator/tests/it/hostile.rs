@@ -18,9 +18,15 @@ const FLOODS: [(&str, &str, &str); 5] = [
     ("trailers", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n", "a: b\r\n"),
     ("chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "2\r\nab\r\n"),
     ("interim responses", "", "HTTP/1.1 100 Continue\r\n\r\n"),
-    ("a body without an end", "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n", "more and more of it "),
-    ("a long body", "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999\r\n\r\n", "more and more of it "),
+    ("a body without an end", "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n", "x"),
+    ("a long body", "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999\r\n\r\n", "x"),
 ];
+
+/// Bytes that are written at once, and that the kernel takes at once: far more than the generator reads at once.
+const AT_ONCE: usize = 4 * 1024 * 1024;
+
+/// Threads that write on one connection what may be cut anywhere: while one waits for a processor, another one writes.
+const WRITERS: usize = 4;
 
 /// A server that floods all its connections.
 struct Flood {
@@ -33,7 +39,7 @@ impl Flood {
     fn start(first: &'static str, again: &str) -> Flood {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (stop, again) = (Arc::new(AtomicBool::new(false)), again.repeat(64 * 1024 / again.len()));
+        let (stop, again) = (Arc::new(AtomicBool::new(false)), again.repeat(AT_ONCE / again.len()));
         let stopping = Arc::clone(&stop);
         let accepting = std::thread::spawn(move || {
             let flood = |stream| {
@@ -60,11 +66,18 @@ impl Drop for Flood {
 /// Sends until the peer hangs up, or the test is over.
 fn flood(mut stream: TcpStream, first: &str, again: &str, stop: &AtomicBool) {
     let patience = Some(Duration::from_millis(200));
+    rustix::net::sockopt::set_socket_send_buffer_size(&stream, AT_ONCE).expect("a buffer");
     stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)).expect("time-outs");
     if !stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) || stream.write_all(first.as_bytes()).is_err() {
         return;
     }
-    while !stop.load(Ordering::Relaxed) && stream.write_all(again.as_bytes()).is_ok() {}
+    let may_be_cut = again.bytes().all(|byte| byte == b'x');
+    std::thread::scope(|scope| {
+        for _ in 0..if may_be_cut { WRITERS } else { 1 } {
+            let mut stream = stream.try_clone().expect("a descriptor");
+            scope.spawn(move || while !stop.load(Ordering::Relaxed) && stream.write_all(again.as_bytes()).is_ok() {});
+        }
+    });
 }
 
 /// Far above what each test needs on a busy machine, and far below a loop without an end.
