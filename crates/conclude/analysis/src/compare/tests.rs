@@ -499,3 +499,18 @@ fn void_trials_are_not_blamed_for_values_that_are_missing() {
     assert!(reason(&study).starts_with("no pair is left, because "), "{}", reason(&study));
     assert!(!reason(&study).contains("void, "), "{}", reason(&study));
 }
+
+#[test]
+fn iterations_that_take_longer_than_users_settle_are_a_caution() {
+    let finding = |settle: Duration| {
+        let mut input = in_turns(4, |_, _| 1.0, |_| 1.0);
+        let turns = input.plan.design.turns().expect("turns");
+        input.plan.design = Design::Turns(Turns { settle, ..turns });
+        analyse(&input).findings.into_iter().find(|finding| finding.topic == "settling")
+    };
+    assert_eq!(finding(Duration::from_secs(100)), None);
+    let short = finding(Duration::from_micros(1)).expect("a finding");
+    assert!(short.sentence.contains("Users settle for 1.00 µs before each slice"), "{short:?}");
+    assert!(short.sentence.contains("let `settle` under `[turns]` be 200 ms"), "{short:?}");
+    assert_eq!(short.evidence.len(), 2, "both variants: {short:?}");
+}

@@ -5,11 +5,13 @@ use super::{Context, Finding, Severity};
 use crate::catalogue::margin as margin_of;
 use crate::compare::Comparison;
 use crate::decide::Doubt;
+use crate::numbers::Cell;
 use crate::quantity::{confidence, margin, show};
 use crate::{order, words};
-use plimsoll_model::measure::Unit;
+use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::StartResult;
 use plimsoll_model::study::FloorRule;
+use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -18,6 +20,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         noise_floor(context),
         no_noise_floor(context),
         influence(context),
+        settling(context),
         run_again(context),
         several_factors(context),
     ]
@@ -159,6 +162,45 @@ fn influence(context: &Context<'_>) -> Option<Finding> {
                 show(settle.as_secs_f64(), Unit::Seconds)
             ),
         },
+        evidence: evidence.collect(),
+    })
+}
+
+/// Lengths that a study may give to `settle`, in seconds.
+const SETTLE: [f64; 6] = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// Slices before which users settle for less than an iteration takes: at their begin, the slow iterations are still under
+/// way. Iterations of scripts may sleep; theirs is the time of a request.
+fn settling(context: &Context<'_>) -> Option<Finding> {
+    let settle = context.input.plan.design.turns()?.settle.as_secs_f64();
+    let is_script = context.input.facts.protocol == Protocol::Script;
+    let series = if is_script { Series::RequestDuration(None) } else { Series::IterationDuration };
+    let measure = Measure::new(series, Statistic::Med);
+    let median = |cell: &Cell| {
+        let estimate = cell.estimates.iter().find(|estimate| estimate.measure == measure)?;
+        Some(estimate.summary.as_ref().ok()?.centre).filter(|median| *median > settle)
+    };
+    let slow: Vec<(f64, &Cell)> =
+        context.analysis.cells.iter().filter_map(|cell| Some((median(cell)?, cell))).collect();
+    let longest = slow.iter().map(|(median, _)| *median).reduce(f64::max)?;
+    let enough = SETTLE.into_iter().find(|length| *length >= 2.0 * longest);
+    let remedy = match enough {
+        Some(length) => format!("let `settle` under `[turns]` be {}", show(length, Unit::Seconds)),
+        None => "`design = \"trials\"` has none".to_owned(),
+    };
+    let evidence = slow.iter().map(|(median, cell)| {
+        let (condition, variant) = (context.condition(cell.condition), context.variant(cell.variant));
+        format!("{condition}, {variant}: {}", show(*median, Unit::Seconds))
+    });
+    Some(Finding {
+        severity: Severity::Caution,
+        topic: "settling",
+        sentence: format!(
+            "Users settle for {} before each slice, and {} take longer than that (median): at its begin the slow ones are \
+             still under way, so that its percentiles are too low, for all variants alike; {remedy}.",
+            show(settle, Unit::Seconds),
+            if is_script { "requests" } else { "iterations" }
+        ),
         evidence: evidence.collect(),
     })
 }
