@@ -1,7 +1,7 @@
 //! Lines of text as outlines of letters, in DejaVu Sans, the first font that the SVG names.
 //!
-//! The files have every character of DejaVu Sans 2.37 and DejaVu Sans Bold 2.35, and none of what charts do not use: hints for screens of few pixels,
-//! kerning and ligatures, mathematics. That is a quarter of their size. They were made by fontTools:
+//! The files have every character of DejaVu Sans 2.37 and DejaVu Sans Bold 2.35. Left out is what charts do not use, a
+//! quarter of their size: hints for screens of few pixels, kerning, ligatures and mathematics. fontTools made them:
 //! `pyftsubset DejaVuSans.ttf --unicodes='*' --no-hinting --layout-features='' --notdef-outline
 //! --name-IDs=0,1,2,4,5,6,13,14 --drop-tables+=kern,FFTM,GDEF,MATH`, then `gzip -9n`.
 

@@ -186,7 +186,7 @@ fn settling(context: &Context<'_>) -> Option<Finding> {
     let enough = SETTLE.into_iter().find(|length| *length >= 2.0 * longest);
     let remedy = match enough {
         Some(length) => format!("let `settle` under `[turns]` be {}", show(length, Unit::Seconds)),
-        None => "`design = \"trials\"` has none".to_owned(),
+        None => "use `design = \"trials\"`, which has no slices".to_owned(),
     };
     let evidence = slow.iter().map(|(median, cell)| {
         let (condition, variant) = (context.condition(cell.condition), context.variant(cell.variant));
@@ -196,8 +196,8 @@ fn settling(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Caution,
         topic: "settling",
         sentence: format!(
-            "Users settle for {} before each slice, and {} take longer than that (median): at its begin the slow ones are \
-             still under way, so that its percentiles are too low, for all variants alike; {remedy}.",
+            "Users settle for {} before each slice, and {} take longer than that (median): at the begin of a slice the slow \
+             ones are still under way, so that its durations may be too short, for all variants alike; {remedy}.",
             show(settle, Unit::Seconds),
             if is_script { "requests" } else { "iterations" }
         ),
