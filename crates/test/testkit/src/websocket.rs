@@ -116,6 +116,17 @@ impl Server {
         &self.shared.record
     }
 
+    /// Waits until the connections so far have ended. A client may be gone before its last frame is read here.
+    ///
+    /// # Panics
+    /// When the thread of a connection has panicked.
+    pub fn wait_for_ends(&self) {
+        let sockets = std::mem::take(&mut *self.shared.sockets.lock().expect("no holder of this lock panics"));
+        for (_, thread) in sockets {
+            thread.join().expect("no connection panics");
+        }
+    }
+
     /// The events so far, those of each connection in order.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {

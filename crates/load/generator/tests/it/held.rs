@@ -42,6 +42,7 @@ fn sockets_carry_messages_both_ways() {
         [6.0, 12.0, 12.0]
     );
     assert_eq!(server.record().connections(), 6);
+    server.wait_for_ends();
     let farewells = server.received().iter().filter(|message| message.event == SocketEvent::Close(Some(1000))).count();
     assert_eq!(farewells, 6);
 }
