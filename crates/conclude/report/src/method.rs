@@ -107,15 +107,18 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
         return "unknown: too little of the baseline's duplicate counts".to_owned();
     }
     let held = match doubtful {
-        0 => "within the margin everywhere".to_owned(),
+        0 if known.len() == 1 => "it includes zero, and no half of it is wider than the margin".to_owned(),
+        0 => "each includes zero, and no half of one is wider than the margin".to_owned(),
         some if some == known.len() => {
-            "beyond the margin, or excluding a change of zero, everywhere: two equal systems differ as much here"
+            "wider than the margin, or excluding a change of zero, everywhere: two equal systems differ as much here"
                 .to_owned()
         }
-        some => format!("beyond the margin, or excluding a change of zero, in {some} of {} comparisons", known.len()),
+        some => {
+            format!("wider than the margin, or excluding a change of zero, in {some} of {} comparisons", known.len())
+        }
     };
     let rule = match (input.facts.floor_rule, doubtful) {
-        (FloorRule::Strict, 0) => "",
+        (_, 0) => "",
         (FloorRule::Strict, _) => "; no verdict stands there",
         (FloorRule::Beyond, _) => "; differences that lie wholly beyond it stand",
     };
