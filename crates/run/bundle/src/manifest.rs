@@ -92,6 +92,8 @@ pub(crate) struct Manifest {
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
     /// The version of the format.
     pub(crate) format: u32,
+    /// When the run began, in UTC.
+    pub(crate) created: String,
     /// Where the results come from.
     pub(crate) origin: Origin,
     /// The starts that the run decided on in addition to the plan, each once.
@@ -191,8 +193,9 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
             (0, Some(ManifestLine::Bundle { format, .. })) if format > FORMAT => {
                 return Err(BundleError::Newer { path: bundle.to_owned(), found: format });
             }
-            (0, Some(ManifestLine::Bundle { format, origin, .. })) => {
+            (0, Some(ManifestLine::Bundle { format, created, origin, .. })) => {
                 manifest.format = format;
+                manifest.created = created;
                 manifest.origin = origin;
             }
             (0, _) => {

@@ -28,6 +28,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct BundleWriter {
     folder: PathBuf,
+    /// When the bundle was begun, in UTC.
+    created: String,
     manifest: ManifestWriter,
     events: File,
     recorded: RecordedRun,
@@ -66,14 +68,15 @@ impl BundleWriter {
         files::write_json(&folder.join(HOST), host)?;
         let events = open_events(folder)?;
         // The manifest is written last, so that a folder with a manifest has everything that a run needs to resume.
-        let mut manifest = ManifestWriter::create(folder, Timestamp::now().to_string())?;
+        let created = Timestamp::now().to_string();
+        let mut manifest = ManifestWriter::create(folder, created.clone())?;
         seal_study(&mut manifest, folder)?;
         sync_folder(folder)?;
         if let Some(above) = folder.canonicalize().ok().as_deref().and_then(Path::parent) {
             sync_folder(above)?;
         }
         let recorded = RecordedRun::default();
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, recorded, start: None })
+        Ok(BundleWriter { folder: folder.to_owned(), created, manifest, events, recorded, start: None })
     }
 
     /// Opens the bundle of an interrupted run, to resume it with the same study.
@@ -105,14 +108,20 @@ impl BundleWriter {
         }
         let starts = finished(folder, &manifest)?;
         let recorded = RecordedRun { starts, decided: manifest.decided.clone(), looks: manifest.looks.clone() };
-        let study_is_sealed = manifest.sealed.contains_key(STUDY_PART);
+        let (study_is_sealed, created) = (manifest.sealed.contains_key(STUDY_PART), manifest.created.clone());
         let mut manifest = ManifestWriter::open(folder)?;
         if !study_is_sealed {
             seal_study(&mut manifest, folder)?;
         }
         manifest.append(&ManifestLine::Resumed { at: Timestamp::now().to_string() })?;
         let events = open_events(folder)?;
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, recorded, start: None })
+        Ok(BundleWriter { folder: folder.to_owned(), created, manifest, events, recorded, start: None })
+    }
+
+    /// A name of the run, which it keeps when it is interrupted and goes on: the instant at which it began.
+    #[must_use]
+    pub fn run_name(&self) -> &str {
+        &self.created
     }
 
     /// What the bundle has recorded of the run so far.

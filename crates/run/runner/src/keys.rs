@@ -17,6 +17,16 @@ use std::io;
 /// Environment variables that hold secrets in every study.
 const SECRET_VARIABLES: [&str; 2] = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
+/// Words in the name of a variable that holds a secret, whatever the study says: `GITHUB_TOKEN`, `DB_PASSWORD`.
+const SECRET_WORDS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS", "APIKEY"];
+
+/// Ends of such names.
+const SECRET_ENDS: [&str; 4] = ["API_KEY", "PRIVATE_KEY", "ACCESS_KEY", "ENCRYPTION_KEY"];
+
+/// The least length of a secret that only the name of its variable shows to be one. `PASSWORD=test` must not put stars
+/// into every word of a system's output.
+const LEAST_GUESSED: usize = 8;
+
 /// Characters of a secret key: as many as in Amazon's.
 const SECRET_LENGTH: usize = 40;
 
@@ -68,6 +78,10 @@ impl Keys {
     pub(crate) fn secrets(&self, databases: &Databases) -> Vec<String> {
         let generated = self.pairs.values().map(|pair| pair.secret.0.clone());
         let inherited = self.variables.iter().filter_map(|name| std::env::var(name).ok());
+        let guessed =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let guessed = guessed.filter(|(name, value)| names_secret(name) && value.len() >= LEAST_GUESSED);
+        let inherited = inherited.chain(guessed.map(|(_, value)| value));
         let passwords = databases.secrets().into_iter().map(|secret| secret.0);
         let texts = generated.chain(inherited).chain(passwords).flat_map(|secret| encodings(&secret));
         texts.chain(self.texts_of_study.iter().cloned()).filter(|text| text.len() >= LEAST_LENGTH).collect()
@@ -115,6 +129,14 @@ impl Keys {
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
+}
+
+/// True if the name of an environment variable says that its value is a secret, and not where one lies.
+fn names_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let has_word = name.split('_').any(|word| SECRET_WORDS.contains(&word));
+    let is_place = ["_FILE", "_PATH", "_DIR", "_URL"].iter().any(|end| name.ends_with(end));
+    !is_place && (has_word || SECRET_ENDS.iter().any(|end| name.ends_with(end)))
 }
 
 /// The length from which on a text of base64 alone may be a histogram.
@@ -207,6 +229,16 @@ mod tests {
     use plimsoll_model::event::Second;
     use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
     use plimsoll_model::units::Instant;
+
+    #[test]
+    fn names_of_variables_show_that_they_hold_secrets() {
+        for name in ["GITHUB_TOKEN", "db_password", "STRIPE_API_KEY", "AWS_SECRET_ACCESS_KEY", "npm_config_token"] {
+            assert!(names_secret(name), "{name}");
+        }
+        for name in ["PATH", "TOKEN_FILE", "SECRETS_DIR", "KEYBOARD", "AWS_ACCESS_KEY_ID", "SSH_AUTH_SOCK", "PASSAGE"] {
+            assert!(!names_secret(name), "{name}");
+        }
+    }
 
     fn keys(secret: &str) -> Keys {
         let of_study = BTreeMap::from([("api_key".to_owned(), Secret(secret.to_owned()))]);

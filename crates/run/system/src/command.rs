@@ -50,7 +50,7 @@ impl Supervised {
     /// Starts the command, and returns when it runs.
     pub(crate) fn start(launcher: &Launcher, task: Task<'_>) -> Result<Supervised, SystemError> {
         let Task { spec, command, cpus, output } = task;
-        let mark = new_mark();
+        let mark = new_mark(&launcher.run);
         let mut env = spec.env.clone();
         env.insert(MARK.to_owned(), mark.clone());
         let order = LaunchOrder {
@@ -134,7 +134,7 @@ impl Supervised {
         self.all_gone = true;
         let _ = self.warden.kill(); // does nothing if it is dead and was waited for
         let _ = self.warden.wait();
-        match kill_marked(&self.mark) {
+        match kill_marked(&self.mark).left {
             left if left.is_empty() => SystemError::WardenLost { system: self.system.clone() },
             left => self.survivors(left),
         }
@@ -165,9 +165,15 @@ fn spawn_warden(launcher: &Launcher, channel: UnixStream, output: File) -> io::R
         .spawn()
 }
 
-/// A value that no other command on this machine has.
-fn new_mark() -> String {
+/// What the marks of all commands of a run begin with.
+pub(crate) fn mark_of_run(run: &str) -> String {
+    format!("{run}/")
+}
+
+/// A value that no other command on this machine has, and that none other begins with.
+fn new_mark(run: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    format!("{}-{now}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{}{}-{now}-{count}/", mark_of_run(run), std::process::id())
 }

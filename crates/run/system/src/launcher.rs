@@ -1,6 +1,6 @@
 //! Starts systems, and the commands that build, probe and describe them.
 
-use crate::command::{AT_ONCE, Supervised, Task};
+use crate::command::{AT_ONCE, Supervised, Task, mark_of_run};
 use crate::error::SystemError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -8,10 +8,11 @@ use crate::output::{LastOutput, Output};
 use crate::port::check_port_free;
 use crate::program::{check_command, sha256};
 use crate::running::Running;
+use crate::tree::kill_marked;
 use plimsoll_model::host::Version;
 use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::units::Processors;
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -30,6 +31,8 @@ pub struct Launcher {
     pub program: PathBuf,
     /// The arguments by which it calls that.
     pub arguments: Vec<String>,
+    /// A name of the run that no other run has, by which [`Launcher::end_left_over`] finds its processes; empty for none.
+    pub run: String,
 }
 
 impl Launcher {
@@ -37,7 +40,20 @@ impl Launcher {
     #[must_use]
     pub fn of_this_program(arguments: &[&str]) -> Launcher {
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        Launcher { program: PathBuf::from("/proc/self/exe"), arguments }
+        Launcher { program: PathBuf::from("/proc/self/exe"), arguments, run: String::new() }
+    }
+
+    /// The same for a run of this name.
+    #[must_use]
+    pub fn of_run(self, run: &str) -> Launcher {
+        Launcher { run: run.to_owned(), ..self }
+    }
+
+    /// Kills all processes that this run has started and that are still there, as after its own end and that of its
+    /// wardens by `kill -9`. Returns the number of killed processes.
+    #[must_use]
+    pub fn end_left_over(&self) -> usize {
+        if self.run.is_empty() { 0 } else { kill_marked(&mark_of_run(&self.run)).killed }
     }
 
     /// Runs the build command, if there is one, with its output appended to `log`. Returns its
@@ -123,6 +139,8 @@ impl Launcher {
     ) -> Result<CommandOutput, SystemError> {
         let memory = || -> io::Result<(File, File)> {
             let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
+            // As with files on the disk, so that the warden can bound it.
+            fcntl_setfl(&file, OFlags::APPEND)?;
             Ok((file.try_clone()?, file))
         };
         let (output, mut written) = memory().map_err(SystemError::io(&spec.name, "make a file in memory"))?;

@@ -69,29 +69,42 @@ impl Output {
     pub(crate) fn search(&self) -> io::Result<LineSearch> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.from))?;
-        Ok(LineSearch { reader: BufReader::new(file), line: Vec::new() })
+        Ok(LineSearch { reader: BufReader::new(file), from: self.from, line: Vec::new() })
     }
 
     fn tail(&self) -> io::Result<String> {
         let mut file = File::open(&self.path)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(self.from.max(length.saturating_sub(TAIL_BYTES))))?;
+        file.seek(SeekFrom::Start(begin(self.from, length).max(length.saturating_sub(TAIL_BYTES))))?;
         let mut bytes = Vec::new();
         file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
+/// Where the output of a command begins in its file. The warden leaves out the middle of a file that grew too long, and
+/// maybe that place with it.
+fn begin(from: u64, length: u64) -> u64 {
+    if from <= length { from } else { 0 }
+}
+
 /// Reads a growing file line by line.
 #[derive(Debug)]
 pub(crate) struct LineSearch {
     reader: BufReader<File>,
+    /// Where the search began.
+    from: u64,
     line: Vec<u8>,
 }
 
 impl LineSearch {
     /// True if a line with `text` was written since the last call. An incomplete line counts too.
     pub(crate) fn found(&mut self, text: &str) -> io::Result<bool> {
+        let length = self.reader.get_ref().metadata()?.len();
+        if self.reader.stream_position()? > length {
+            self.reader.seek(SeekFrom::Start(begin(self.from, length)))?;
+            self.line.clear();
+        }
         while self.reader.read_until(b'\n', &mut self.line)? > 0 {
             if String::from_utf8_lossy(&self.line).contains(text) {
                 return Ok(true);
@@ -133,5 +146,10 @@ mod tests {
         file.write_all(b"ady").unwrap();
         assert!(search.found("ready").unwrap());
         assert_eq!(output.last().lines, ["not yet", "now ready"]);
+
+        file.set_len(3).unwrap();
+        file.write_all(b" steady\n").unwrap();
+        assert!(search.found("steady").unwrap(), "though the file is shorter than before");
+        assert_eq!(output.last().lines, ["rea steady"], "of which it is not known whose output it is");
     }
 }

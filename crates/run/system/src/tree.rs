@@ -4,6 +4,7 @@ use procfs::process::{Process, all_processes};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 /// The environment variable that marks every process of a command, however far it moved away.
@@ -26,14 +27,23 @@ pub(crate) fn descendants(root: i32) -> Vec<Entry> {
     below(root, &living())
 }
 
-/// Kills every process with `mark` in its environment, until there is none. Returns those that could not be
-/// killed.
-pub(crate) fn kill_marked(mark: &str) -> Vec<i32> {
+/// The processes that [`kill_marked`] has found.
+pub(crate) struct Marked {
+    /// The number of killed processes.
+    pub(crate) killed: usize,
+    /// The ids of processes that could not be killed in time.
+    pub(crate) left: Vec<i32>,
+}
+
+/// Kills every process whose mark in the environment begins with `mark`, until there is none.
+pub(crate) fn kill_marked(mark: &str) -> Marked {
     let deadline = Instant::now() + KILL_LIMIT;
+    let mut found = BTreeSet::new();
     loop {
         let left = marked(mark);
+        found.extend(left.iter().copied());
         if left.is_empty() || Instant::now() > deadline {
-            return left;
+            return Marked { killed: found.len() - left.len(), left };
         }
         left.iter().for_each(|pid| kill(*pid));
         std::thread::sleep(Duration::from_millis(2));
@@ -75,7 +85,7 @@ fn marked(mark: &str) -> Vec<i32> {
     let Ok(processes) = all_processes() else { return Vec::new() };
     let carries = |process: &Process| {
         let environment = process.environ().unwrap_or_default();
-        environment.get(OsStr::new(MARK)).is_some_and(|value| value == OsStr::new(mark))
+        environment.get(OsStr::new(MARK)).is_some_and(|value| value.as_bytes().starts_with(mark.as_bytes()))
     };
     let pids: BTreeSet<i32> = processes.flatten().filter(carries).map(|process| process.pid()).collect();
     pids.into_iter().collect()

@@ -134,10 +134,16 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));
     }
+    let launcher = Launcher::of_this_program(&[super::WARDEN]).of_run(bundle.run_name());
+    // This run holds the bundle, so whatever an earlier one has started is nobody's any more.
+    match launcher.end_left_over() {
+        0 => {}
+        left => say::note(&format!("ended what the interrupted run had left ({left} of its processes)")),
+    }
     let run = Run {
         study,
         plan,
-        launcher: &Launcher::of_this_program(&[super::WARDEN]),
+        launcher: &launcher,
         program: &study::this_program()?,
         generator: &LocalThreads,
         folder: &bundle.folder(),

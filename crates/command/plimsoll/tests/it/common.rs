@@ -177,6 +177,8 @@ impl Place {
 /// A process as `/proc` shows it.
 #[derive(Debug)]
 pub(crate) struct Process {
+    /// Its process id.
+    pub(crate) pid: i32,
     /// What a process list calls it.
     pub(crate) name: String,
     /// Its command line.
@@ -185,9 +187,10 @@ pub(crate) struct Process {
 
 impl Process {
     fn read(folder: &Path) -> Option<Process> {
+        let pid = folder.file_name()?.to_str()?.parse().ok()?;
         let name = fs::read_to_string(folder.join("comm")).ok()?.trim_end().to_owned();
         let command = String::from_utf8_lossy(&fs::read(folder.join("cmdline")).ok()?).replace('\0', " ");
-        Some(Process { name, command })
+        Some(Process { pid, name, command })
     }
 }
 

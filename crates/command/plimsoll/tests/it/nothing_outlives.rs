@@ -1,7 +1,7 @@
 //! Systems never outlive the run, however it ends.
 
-use crate::common::{Ended, Place, START, Started, TINY, edited};
-use rustix::process::Signal;
+use crate::common::{Ended, Place, START, Started, TINY, edited, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 
 const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 
@@ -50,6 +50,27 @@ fn nothing_is_left_after_an_interrupt() {
         "go on: plimsoll run study.toml --resume --out bundle",
         "report: plimsoll report bundle",
     ]);
+}
+
+/// With its warden killed as well, nobody is left to end a process in a session of its own.
+#[test]
+fn what_a_killed_run_and_its_wardens_left_is_ended_by_the_run_that_goes_on() {
+    let place = Place::with_study(&edited(&long_study(), "\"60s\"", "\"2s\""));
+    let run = under_load(&place);
+    // Stopped, it cannot see that its wardens are gone.
+    run.signal(Signal::STOP);
+    for warden in place.processes().iter().filter(|process| process.name == "warden") {
+        kill_process(Pid::from_raw(warden.pid).unwrap(), Signal::KILL).unwrap();
+    }
+    run.signal(Signal::KILL);
+    run.end();
+    wait_until("the end of all others", || place.processes().iter().all(|process| process.name == "sleep"));
+    assert_eq!(place.processes().len(), 1, "{:?}", place.processes());
+    place
+        .plimsoll(&[&RUN[..], &["--resume"]].concat())
+        .with_any_verdict()
+        .says(&["ended what the interrupted run had left (1 of its processes)"]);
+    place.nothing_runs();
 }
 
 /// Ctrl-C reaches everything in the terminal's foreground, and `tee` behind a pipe dies of it first.

@@ -4,6 +4,8 @@ use crate::common::{Place, TINY, edited, is_nowhere};
 
 const TOKEN: &str = "tok/en-of-the-test 4711";
 const PASSWORD: &str = "pass-word-of-the-test";
+/// A secret that no study names, in the environment of whoever runs it.
+const KEY: &str = "key-of-another-service";
 
 /// A server that prints its environment and echoes what it is asked, and users who send both secrets.
 const STUDY: &str = r#"title    = "secrets"
@@ -79,8 +81,8 @@ fn place() -> Place {
 #[test]
 fn secrets_reach_systems_and_requests_and_nothing_that_is_kept() {
     let place = place();
-    let variable = [("PLIMSOLL_TEST_TOKEN", TOKEN)];
-    let ended = place.plimsoll_with(&variable, &["run", "study.toml", "--out", "bundle"]);
+    let variables = [("PLIMSOLL_TEST_TOKEN", TOKEN), ("OTHER_API_KEY", KEY)];
+    let ended = place.plimsoll_with(&variables, &["run", "study.toml", "--out", "bundle"]);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
     for trial in &bundle.starts {
@@ -89,7 +91,8 @@ fn secrets_reach_systems_and_requests_and_nothing_that_is_kept() {
     }
     let output = place.read("bundle/starts/0001/output-web.log");
     assert!(output.contains("environment") && output.contains("****"), "{output}");
-    for secret in [TOKEN, PASSWORD] {
+    assert!(output.contains("OTHER_API_KEY"), "the server has printed it");
+    for secret in [TOKEN, PASSWORD, KEY] {
         is_nowhere(secret, &place.path("bundle"));
         assert!(!said.contains(secret), "{said}");
     }

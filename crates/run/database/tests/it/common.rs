@@ -86,7 +86,7 @@ impl Place {
 
 pub(crate) fn launcher() -> Launcher {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_database-fixture"));
-    Launcher { program, arguments: vec!["warden".to_owned()] }
+    Launcher { program, arguments: vec!["warden".to_owned()], run: String::new() }
 }
 
 /// The server of a database that is started.

@@ -1,6 +1,7 @@
 //! The work of the warden: starts the command, watches it and the control channel, and kills what is left.
 
 use super::STEP_IN;
+use super::bounded_output::BoundedOutput;
 use super::signals::Signals;
 use super::step_in::Role;
 use crate::control_channel::{
@@ -22,6 +23,9 @@ use std::time::{Duration, Instant};
 /// of processes that are not its own children.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// How often the warden looks at the size of the output.
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Runs one command, from the order on the control channel to the end of its last descendant.
 pub(super) fn guard() -> io::Result<()> {
     setsid()?; // a terminal's Ctrl-C and hang-up are Plimsoll's to handle
@@ -30,9 +34,10 @@ pub(super) fn guard() -> io::Result<()> {
     let signals = Signals::catch()?;
     let mut channel = ControlChannel::of_standard_input()?;
     let Received::Message(order) = channel.receive::<LaunchOrder>(None)? else { return Ok(()) };
+    let output = BoundedOutput::of_standard_output()?;
     match start(&order) {
         Ok(root) => {
-            let mut guard = Guard { channel, signals, root, exit: None, stopping_until: None };
+            let mut guard = Guard { channel, signals, output, root, exit: None, stopping_until: None };
             // Kill all processes, even if watching failed.
             let watched = guard.channel.send(&WardenReport::Started).and_then(|()| guard.watch());
             let gone = guard.kill_all()?;
@@ -68,6 +73,7 @@ fn start(order: &LaunchOrder) -> Result<Pid, String> {
 struct Guard {
     channel: ControlChannel,
     signals: Signals,
+    output: BoundedOutput,
     /// The command's own process, and its process group.
     root: Pid,
     exit: Option<Exit>,
@@ -81,12 +87,13 @@ impl Guard {
         loop {
             self.signals.clear_children()?;
             self.reap()?;
+            self.output.bound()?;
             if self.stopping_until.is_some_and(|until| self.stop_is_over(until)) {
                 return Ok(());
             }
             let [child, end] = self.signals.sources();
-            let look_again = self.stopping_until.map(|_| POLL_INTERVAL);
-            wait_readable(&[self.channel.as_fd(), child, end], look_again)?;
+            let look_again = if self.stopping_until.is_some() { POLL_INTERVAL } else { OUTPUT_INTERVAL };
+            wait_readable(&[self.channel.as_fd(), child, end], Some(look_again))?;
             if self.signals.end_asked()? {
                 return Ok(());
             }

@@ -8,6 +8,7 @@
 //!    the warden, processors, folder, environment), then becomes the command by `exec`. A program can apply
 //!    these settings to itself without unsafe code.
 
+mod bounded_output;
 mod guard;
 mod signals;
 mod step_in;

@@ -67,7 +67,7 @@ impl Place {
 }
 
 pub(crate) fn launcher() -> Launcher {
-    Launcher { program: PathBuf::from(FIXTURE), arguments: vec!["warden".to_owned()] }
+    Launcher { program: PathBuf::from(FIXTURE), arguments: vec!["warden".to_owned()], run: String::new() }
 }
 
 pub(crate) fn command(words: &[&str]) -> CommandLine {

@@ -26,6 +26,21 @@ fn a_system_is_asked_to_end_and_its_output_is_kept_in_order() {
 }
 
 #[test]
+fn the_output_of_a_system_does_not_fill_the_disk() {
+    let place = Place::new();
+    let script = "echo first; yes | head -c 300000000; echo last; while :; do sleep 0.01; done";
+    let system = launcher().start(&place.system(script), &place.output()).unwrap();
+    let length = || fs::metadata(place.output()).unwrap().len();
+    wait_until("its last line", || system.last_output().lines.last().is_some_and(|line| line == "last"));
+    wait_until("a file within its bound", || length() <= 64 * 1024 * 1024);
+    system.stop().unwrap();
+    let output = fs::read(place.output()).unwrap();
+    assert!(output.starts_with(b"first\ny\ny\n") && output.ends_with(b"\ny\nlast\n"));
+    let notice = b" bytes of output are left out here]\n";
+    assert!(output.windows(notice.len()).any(|window| window == notice));
+}
+
+#[test]
 fn each_signal_reaches_the_system() {
     for (signal, name) in [(StopSignal::Term, "TERM"), (StopSignal::Int, "INT"), (StopSignal::Quit, "QUIT")] {
         let place = Place::new();
@@ -171,7 +186,7 @@ fn many_systems_run_side_by_side() {
 #[test]
 fn a_launcher_without_a_warden_is_found_out() {
     let place = Place::new();
-    let launcher = Launcher { program: "/bin/false".into(), arguments: vec!["warden".to_owned()] };
+    let launcher = Launcher { program: "/bin/false".into(), arguments: vec!["warden".to_owned()], run: String::new() };
     let message = launcher.start(&place.system("true"), &place.output()).unwrap_err().to_string();
     assert!(message.contains("its warden, /bin/false, ended before the command began"), "{message}");
 }
