@@ -8,7 +8,7 @@ use std::time::Duration;
 /// What the users of a trial run, with every placeholder filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Script {
-    /// The file that is loaded first. Its imports lie in its folder or in [`Script::files`].
+    /// The file that is loaded first. Its imports lie in its project or in [`Script::files`].
     pub entry: PathBuf,
     /// The exported function that runs once an iteration: `default`, or another one.
     pub exec: String,

@@ -22,6 +22,10 @@ impl Table {
     /// first line names the columns. A file without rows is a fault.
     pub fn read(file: &Path) -> Result<Table, FeedFault> {
         let unreadable = |error: &dyn std::fmt::Display| format!("failed to read it: {error}");
+        // Reading from a pipe could wait for ever.
+        if file.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(in_file(file, Fault::of_file("expected a regular file, found another kind")));
+        }
         let bytes = std::fs::read(file).map_err(|error| in_file(file, Fault::of_file(unreadable(&error))))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
@@ -110,6 +114,13 @@ mod tests {
             let (first, second) = (table.column("id").expect("there"), table.column("name").expect("there"));
             assert_eq!((table.cell(1, first), table.cell(0, second)), (id, Cell::Text("Ann")));
         }
+    }
+
+    #[test]
+    fn a_folder_is_no_table() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fault = Table::read(folder.path()).expect_err("it is no file").to_string();
+        assert!(fault.ends_with("expected a regular file, found another kind"), "{fault}");
     }
 
     #[test]

@@ -1,10 +1,16 @@
-//! The files that a script may read: those in its own folder, and in the folders that the user of the program allows.
+//! The files that a script may read: those of its project, and in the folders that the user of the program allows.
 
 use plimsoll_model::suggestion::did_you_mean;
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The largest file that is read, in bytes. All users of a script share its content.
+const LARGEST_FILE: u64 = 1024 * MIB;
+
+const MIB: u64 = 1024 * 1024;
 
 /// Reads files in the allowed folders, each once: all runtimes of a program share their content.
 #[derive(Debug)]
@@ -13,6 +19,25 @@ pub struct Files {
     /// The option that allows another folder, as a fragment: "`--files`".
     opened_by: Option<&'static str>,
     read: Mutex<BTreeMap<PathBuf, Arc<[u8]>>>,
+}
+
+/// What only the folder of a project has.
+const SIGNS_OF_A_PROJECT: [&str; 2] = [".git", "package.json"];
+
+/// The folder of the project to which the scripts in `folder` belong: the nearest one, from `folder` upwards, that has
+/// `.git` or `package.json`; without one `folder` itself. The home of the user does not count as a project: scripts
+/// somewhere in it must not read all of it because somebody keeps it under version control.
+#[must_use]
+pub fn project_of(folder: &Path) -> PathBuf {
+    nearest_project(folder, std::env::home_dir().as_deref())
+}
+
+fn nearest_project(folder: &Path, home: Option<&Path>) -> PathBuf {
+    let Ok(own) = folder.canonicalize() else { return folder.to_owned() };
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let may_be = |above: &&Path| above.parent().is_some() && Some(*above) != home.as_deref();
+    let is_project = |above: &&Path| SIGNS_OF_A_PROJECT.iter().any(|sign| above.join(sign).exists());
+    own.ancestors().take_while(may_be).find(is_project).map_or_else(|| folder.to_owned(), Path::to_owned)
 }
 
 /// Why a file was not read.
@@ -75,7 +100,7 @@ impl Files {
     /// The content of a file.
     ///
     /// # Errors
-    /// It lies outside the allowed folders, or cannot be read.
+    /// It lies outside the allowed folders, cannot be read, is no regular file, or has more than 1 GiB.
     pub fn read(&self, path: &Path) -> Result<Arc<[u8]>, FileError> {
         // The real path: neither `..` nor a symbolic link leads out.
         let real = match path.canonicalize() {
@@ -89,8 +114,7 @@ impl Files {
         if let Some(content) = read.get(&real) {
             return Ok(Arc::clone(content));
         }
-        let content = std::fs::read(&real).map_err(|source| unreadable(path, source))?;
-        let content: Arc<[u8]> = content.into();
+        let content: Arc<[u8]> = content(&real).map_err(|source| unreadable(path, source))?.into();
         read.insert(real, Arc::clone(&content));
         Ok(content)
     }
@@ -114,6 +138,23 @@ impl Files {
     fn outside(&self, path: &Path) -> FileError {
         FileError::Outside { path: path.to_owned(), folders: self.folders.clone(), opened_by: self.opened_by }
     }
+}
+
+/// The content of a regular file. Reading from a pipe could wait for ever, and from a device could have no end.
+fn content(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe that nobody writes to could not even be opened: it is looked at first.
+    let file = path.metadata()?;
+    if !file.is_file() {
+        return Err(io::Error::other("expected a regular file, found a folder, a pipe, a socket or a device"));
+    }
+    let too_large = || io::Error::other(format!("expected at most {} MiB, found more", LARGEST_FILE / MIB));
+    if file.len() > LARGEST_FILE {
+        return Err(too_large());
+    }
+    // The file may grow meanwhile; files of `/proc` have no length before they are read.
+    let mut content = Vec::new();
+    File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > LARGEST_FILE { Err(too_large()) } else { Ok(content) }
 }
 
 fn unreadable(path: &Path, source: io::Error) -> FileError {
@@ -169,6 +210,40 @@ mod tests {
         }
         let refused = files.opened_by("`--files`").read(&home.path().join("secret")).expect_err("it lies outside");
         assert!(refused.to_string().ends_with("; allow its folder with `--files`, or move the file"), "{refused}");
+    }
+
+    #[test]
+    fn only_regular_files_of_bounded_size_are_read() {
+        let (home, files) = folders();
+        let pipe = home.path().join("in/pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("a command").success());
+        let large = home.path().join("in/large");
+        File::create(&large).expect("a file").set_len(LARGEST_FILE + 1).expect("a hole");
+        for (path, expected) in [
+            (pipe, "expected a regular file"),
+            (home.path().join("in/deep"), "expected a regular file"),
+            (large, "expected at most 1024 MiB, found more"),
+        ] {
+            let refused = files.read(&path).expect_err(expected).to_string();
+            assert!(refused.contains(expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_project_begins_where_its_repository_or_package_does() {
+        let home = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| home.path().canonicalize().expect("it is there").join(name);
+        std::fs::create_dir_all(path("shop/tests/load")).expect("a folder");
+        let project = |folder: &str| nearest_project(&path(folder), Some(home.path()));
+        assert_eq!(project("shop/tests/load"), path("shop/tests/load"));
+        std::fs::create_dir(path("shop/.git")).expect("a folder");
+        assert_eq!((project("shop/tests/load"), project("shop")), (path("shop"), path("shop")));
+        std::fs::write(path("shop/tests/package.json"), "{}").expect("a file");
+        assert_eq!(project("shop/tests/load"), path("shop/tests"), "the nearest one");
+        std::fs::create_dir_all(path("alone")).expect("a folder");
+        std::fs::create_dir(path(".git")).expect("a folder");
+        assert_eq!(project("alone"), path("alone"), "a home is no project");
+        assert_eq!(nearest_project(&path("alone"), None), path(""));
     }
 
     #[test]

@@ -74,6 +74,7 @@ mod files;
 mod globals;
 mod module;
 mod native;
+mod nesting;
 mod program;
 mod stack;
 mod typescript;
@@ -81,7 +82,7 @@ mod vm;
 
 pub use event_loop::{EventLoop, Handler, Host, Level, OpId, Operations, Request, Then, Wakeup};
 pub use fault::{Exception, Fault, Place};
-pub use files::{FileError, Files};
+pub use files::{FileError, Files, project_of};
 pub use globals::Argument;
 pub use native::{NativeModule, Natives};
 pub use program::{Entry, Program};

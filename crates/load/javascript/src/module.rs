@@ -6,6 +6,7 @@
 use crate::access::{Name, Uses};
 use crate::fault::{Fault, Place};
 use crate::native::Natives;
+use crate::nesting::{self, on_stack, stack_for};
 use crate::typescript;
 use oxc_allocator::Allocator;
 use oxc_ast_visit::Visit;
@@ -51,6 +52,19 @@ pub(crate) struct ImportedName {
 impl Module {
     /// Reads the text of a module.
     pub(crate) fn parse(name: &str, source: String) -> Result<Self, Vec<Fault>> {
+        let text = Text { name, source: &source, code: &source };
+        let fault = |place, message| vec![Fault { place, message, help: None }];
+        if let Some(offset) = nesting::too_deep(&source) {
+            let message = format!("expected at most {} brackets inside one another, found more", nesting::DEEPEST);
+            return Err(fault(Some(text.place(offset)), message));
+        }
+        match on_stack(stack_for(&source), || Self::read(name, source)) {
+            Ok(read) => read,
+            Err(error) => Err(fault(None, format!("`{name}` is too large to be read: {error}"))),
+        }
+    }
+
+    fn read(name: &str, source: String) -> Result<Self, Vec<Fault>> {
         let code = if is_typescript(name) { strip(name, &source)? } else { source.clone() };
         let names = Text { name, source: &source, code: &code }.names()?;
         Ok(Self { name: name.to_owned(), source, code, names })
@@ -142,11 +156,14 @@ impl Text<'_> {
 
     /// The offset at which a name was used in the function around the engine's place; none if there are several.
     pub(crate) fn use_of(&self, name: Name<'_>, at: usize) -> Option<usize> {
-        let allocator = Allocator::default();
-        let program = parse(&allocator, self.code, SourceType::mjs()).program;
-        let mut uses = Uses::new(name, at, program.span);
-        uses.visit_program(&program);
-        uses.only()
+        let find = || {
+            let allocator = Allocator::default();
+            let program = parse(&allocator, self.code, SourceType::mjs()).program;
+            let mut uses = Uses::new(name, at, program.span);
+            uses.visit_program(&program);
+            uses.only()
+        };
+        on_stack(stack_for(self.code), find).ok().flatten()
     }
 
     pub(crate) fn place(&self, offset: usize) -> Place {

@@ -5,6 +5,7 @@ use crate::fault::{Fault, Place};
 use crate::files::{FileError, Files};
 use crate::module::{Module, Text};
 use crate::native::Natives;
+use crate::nesting::on_stack;
 use plimsoll_model::suggestion::did_you_mean;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
@@ -28,6 +29,13 @@ pub struct Program {
 
 /// The most offsets that are looked for. For others, the engine's place has to do.
 const MOST_USES: usize = 1000;
+
+/// The stack on which the engine compiles, in bytes: it calls itself for each level of nesting, and tells if that takes
+/// more. Only touched pages take memory.
+const STACK_OF_COMPILER: usize = 256 * 1024 * 1024;
+
+/// What the engine may need of a stack beyond its limit, which it does not check in every function.
+const STACK_BEYOND_LIMIT: usize = 1024 * 1024;
 
 /// The userdata of a runtime by which natives find its program.
 #[derive(JsLifetime)]
@@ -77,7 +85,8 @@ impl Program {
         }
         modules.values().for_each(|module| module.names.note_imports(&mut natives));
         let natives = Arc::new(natives);
-        let mut bytecode = compile(&modules, &links, &natives).map_err(|fault| vec![fault])?;
+        let compiled = on_stack(STACK_OF_COMPILER, || compile(&modules, &links, &natives));
+        let mut bytecode = compiled.unwrap_or_else(|error| Err(unavailable(&error))).map_err(|fault| vec![fault])?;
         let compiled = modules.into_iter().filter_map(|(name, module)| {
             let links = links.remove(&name).unwrap_or_default();
             let bytecode = bytecode.remove(&name)?.into();
@@ -382,10 +391,9 @@ fn compile(
         natives: Arc::clone(natives),
         written: RefCell::default(),
     }));
-    let unavailable =
-        |error: Error| Fault { place: None, message: format!("cannot start the engine: {error}"), help: None };
-    let runtime = Runtime::new().map_err(unavailable)?;
-    let context = Context::full(&runtime).map_err(unavailable)?;
+    let runtime = Runtime::new().map_err(|error| unavailable(&error))?;
+    let context = Context::full(&runtime).map_err(|error| unavailable(&error))?;
+    runtime.set_max_stack_size(STACK_OF_COMPILER - STACK_BEYOND_LIMIT);
     runtime.set_loader(compiler.clone(), compiler.clone());
     context.with(|ctx| {
         Natives::install(natives, &ctx);
@@ -394,7 +402,7 @@ fn compile(
                 return Ok(());
             }
             let compiled = compiler.0.compile(&ctx, name).catch(&ctx).map(|_| ());
-            compiled.map_err(|error| engine_fault(modules, &error))
+            compiled.map_err(|error| engine_fault(modules, name, &error))
         })
     })?;
     Ok(compiler.0.written.take())
@@ -423,18 +431,26 @@ impl Compiling {
     }
 }
 
-/// A fault that the engine finds and the parser did not. Its line is right, its column may be off.
-fn engine_fault(modules: &BTreeMap<String, Module>, error: &CaughtError<'_>) -> Fault {
-    let CaughtError::Exception(exception) = error else {
-        return Fault { place: None, message: error.to_string(), help: None };
-    };
+fn unavailable(error: &dyn std::error::Error) -> Fault {
+    Fault { place: None, message: format!("cannot start the engine: {error}"), help: None }
+}
+
+/// A fault that the engine finds in a module and the parser did not. Its line is right, its column may be off. One that
+/// nests too deep for the engine's own compiler has no place.
+fn engine_fault(modules: &BTreeMap<String, Module>, name: &str, error: &CaughtError<'_>) -> Fault {
+    let unplaced = |message: String| Fault { place: None, message: format!("{name}: {message}"), help: None };
+    let CaughtError::Exception(exception) = error else { return unplaced(error.to_string()) };
     let stack = exception.stack().unwrap_or_default();
     let mut places = crate::stack::places(&stack);
     let place = places.find_map(|(file, line, column)| {
         let text = modules.get(file)?.text();
         Some(text.place(text.engine_offset(line, column)?))
     });
-    Fault { place, message: exception.message().unwrap_or_default(), help: None }
+    let message = exception.message().unwrap_or_default();
+    match place {
+        None => unplaced(message),
+        place => Fault { place, message, help: None },
+    }
 }
 
 /// Gives a runtime the modules of a program.

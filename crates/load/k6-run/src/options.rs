@@ -21,27 +21,22 @@ use table::{Field, Table};
 /// The prefix of options in the environment.
 const ENVIRONMENT: &str = "K6_";
 
-/// Options of k6 that have no effect here.
-const IGNORED: [&str; 18] = [
-    "paused",
+/// Options of k6 without which the same is sent.
+const IGNORED: [&str; 9] = [
     "cloud",
     "ext",
-    "localIPs",
-    "executionSegment",
-    "executionSegmentSequence",
     "httpDebug",
     "dns",
-    "blacklistIPs",
-    "blockHostnames",
-    "tlsAuth",
-    "tlsVersion",
-    "tlsCipherSuites",
     "metricSamplesBufferSize",
     "linger",
     "noUsageReport",
     "logOutput",
     "collectors",
 ];
+
+/// Options of k6 that would change what is sent, or when. They are refused, since a load without them is another one.
+const REFUSED: [&str; 7] =
+    ["paused", "localIPs", "executionSegment", "executionSegmentSequence", "tlsAuth", "tlsVersion", "tlsCipherSuites"];
 
 /// The default system tags of samples. They have columns in CSV.
 pub(crate) const SYSTEM_TAGS: [&str; 14] = [
@@ -180,6 +175,10 @@ options! {
     no_cookies_reset: bool = "noCookiesReset",
     /// Addresses by host, which take precedence over the DNS.
     hosts: Vec<(String, String)> = "hosts",
+    /// Hosts to which nothing is sent: `*.example.org`.
+    block_hostnames: Vec<String> = "blockHostnames",
+    /// Ranges of addresses to which nothing is sent: `10.0.0.0/8`.
+    blacklist_ips: Vec<String> = "blacklistIPs",
 }
 
 /// A unit of times.
@@ -230,8 +229,19 @@ impl Options {
         let mut faults = Vec::new();
         let mut table = Table::new(fields, String::new(), &mut faults);
         let options = Options::take(&mut table);
+        for name in REFUSED {
+            if fields.get(name).is_some_and(is_set) {
+                table.fault(name, "Plimsoll has no such option, and without it the load would be another one");
+            }
+        }
+        if fields.get("dns").and_then(|dns| dns.get("policy")).is_some_and(|policy| *policy != "preferIPv4") {
+            table.fault("dns.policy", "expected `preferIPv4`: Plimsoll has no other policy");
+        }
         let mut ignored = Vec::new();
         for (option, hint) in table.unread() {
+            if REFUSED.contains(&option.as_str()) {
+                continue;
+            }
             let is_known = IGNORED.contains(&option.as_str());
             let what =
                 if is_known { "Plimsoll does without it".to_owned() } else { format!("there is no such option{hint}") };
@@ -247,9 +257,10 @@ impl Options {
         let mut read = Read::default();
         for (name, called, text) in texts {
             let mut one = Options::read(&Value::Object([(name.to_owned(), Value::from(text))].into_iter().collect()));
-            one.faults.iter_mut().for_each(|fault| called.clone_into(&mut fault.option));
+            one.faults.iter_mut().chain(&mut one.ignored).for_each(|fault| called.clone_into(&mut fault.option));
             read.options.fill(one.options);
             read.faults.append(&mut one.faults);
+            read.ignored.append(&mut one.ignored);
         }
         read
     }
@@ -257,7 +268,7 @@ impl Options {
     /// Reads the variables `K6_VUS`, `K6_BATCH_PER_HOST` and so on, which `get` looks up.
     #[must_use]
     pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Read {
-        let names = Options::NAMES.iter().map(|name| (*name, variable(name)));
+        let names = Options::NAMES.iter().chain(&REFUSED).chain(&IGNORED).map(|name| (*name, variable(name)));
         let set: Vec<_> =
             names.filter_map(|(name, variable)| get(&variable).map(|text| (name, variable, text))).collect();
         Options::from_texts(set.iter().map(|(name, variable, text)| (*name, variable.as_str(), text.as_str())))
@@ -279,6 +290,16 @@ impl Options {
     }
 }
 
+/// False for a value that stands for none.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !matches!(text.as_str(), "" | "false" | "0"),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}
+
 /// The variable of an option: `batchPerHost` is `K6_BATCH_PER_HOST`, `noVUConnectionReuse` is
 /// `K6_NO_VU_CONNECTION_REUSE`.
 fn variable(name: &str) -> String {
@@ -286,7 +307,8 @@ fn variable(name: &str) -> String {
     let mut variable = ENVIRONMENT.to_owned();
     for (at, c) in letters.iter().enumerate() {
         let after_small = at > 0 && letters[at - 1].is_ascii_lowercase();
-        let before_small = letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+        // The plural of an abbreviation is one word: `blacklistIPs` is `K6_BLACKLIST_IPS`.
+        let before_small = letters.get(at + 1..at + 3).is_some_and(|next| next.iter().all(char::is_ascii_lowercase));
         if at > 0 && c.is_ascii_uppercase() && (after_small || before_small) {
             variable.push('_');
         }

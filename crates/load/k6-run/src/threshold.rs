@@ -1,6 +1,6 @@
 //! Thresholds: conditions on metrics. If one does not hold, the run has failed.
 
-use crate::metrics::{Aggregation, Kind, MetricId, NameFault, Registry, Sinks};
+use crate::metrics::{Aggregation, Kind, MetricId, NameFault, Registry, Sink, Sinks};
 use std::fmt;
 use std::time::Duration;
 
@@ -159,13 +159,15 @@ impl Limits {
         Ok(Limits { metric, submetric, name: name.to_owned(), thresholds })
     }
 
-    /// The outcome of each threshold after this time. A metric without samples is 0.
+    /// The outcome of each threshold after this time. A metric without samples is 0; where a rate has none, all of its
+    /// thresholds hold, as in k6.
     #[must_use]
     pub fn judge(&self, sinks: &Sinks, elapsed: Duration) -> Vec<Outcome> {
         let sink = sinks.get(self.metric, self.submetric);
         let judge = |threshold: &Threshold| {
             let value = sink.get(threshold.aggregation, elapsed).unwrap_or_default();
-            Outcome { holds: threshold.compare(value), value }
+            let has_no_rate = matches!(sink, Sink::Rate { total: 0, .. });
+            Outcome { holds: has_no_rate || threshold.compare(value), value }
         };
         self.thresholds.iter().map(judge).collect()
     }
@@ -243,6 +245,18 @@ mod tests {
         );
         assert!(refused("checks", "count>1").is_some_and(|fault| fault.contains("is a rate: expected `rate`")));
         assert!(refused("nope", "count>1").is_some_and(|fault| fault.contains("found `nope`")));
+    }
+
+    #[test]
+    fn a_rate_without_samples_breaks_no_threshold() {
+        let mut registry = Registry::default();
+        let threshold = Threshold::parse("rate>0.9").expect("a threshold");
+        let limits = Limits::new(&mut registry, "checks", vec![threshold]).expect("a metric");
+        let mut sinks = Sinks::new(&registry);
+        let holds = |sinks: &Sinks| limits.judge(sinks, Duration::from_secs(1))[0].holds;
+        assert!(holds(&sinks));
+        sinks.add(&registry, &[(limits.metric, 0.0)], &TagSet::default(), Duration::from_secs(1));
+        assert!(!holds(&sinks));
     }
 
     #[test]

@@ -46,6 +46,15 @@ impl Allowed {
         Refused { all: !hosts.is_empty() && !self.checked.any_allowed.load(Relaxed), hosts }
     }
 
+    /// Fails if no address of `host` could be one that the script may send to: then the name must not be looked up
+    /// either, since whoever answers would learn of it.
+    pub(super) fn check_name(&self, host: &str) -> Result<(), String> {
+        let may_match = host.eq_ignore_ascii_case("localhost")
+            || self.lists(host)
+            || self.hosts.iter().any(|listed| listed.parse::<IpAddr>().is_ok());
+        if may_match { Ok(()) } else { Err(self.refuse(host, "no name of this machine's loopback")) }
+    }
+
     /// Fails if the script may not send to `host`, which has this address.
     pub(super) fn check(&self, host: &str, address: IpAddr) -> Result<(), String> {
         let plain = host.trim_matches(['[', ']']);
@@ -97,6 +106,21 @@ mod tests {
             let refused = allowed.check(host, address(at)).expect_err(host);
             assert!(refused.contains(host) && refused.contains("name it"), "{refused}");
         }
+    }
+
+    #[test]
+    fn only_names_that_may_turn_out_to_be_allowed_are_looked_up() {
+        let may_look_up = |listed: &[&str], host: &str| {
+            let listed: Vec<String> = listed.iter().map(|host| (*host).to_owned()).collect();
+            Allowed::loopback_and(&listed, "name it").check_name(host).is_ok()
+        };
+        assert!(may_look_up(&[], "LOCALHOST") && may_look_up(&["Example.org"], "example.org"));
+        assert!(may_look_up(&["192.0.2.7"], "example.org"), "its address may be listed");
+        assert!(!may_look_up(&[], "example.org") && !may_look_up(&["example.org"], "www.example.org"));
+        let allowed = Allowed::loopback_and(&[], "name it");
+        let refused = allowed.check_name("other.example").expect_err("it is not listed");
+        assert!(refused.contains("`other.example`") && refused.contains("name it"), "{refused}");
+        assert_eq!(allowed.refused(), Refused { hosts: vec!["other.example".to_owned()], all: true });
     }
 
     #[test]

@@ -40,6 +40,8 @@ struct Call {
     sent: Instant,
     first_byte: Option<Instant>,
     has_head: bool,
+    /// How many messages of the response were passed on.
+    messages: u64,
 }
 
 /// The number of fields that every call has.
@@ -107,7 +109,7 @@ impl Channel {
             session.send(id, &prefixed(message), io.out);
             session.finish(id, io.out);
         }
-        self.calls.push(Call { id, call, requested, sent: io.now, first_byte: None, has_head: false });
+        self.calls.push(Call { id, call, requested, sent: io.now, first_byte: None, has_head: false, messages: 0 });
     }
 
     /// Sends the queued operations, as far as the server accepts them.
@@ -133,7 +135,7 @@ impl Channel {
             }
             What::Complete(_, mut response) => {
                 let told = self.calls[place].tell(&mut response, self.connect.largest_message, io);
-                let end = told.err().unwrap_or_else(|| end_of(response));
+                let end = told.err().unwrap_or_else(|| self.calls[place].end_of(response));
                 self.end_call(place, end, io);
             }
             What::Failed(_, why) => {
@@ -267,11 +269,32 @@ impl Call {
         }
         let mut taken = 0;
         while let Some(message) = next_message(&response.body[taken..], largest)? {
+            self.messages += 1;
+            if self.is_unary() && self.messages > 1 {
+                return Err(end(
+                    status::INTERNAL,
+                    "expected one message in a unary response, found another".to_owned(),
+                ));
+            }
             taken += MESSAGE_PREFIX + message.len();
             answer(GrpcEvent::Message(message.to_vec()));
         }
         response.body.drain(..taken);
         Ok(())
+    }
+
+    /// How a complete response ends the call.
+    fn end_of(&self, response: Response) -> GrpcEnd {
+        let found = end_of(response);
+        if self.is_unary() && found.status == status::OK && self.messages == 0 {
+            return end(status::INTERNAL, "expected one message in a unary response, found none".to_owned());
+        }
+        found
+    }
+
+    /// True if the call sends one message and is to receive one. Scripts open all others as streams.
+    fn is_unary(&self) -> bool {
+        self.call.message.is_some()
     }
 
     /// How a call ends whose stream has failed.
@@ -368,4 +391,40 @@ fn late() -> GrpcEnd {
 
 fn end(status: u16, message: String) -> GrpcEnd {
     GrpcEnd { status, message, ..GrpcEnd::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client_session::Outbox;
+
+    /// How a call ends that sends one message, or a stream of them, and receives these.
+    fn ends(sends_one: bool, messages: &[&[u8]]) -> (u16, usize) {
+        let call = GrpcCall {
+            connection: 1,
+            path: "/shop.Shop/Buy".to_owned(),
+            metadata: Vec::new(),
+            timeout: None,
+            message: sends_one.then(Vec::new),
+            name: "buy".into(),
+        };
+        let now = Instant(0);
+        let call = Box::new(call);
+        let mut call = Call { id: 2, call, requested: now, sent: now, first_byte: None, has_head: false, messages: 0 };
+        let body = messages.iter().flat_map(|message| prefixed(message)).collect();
+        let mut response = Response { status: Some(200), grpc_status: Some(status::OK), body, ..Response::default() };
+        let (mut out, mut outbox) = (Vec::new(), Outbox::default());
+        let told = call.tell(&mut response, 1000, &mut Io { now, out: &mut out, outbox: &mut outbox });
+        let end = told.err().unwrap_or_else(|| call.end_of(response));
+        (end.status, outbox.events.len())
+    }
+
+    #[test]
+    fn a_unary_response_has_one_message() {
+        assert_eq!(ends(true, &[b"one"]), (status::OK, 1));
+        assert_eq!(ends(true, &[]), (status::INTERNAL, 0));
+        assert_eq!(ends(true, &[b"one", b"two"]), (status::INTERNAL, 1));
+        assert_eq!(ends(false, &[b"one", b"two"]), (status::OK, 2));
+        assert_eq!(ends(false, &[]), (status::OK, 0));
+    }
 }

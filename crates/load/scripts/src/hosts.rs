@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 pub(super) struct Hosts(Vec<(String, IpAddr, Option<u16>)>);
 
 impl Hosts {
-    /// Those of the option: `("example.org", "127.0.0.1")`, `("*.example.org:443", "127.0.0.1:8443")`.
+    /// Reads the option: `("example.org", "127.0.0.1")`, `("*.example.org:443", "127.0.0.1:8443")`.
     ///
     /// # Errors
     /// An entry is not an address.

@@ -8,6 +8,7 @@
 
 mod allowed;
 mod alone;
+mod blocked;
 mod client_session;
 mod connection;
 mod console;

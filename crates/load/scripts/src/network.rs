@@ -4,6 +4,7 @@ mod bytes;
 mod reach;
 
 use super::Allowed;
+use super::blocked::Blocked;
 use super::client_session::{self, ClientSession, Io, Outbox, Record};
 use super::connection::{Connection, ConnectionId, Traffic};
 use super::exchange::{Http, PendingRequest};
@@ -40,6 +41,7 @@ const KNOWN_NAMES: usize = 1000;
 /// What the networks of all threads share.
 pub(super) struct Shared {
     pub(super) allowed: Allowed,
+    pub(super) blocked: Blocked,
     pub(super) hosts: Hosts,
     pub(super) known: KnownAddresses,
     pub(super) rate_limit: RateLimit,

@@ -1,6 +1,7 @@
 //! A run of a script without a study, as k6 does it: `setup`, the scenarios, `teardown`.
 
 use super::alone;
+use super::blocked::Blocked;
 use super::hosts::Hosts;
 use super::network::{self, Reuse};
 use super::rate_limit::RateLimit;
@@ -285,6 +286,10 @@ impl network::Shared {
         };
         Ok(network::Shared {
             allowed,
+            blocked: Blocked::read(
+                options.block_hostnames.as_deref().unwrap_or_default(),
+                options.blacklist_ips.as_deref().unwrap_or_default(),
+            )?,
             hosts: Hosts::read(options.hosts.as_deref().unwrap_or_default())?,
             known: Arc::default(),
             rate_limit: RateLimit::new(options.rps),

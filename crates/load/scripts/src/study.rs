@@ -9,7 +9,7 @@ use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::offer::Offering;
-use plimsoll_javascript::{Entry, Files, Program, ResultFormat};
+use plimsoll_javascript::{Entry, Files, Program, ResultFormat, project_of};
 use plimsoll_k6::user::Purpose;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::metrics::{Contains, Metric};
@@ -48,7 +48,8 @@ impl CompiledScript {
     pub fn new(script: &Script, timeout: Duration) -> Result<CompiledScript, Vec<WorkloadDiagnostic>> {
         let fault = |text: String| vec![WorkloadDiagnostic::new(text)];
         let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folders = script.files.iter().map(PathBuf::as_path).chain([folder.unwrap_or(Path::new("."))]);
+        let project = project_of(folder.unwrap_or(Path::new(".")));
+        let folders = script.files.iter().map(PathBuf::as_path).chain([project.as_path()]);
         let files =
             Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())

@@ -39,7 +39,7 @@ macro_rules! options {
 }
 
 /// Options that may be given more than once.
-const LISTS: [&str; 4] = ["stages", "tags", "systemTags", "summaryTrendStats"];
+const LISTS: [&str; 6] = ["stages", "tags", "systemTags", "summaryTrendStats", "blockHostnames", "blacklistIPs"];
 
 /// The text of an option: a list, or the last of several texts.
 fn text(option: &str, texts: &[String]) -> Option<String> {
@@ -74,6 +74,12 @@ options! {
     /// The header `User-Agent`
     #[arg(long, value_name = "TEXT")]
     user_agent: "userAgent", "--user-agent";
+    /// A host to which nothing is sent, maybe with `*` at its beginning [may be repeated]
+    #[arg(long, value_name = "HOST")]
+    block_hostnames: "blockHostnames", "--block-hostnames";
+    /// A range of addresses to which nothing is sent [may be repeated]
+    #[arg(long, value_name = "CIDR")]
+    blacklist_ip: "blacklistIPs", "--blacklist-ip";
     /// Take any certificate
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     insecure_skip_tls_verify: "insecureSkipTLSVerify", "--insecure-skip-tls-verify";
@@ -161,7 +167,11 @@ pub(crate) struct Flags {
     /// A host that the script may send to, besides this machine's loopback [may be repeated]
     #[arg(long, value_name = "HOST")]
     pub(crate) allow: Vec<String>,
-    /// A folder that the script may read files from, besides its own [may be repeated]
+    /// The folder of the project, whose files the script may read [default: the nearest folder above it with `.git` or
+    /// `package.json`, or else its own]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// A folder that the script may read files from, besides its project [may be repeated]
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Vec<PathBuf>,
     /// A folder into which `handleSummary` may write, besides the current one [may be repeated]
@@ -238,8 +248,6 @@ unsupported! {
         execution_segment_sequence: "--execution-segment-sequence", "a run is of one machine";
         local_ips: "--local-ips", "connections come from the address that the system picks";
         dns: "--dns", "names are looked up once, by the system";
-        blacklist_ip: "--blacklist-ip", "hosts are refused unless they are allowed with --allow";
-        block_hostnames: "--block-hostnames", "hosts are refused unless they are allowed with --allow";
         compatibility_mode: "--compatibility-mode", "scripts are modules of JavaScript or TypeScript, and need no mode";
         log_format: "--log-format", "what is said goes to standard error as text";
         log_output: "--log-output", "what is said goes to standard error; `--console-output` takes the console of the script";

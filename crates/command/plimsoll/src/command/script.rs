@@ -17,7 +17,7 @@ use outputs::Writers;
 use plimsoll_generator::script::{
     self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, Refused, RunOutcome,
 };
-use plimsoll_javascript::{Entry, Fault, Files, Level, Program};
+use plimsoll_javascript::{Entry, Fault, Files, Level, Program, project_of};
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::scenario;
@@ -103,7 +103,8 @@ fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
     };
     let from_input = flags.script.as_os_str() == "-";
     let own = flags.script.parent().filter(|folder| !folder.as_os_str().is_empty() && !from_input);
-    let folders = std::iter::once(own.unwrap_or(Path::new("."))).chain(flags.files.iter().map(PathBuf::as_path));
+    let root = flags.root.clone().unwrap_or_else(|| project_of(own.unwrap_or(Path::new("."))));
+    let folders = std::iter::once(root.as_path()).chain(flags.files.iter().map(PathBuf::as_path));
     let files = Files::within(folders).map_err(|error| Failure::new(Exit::Script, error.to_string()))?;
     let files = files.opened_by("`--files DIR`");
     let mut text = String::new();

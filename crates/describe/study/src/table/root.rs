@@ -293,8 +293,8 @@ impl StudyTable {
         let repeats = self.repeats.as_ref().and_then(Section::valid);
         if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 < 3) {
             let (what, help) = match self.compares() {
-                true => ("a verdict", "5 repeats are usual, and 10 find small differences"),
-                false => ("an interval", "5 repeats are usual, and 10 give narrower intervals"),
+                true => ("a verdict", "5 are usual, 10 find small differences, and `--for` chooses how many"),
+                false => ("an interval", "5 are usual, 10 give narrower intervals, and `--for` chooses how many"),
             };
             let fault = Fault::warning(&repeats.span, format!("fewer than 3 repeats cannot give {what}"));
             faults.add(fault.help(help));

@@ -20,7 +20,7 @@ table! {
         exec: Option<Templated<Text>>,
         /// What the script sees as `__ENV`; of Plimsoll's own environment it sees nothing.
         env: Option<Pairs>,
-        /// Folders besides the script's own from which it may read, relative to the study's folder.
+        /// Folders besides the script's project from which it may read, relative to the study's folder.
         files: Option<Vec<Templated<Text>>>,
         /// What a user may use up before it is stopped.
         limits: Option<LimitsTable>,

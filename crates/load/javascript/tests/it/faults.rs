@@ -105,6 +105,26 @@ load.js:1:10: `./lib/a.js` exports no `a`";
 }
 
 #[test]
+fn a_script_may_be_long_but_not_deep() {
+    let deep = format!("export default 1;\nconst a = {}{};", "[".repeat(100_000), "]".repeat(100_000));
+    let home = folder(&[("load.js", deep.as_str())]);
+    let found = listed(&load(home.path(), "load.js", ".").err().expect("it is too deep"));
+    assert!(
+        found.ends_with("load.js:2:1011: expected at most 1000 brackets inside one another, found more"),
+        "{found}"
+    );
+    // What nests without brackets is read whatever its depth.
+    for (again, end) in [("if (a) b(); else ", "b();"), ("!", "a;"), ("a=>", "1;"), ("a+", "1;"), ("typeof ", "a;")] {
+        let text = format!("export default 1; let a, b = () => 1;\n{}{end}", again.repeat(10_000));
+        let home = folder(&[("load.js", text.as_str()), ("types.ts", text.as_str())]);
+        for name in ["load.js", "types.ts"] {
+            let loaded = load(home.path(), name, ".");
+            assert!(loaded.is_ok(), "{again}: {}", listed(&loaded.err().expect("it has faults")));
+        }
+    }
+}
+
+#[test]
 fn scripts_read_nothing_outside_of_their_folders() {
     let home = folder(&[
         ("in/load.js", "import x from '../out/x.js';"),

@@ -133,6 +133,37 @@ fn the_environment_has_options_in_capitals() {
 }
 
 #[test]
+fn options_without_which_the_load_would_be_another_one_are_refused() {
+    let refused =
+        |value: Value| -> Vec<String> { Options::read(&value).faults.into_iter().map(|fault| fault.option).collect() };
+    let set = json!({
+        "tlsVersion": "tls1.2", "tlsCipherSuites": ["TLS_RSA_WITH_RC4_128_SHA"], "paused": true, "localIPs": "127.0.0.2",
+        "dns": { "policy": "any" },
+    });
+    assert_eq!(refused(set), ["paused", "localIPs", "tlsVersion", "tlsCipherSuites", "dns.policy"]);
+    let unset = json!({ "tlsVersion": null, "tlsAuth": [], "paused": false, "dns": { "ttl": "1m" } });
+    assert_eq!(refused(unset), [""; 0]);
+    let read = Options::from_environment(|name| {
+        let set =
+            [("K6_PAUSED", "true"), ("K6_EXECUTION_SEGMENT", "0:1/2"), ("K6_LOCAL_IPS", ""), ("K6_DNS", "ttl=1m")];
+        set.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
+    });
+    let names = |faults: Vec<OptionFault>| faults.into_iter().map(|fault| fault.option).collect::<Vec<_>>();
+    assert_eq!(names(read.faults), ["K6_PAUSED", "K6_EXECUTION_SEGMENT"]);
+    assert_eq!(names(read.ignored), ["K6_DNS"]);
+}
+
+#[test]
+fn blocked_hosts_may_stand_in_the_environment() {
+    let read = Options::from_environment(|name| {
+        let set = [("K6_BLOCK_HOSTNAMES", "*.test,example.org"), ("K6_BLACKLIST_IPS", "10.0.0.0/8")];
+        set.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
+    });
+    assert_eq!(read.options.block_hostnames, Some(vec!["*.test".to_owned(), "example.org".to_owned()]));
+    assert_eq!(read.options.blacklist_ips, Some(vec!["10.0.0.0/8".to_owned()]));
+}
+
+#[test]
 fn thresholds_may_end_a_run() {
     let read = options(&json!({ "thresholds": {
         "http_req_duration": ["p(95)<500", { "threshold": "avg<100", "abortOnFail": true, "delayAbortEval": "10s" }],

@@ -34,11 +34,15 @@ impl Network {
         let found = &self.origins.get(origin);
         if let Some(address) = found.address {
             self.dial(context, connection, address);
+        } else if let Err(fault) = self.shared.blocked.check_host(&found.host) {
+            self.address_resolved(context, origin, Some(connection), Err(fault));
         } else if let Some(address) = self.shared.hosts.get(&found.host, found.port) {
             self.address_resolved(context, origin, Some(connection), Ok(address));
         } else if let Some(ip) = self.resolver.known(&found.host) {
             let address = SocketAddr::new(ip, found.port);
             self.address_resolved(context, origin, Some(connection), Ok(address));
+        } else if let Err(detail) = self.shared.allowed.check_name(&found.host) {
+            self.address_resolved(context, origin, Some(connection), Err(not_allowed(detail)));
         } else {
             let is_first = found.waiting.is_empty();
             self.origins.get_mut(origin).waiting.push(connection);
@@ -73,9 +77,10 @@ impl Network {
         found: Result<SocketAddr, Fault>,
     ) {
         let host = &self.origins.get(origin).host;
-        let found = found.and_then(|address| match self.shared.allowed.check(host, address.ip()) {
-            Ok(()) => Ok(address),
-            Err(detail) => Err(Fault::new(ErrorKind::Connect, HttpFaultKind::AddressNotAllowed, detail)),
+        let found = found.and_then(|address| {
+            self.shared.blocked.check_address(address.ip())?;
+            self.shared.allowed.check(host, address.ip()).map_err(not_allowed)?;
+            Ok(address)
         });
         self.origins.get_mut(origin).address = found.as_ref().ok().copied();
         let waiting = mem::take(&mut self.origins.get_mut(origin).waiting);
@@ -157,7 +162,11 @@ impl Network {
         let (user, bytes) = self.take_bytes(id);
         let mut connection = self.forget(id);
         match connection.take_request() {
+            // The script sees one request, as in k6; the record has both exchanges, as the server has.
             Some(pending) if pending.may_be_repeated() && fault.kind == ErrorKind::Closed => {
+                let exchange = pending.record(now, Outcome::Failed(fault.kind), bytes);
+                let detail = || format!("{}; it was sent again on another connection", fault.http.detail);
+                self.file(context, user, &pending.request.name, &exchange, detail);
                 self.carry(context, user, pending, now);
             }
             Some(pending) => self.fail(context, pending, fault, bytes, &connection),
@@ -206,6 +215,10 @@ impl Network {
         self.users[connection.user as usize].connections.retain(|other| *other != id);
         connection
     }
+}
+
+fn not_allowed(detail: String) -> Fault {
+    Fault::new(ErrorKind::Connect, HttpFaultKind::AddressNotAllowed, detail)
 }
 
 /// The names that k6 uses for them.

@@ -126,7 +126,8 @@ fn requests_that_fail_say_why_and_the_user_goes_on() {
         (garbage, "{}", "0 1000 ", "SSH-2.0-x"),
         (format!("https://{}", tls.address()), "{}", "0 1310 ", "authority"),
         ("http://192.0.2.1".to_owned(), "{}", "0 1110 ", "`--allow`"),
-        ("http://a..b".to_owned(), "{ timeout: '20s' }", "0 110", "lookup"),
+        // No name that is not allowed is looked up.
+        ("http://a..b".to_owned(), "{}", "0 1110 ", "`--allow`"),
     ];
     for (target, params, begin, part) in cases {
         let lines = errors_of(&target, params);
@@ -175,6 +176,25 @@ fn names_stand_for_addresses() {
         .map(|request| request.header("host").expect("it has one").to_owned())
         .collect();
     assert!(hosts.contains(&"shop.example".to_owned()), "{hosts:?}");
+}
+
+#[test]
+fn blocked_hosts_get_nothing() {
+    let (server, target) = quick();
+    let text = "import http from 'k6/http';
+        export const options = {
+            iterations: 1, hosts: { 'shop.test': TARGET }, blockHostnames: ['*.test'], blacklistIPs: ['127.0.0.2/32'],
+        };
+        export default function () {
+            for (const url of ['http://shop.test/', 'http://127.0.0.2:1/', __ENV.TARGET]) {
+                console.log(http.get(url).error_code);
+            }
+        }";
+    let address = format!("'{}'", server.address());
+    let outcome = Trial::of(&text.replace("TARGET }", &format!("{address} }}")), &target).run();
+    let codes: Vec<&str> =
+        outcome.lines.iter().filter(|(level, _)| *level == Level::Info).map(|(_, line)| line.as_str()).collect();
+    assert_eq!((codes, server.record().requests()), (vec!["1111", "1110", "0"], 1));
 }
 
 #[test]

@@ -11,8 +11,11 @@ use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_testkit::http::{Behaviour, Reply};
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A workload that is a script, in a folder of its own.
@@ -100,6 +103,43 @@ fn in_a_study_a_request_that_hangs_is_a_timeout_at_the_end_of_the_drain_and_a_sl
     assert_eq!(outcome.errors("web"), [(ErrorKind::Timeout, 1)]);
     let errors: Vec<_> = outcome.iterations().errors.into_iter().collect();
     assert_eq!(errors, [(ErrorKind::Timeout, 1)]);
+}
+
+/// Answers the first request of each connection, and closes it without a reply when the second one comes. Returns its
+/// URL, and the number of requests that it received.
+fn closing_on_the_second_request() -> (String, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let target = format!("http://{}", listener.local_addr().expect("an address"));
+    let received = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&received);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            for reply in ["HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", ""] {
+                if stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                    let _ = stream.write_all(reply.as_bytes());
+                }
+            }
+        }
+    });
+    (target, received)
+}
+
+#[test]
+fn a_request_that_is_sent_again_is_a_failed_exchange_and_a_new_one() {
+    let (target, received) = closing_on_the_second_request();
+    let text = "import http from 'k6/http'; import { check } from 'k6';
+        export default function () { check(http.METHOD(__ENV.TARGET), { fine: (r) => r.body === 'hi' }); }";
+    let outcome = study(&text.replace("METHOD", "get"), &target, &closed(1, support::each(10)), 1);
+    assert_eq!(outcome.errors("web"), [(ErrorKind::Closed, 9)]);
+    assert_eq!((outcome.requests("web").count(), received.load(Ordering::Relaxed)), (19, 19));
+    assert_eq!(outcome.subject(&Subject::Check("fine".to_owned())).failed(), 0, "the script sees the second reply");
+    assert!(outcome.record.error_examples["request:web"][&ErrorKind::Closed].contains("it was sent again"));
+
+    // What may have an effect is not sent again.
+    let outcome = study(&text.replace("METHOD", "post"), &target, &closed(1, support::each(10)), 1);
+    assert_eq!(outcome.errors("web"), [(ErrorKind::Closed, 5)]);
+    assert_eq!((outcome.requests("web").count(), received.load(Ordering::Relaxed)), (10, 29));
 }
 
 #[test]

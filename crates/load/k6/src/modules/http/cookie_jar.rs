@@ -44,12 +44,14 @@ impl CookieJar {
         &self,
         ctx: Ctx<'js>,
         url: String,
-        name: String,
-        value: Value<'js>,
+        name: Opt<String>,
+        value: Opt<Value<'js>>,
         options: Opt<Value<'js>>,
     ) -> Result<bool> {
         let url = parsed(&ctx, &url)?;
-        let mut cookie = SetCookie { name, value: text(&ctx, value)?, ..SetCookie::default() };
+        // As in k6, what is missing is an empty text.
+        let value = value.0.map_or_else(|| Ok(String::new()), |value| text(&ctx, value))?;
+        let mut cookie = SetCookie { name: name.0.unwrap_or_default(), value, ..SetCookie::default() };
         if let Some(options) = non_null(options.0).and_then(Value::into_object) {
             read_options(&ctx, &mut cookie, &options)?;
         }
