@@ -1,10 +1,11 @@
 //! Forecasts while a run is under way: in how much time it will probably decide.
 
 use crate::progress::time;
+use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::forecast::{ForecastRepeats, forecast};
 use plimsoll_analysis::quantity::margin;
 use plimsoll_analysis::verdict::roughly;
-use plimsoll_analysis::{Analysis, estimate};
+use plimsoll_analysis::{Analysis, estimate, words};
 use plimsoll_model::event::Event;
 use plimsoll_model::start::Plan;
 use std::time::{Duration, Instant};
@@ -66,8 +67,7 @@ impl Forecaster {
 pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repeat: Duration) -> Option<String> {
     let worst = forecast(analysis)?;
     let margin = margin(worst.margin, &worst.comparison.measure);
-    let condition = &plan.conditions[worst.comparison.condition];
-    let place = if plan.conditions.len() > 1 { format!(" ({condition} takes longest)") } else { String::new() };
+    let place = place(analysis, plan, worst.comparison);
     let left = plan.repeats.saturating_sub(done);
     let unit = if plan.design.is_trials() || plan.conditions.len() > 1 { "repeat" } else { "start" };
     let units = |count: usize| if count == 1 { format!("1 {unit}") } else { format!("{} {unit}s", roughly(count)) };
@@ -90,6 +90,22 @@ pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repe
             format!("forecast: more {unit}s of this kind will probably not decide {margin}{place}; {of_plan}")
         }
     })
+}
+
+/// The comparison that takes longest, as far as there are others.
+fn place(analysis: &Analysis, plan: &Plan, longest: &Comparison) -> String {
+    let mut names = Vec::new();
+    let decides = |one: &&Comparison| one.verdict.is_some();
+    if analysis.comparisons.iter().filter(decides).any(|one| one.measure != longest.measure) {
+        names.push(words::measure(&longest.measure));
+    }
+    if plan.variants.len() > 2 {
+        names.push(plan.label(longest.variant));
+    }
+    if plan.conditions.len() > 1 {
+        names.push(plan.conditions[longest.condition].to_string());
+    }
+    if names.is_empty() { String::new() } else { format!(" ({} takes longest)", names.join(", ")) }
 }
 
 /// A span as precise as a forecast is: to 5 seconds below two minutes, to the minute above.

@@ -56,7 +56,7 @@ pub(crate) fn warning(others: &OtherProcesses, sharing: TimeSharing) -> Option<S
     let cost = if share > many {
         let design = if sharing == TimeSharing::PossibleTurns { "; `design = \"turns\"` suffers less" } else { "" };
         format!(
-            "intervals will probably be several times as wide as on a quiet machine, and {load} will not count{design}"
+            "intervals will probably be several times as wide as on a quiet machine, and some {load} will not count{design}"
         )
     } else {
         format!("intervals will probably be wider than on a quiet machine, and some {load} may not count")

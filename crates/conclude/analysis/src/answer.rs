@@ -160,7 +160,7 @@ impl VariantSentences<'_> {
             }
             Outcome::Inconclusive => (
                 format!("it is undecided{place} whether {name} and {baseline} differ"),
-                self.evidence(group) + &objections(group),
+                self.evidence(group) + &self.excluded(group) + &objections(group),
             ),
             Outcome::Void => {
                 (format!("nothing can be said of {name}{place}"), format!(": {}", self.why_without_interval(group)))
@@ -255,6 +255,17 @@ impl VariantSentences<'_> {
             some => format!("{some} of {} intervals exclude zero", known.len()),
         };
         format!("(as it stands from {} to {}; {excluding}; {n})", at(least), at(most))
+    }
+
+    /// What the intervals exclude although no verdict is given: a change for the worse as large as the margin.
+    fn excluded(&self, group: &Group<'_>) -> String {
+        let is_excluded = |one: &&Comparison| one.verdict.as_ref().is_some_and(|verdict| verdict.not_inferior);
+        let (all, some) = (group.comparisons.len(), group.comparisons.iter().copied().filter(is_excluded).count());
+        if some == 0 {
+            return String::new();
+        }
+        let place = if some == all { String::new() } else { format!(" in {some} of these {all}") };
+        format!("; worse by {} or more is excluded{place}", margin(group.verdict.margin, self.measure))
     }
 
     fn excludes_zero(&self, contrast: &Contrast) -> bool {

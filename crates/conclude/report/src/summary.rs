@@ -2,7 +2,9 @@
 
 use crate::page::top::{self, DecidingRow};
 use crate::text::{escaped, with_code};
+use plimsoll_analysis::answer::{Answer, Sentence};
 use plimsoll_analysis::quantity::confidence;
+use plimsoll_analysis::verdict::Outcome;
 use plimsoll_analysis::{Analysis, Input};
 use plimsoll_model::factor::Assignment;
 
@@ -12,15 +14,17 @@ const ROWS: usize = 3;
 /// Question, answer, n, time and a table, in ten lines of Markdown at most: `summary.md` of a report.
 #[must_use]
 pub fn summary(input: &Input, analysis: &Analysis) -> String {
-    let answer: Vec<String> = analysis.answer.headline.iter().map(|sentence| format!("{}.", sentence.claim)).collect();
+    let answer: Vec<String> =
+        sentences(&analysis.answer).into_iter().map(|sentence| format!("{}.", sentence.claim)).collect();
     let next = top::next(analysis).map(|next| format!(" {next}")).unwrap_or_default();
     let mut lines = vec![
         format!("### {}", escaped(&input.facts.question)),
         String::new(),
         format!("**{}**{}", escaped(&answer.join(" ")), with_code(&next)),
         format!(
-            "<br>{}; every number is in `report.html`, written by Plimsoll.",
-            escaped(&format!("{}: {}", input.facts.title, top::in_short(input)))
+            "<br>{}; every number is in `report.html`, written by Plimsoll.{}",
+            escaped(&format!("{}: {}", input.facts.title, top::in_short(input))),
+            top::topics(analysis).map(|topics| format!(" Its findings: {topics}.")).unwrap_or_default()
         ),
     ];
     let rows = top::deciding(input, analysis);
@@ -28,6 +32,17 @@ pub fn summary(input: &Input, analysis: &Analysis) -> String {
         lines.extend(table(input, analysis, &rows));
     }
     lines.join("\n") + "\n"
+}
+
+/// The headline, and what is worse by another measure: before a headline that finds nothing worse, else after it.
+fn sentences(answer: &Answer) -> Vec<&Sentence> {
+    let is_worse = |sentence: &&Sentence| sentence.outcome == Some(Outcome::Worse);
+    let worse = answer.further.iter().filter(is_worse);
+    if answer.headline.iter().any(|sentence| is_worse(&sentence)) {
+        answer.headline.iter().chain(worse).collect()
+    } else {
+        worse.chain(&answer.headline).collect()
+    }
 }
 
 fn table(input: &Input, analysis: &Analysis, rows: &[DecidingRow]) -> Vec<String> {

@@ -421,7 +421,8 @@ impl<'a> Walk<'a> {
         for block in left_out(self.context.plan, &self.outcomes, repeats) {
             if self.left_out.insert(block) {
                 let reasons = self.reasons(block).join("; ");
-                let message = format!("block {block} is not run again: {spare}; it does not count whole: {reasons}");
+                let message =
+                    format!("block {block} is not run again, though not all of it counts ({spare}): {reasons}");
                 self.tell(&Event::Warning { message })?;
             }
         }

@@ -62,7 +62,11 @@ fn trials_that_stand(plan: &Plan) -> String {
     let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.variants.len()).sum::<usize>();
     let stand = loads(&mut plan.starts.iter().filter(|start| !plan.is_superseded(start)));
     let counted = words::counted(stand, words::load_unit(plan));
-    if stand == loads(&mut plan.starts.iter()) { counted } else { format!("{counted} that no later attempt replaces") }
+    if stand == loads(&mut plan.starts.iter()) {
+        counted
+    } else {
+        format!("{counted}, without those of blocks that were run again")
+    }
 }
 
 /// The reasons for the exclusion of a trial, with an example of each error that they do not

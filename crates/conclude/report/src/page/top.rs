@@ -253,6 +253,18 @@ pub(crate) fn in_short(input: &Input) -> String {
     format!("{design}, {}", span(took))
 }
 
+/// What the problems and cautions are about, the problems first.
+pub(crate) fn topics(analysis: &Analysis) -> Option<String> {
+    let of = |severity: Severity| analysis.findings.iter().filter(move |finding| finding.severity == severity);
+    let mut topics: Vec<&str> = Vec::new();
+    for finding in of(Severity::Problem).chain(of(Severity::Caution)) {
+        if !topics.contains(&finding.topic) {
+            topics.push(finding.topic);
+        }
+    }
+    (!topics.is_empty()).then(|| topics.join("; "))
+}
+
 /// The lines about what else was found, for a terminal: the topics of the cautions, and what other programs used.
 pub(crate) fn cautions(analysis: &Analysis) -> Vec<String> {
     let cautions: Vec<&Finding> =
