@@ -96,8 +96,8 @@ mod tests {
                 0.06,
                 TimeSharing::PossibleTurns,
                 "others use 0.94 cores of 2 (50 %): rustc (pid 4121) 0.94 cores, and the hypervisor takes 0.060 cores \
-                 away\n  intervals will probably be several times as wide as on a quiet machine, and trials will not \
-                 count; `design = \"turns\"` suffers less; stop what can be stopped",
+                 away\n  intervals will probably be several times as wide as on a quiet machine, and some trials will \
+                 not count; `design = \"turns\"` suffers less; stop what can be stopped",
             ),
         ] {
             assert_eq!(warning(&others(used, stolen), sharing).as_deref(), Some(expected));
