@@ -92,7 +92,7 @@ pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repe
     })
 }
 
-/// The comparison that takes longest, as far as there are others.
+/// Names the comparison that takes longest, by what tells it from the others; empty where it is the only one.
 fn place(analysis: &Analysis, plan: &Plan, longest: &Comparison) -> String {
     let mut names = Vec::new();
     let decides = |one: &&Comparison| one.verdict.is_some();
