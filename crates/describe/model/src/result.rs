@@ -7,6 +7,7 @@ use crate::script::ScriptFacts;
 use crate::start::{Load, PhaseLengths, Start, Turns, Validity};
 use crate::storage::StorageFacts;
 use crate::units::{Instant, Nanos, Processors};
+use crate::words::without_repeats;
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -210,25 +211,10 @@ pub fn validity_of_loads(loads: &[&LoadSummary]) -> Validity {
     if whole >= Turns::needed_of(turns) as usize {
         return Validity::Valid;
     }
-    Validity::Void(vec![format!("only {whole} of {turns} turns count: {}", alike_once(all().reasons()).join("; "))])
-}
-
-/// The first of all reasons that differ in nothing but their figures, with the number of those.
-fn alike_once(reasons: &[String]) -> Vec<String> {
-    let without_figures = |reason: &str| reason.replace(|letter: char| letter.is_ascii_digit() || letter == '.', "");
-    let mut kinds: Vec<(String, &String, usize)> = Vec::new();
-    for reason in reasons {
-        let kind = without_figures(reason);
-        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
-            Some((.., count)) => *count += 1,
-            None => kinds.push((kind, reason, 1)),
-        }
-    }
-    let shown = |(_, first, count): (String, &String, usize)| match count {
-        1 => first.clone(),
-        count => format!("{first} (the first of {count} slices)"),
-    };
-    kinds.into_iter().map(shown).collect()
+    Validity::Void(vec![format!(
+        "only {whole} of {turns} turns count: {}",
+        without_repeats(all().reasons(), "slices").join("; ")
+    )])
 }
 
 /// The turns in which the load of every variant counts.

@@ -4,6 +4,7 @@ use super::{Context, Finding, Severity, examples};
 use crate::excluded::{ExcludedLoad, NOT_RUN};
 use crate::words;
 use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::words::without_repeats;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [damaged(context), excluded(context), wrong_replies(context), warnings(context)].into_iter().flatten().collect()
@@ -76,26 +77,9 @@ fn why(context: &Context<'_>, one: &ExcludedLoad) -> String {
     let is_missing = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));
     let reader = context.readers.iter().filter(|reader| reader.trial().number() == one.trial);
     let examples = examples(reader).into_iter().filter(is_missing).map(|example| format!("for example, {example}"));
-    let reasons_with_examples: Vec<String> = without_likes(&one.reasons).into_iter().chain(examples).collect();
+    let reasons_with_examples: Vec<String> =
+        without_repeats(&one.reasons, "alike").into_iter().chain(examples).collect();
     format!("{}: {}", one.what, reasons_with_examples.join("; "))
-}
-
-/// Reasons that differ in nothing but their numbers once, with how many of them there are: each slice of a start may
-/// have its own.
-fn without_likes(reasons: &[String]) -> Vec<String> {
-    let kind = |reason: &str| reason.replace(|letter: char| letter.is_ascii_digit(), "");
-    let mut kinds: Vec<(String, &String, usize)> = Vec::new();
-    for reason in reasons {
-        match kinds.iter_mut().find(|(known, ..)| *known == kind(reason)) {
-            Some((.., times)) => *times += 1,
-            None => kinds.push((kind(reason), reason, 1)),
-        }
-    }
-    let told = kinds.into_iter().map(|(_, first, times)| match times {
-        1 => first.clone(),
-        times => format!("{first} (the first of {times} alike)"),
-    });
-    told.collect()
 }
 
 fn wrong_replies(context: &Context<'_>) -> Option<Finding> {
