@@ -16,13 +16,15 @@ mod disturbed;
 mod looks;
 mod order;
 mod outcomes;
+mod slices;
 mod spare;
 mod step;
 mod strategy;
 
 pub use disturbed::MOST_DISTURBED;
-pub use order::{Options, loads, plan};
+pub use order::{Options, plan};
 pub use outcomes::{Look, Outcome, Outcomes};
+pub use slices::loads;
 pub use spare::{MOST_ATTEMPTS, Retry, left_out};
 pub use step::Step;
 pub use strategy::{next, remaining};

@@ -2,7 +2,7 @@
 
 use crate::blocks::{BlockOrders, shuffled};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
-use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start};
+use plimsoll_model::start::{Design, PhaseLengths, Plan, Start};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -84,44 +84,10 @@ fn starts(plan: &Plan) -> Vec<Start> {
     starts
 }
 
-/// The loads on a start, in order: one for each of its variants, in each of its turns. Within a turn the variants come
-/// in random order, balanced over positions; it depends on nothing but the seed and the start.
-///
-/// Side by side, each other variant comes with the baseline: the two loads of a pair follow one another here, and run at
-/// the same time.
-///
-/// # Panics
-///
-/// If there are more than `u32::MAX` loads, which would take longer than a century.
-#[must_use]
-pub fn loads(plan: &Plan, start: &Start) -> Vec<Load> {
-    let is_paired = plan.design.is_side_by_side();
-    let in_turn: Vec<usize> = start.variants.iter().copied().filter(|variant| !is_paired || *variant != 0).collect();
-    let mut random = Pcg64::seed_from_u64(plan.seed ^ (u64::from(start.number) << 32));
-    let mut orders = BlockOrders::new(in_turn.len(), plan.turns());
-    let mut loads: Vec<Load> = Vec::new();
-    for turn in 1..=plan.turns() {
-        let mut add = |variant: usize, beside: Option<usize>| {
-            let number = u32::try_from(loads.len() + 1).expect("fewer than 2^32 loads");
-            loads.push(Load { number, variant, turn, beside, lengths: plan.lengths(start, turn) });
-        };
-        // The first turn follows the order in which the systems started.
-        let places = if turn == 1 { (0..in_turn.len()).collect() } else { orders.next(&mut random) };
-        for variant in places.into_iter().map(|place| in_turn[place]) {
-            if is_paired {
-                add(0, Some(variant));
-                add(variant, Some(0));
-            } else {
-                add(variant, None);
-            }
-        }
-    }
-    loads
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slices::loads;
     use plimsoll_model::factor::{Level, Role};
     use plimsoll_model::start::Turns;
     use std::time::Duration;
@@ -198,14 +164,14 @@ mod tests {
         let plan = plan(&factors, &Options { duplicate: true, design, ..options(3) }, |_| length);
         let blocks: Vec<(u32, u32)> = plan.starts.iter().map(|start| (start.block, start.position)).collect();
         assert_eq!(blocks, (1..=6).map(|block| (block, 1)).collect::<Vec<_>>());
-        let loads = loads(&plan, &plan.starts[0]);
-        assert_eq!(loads.iter().map(|load| load.number).collect::<Vec<_>>(), (1..=18).collect::<Vec<_>>());
-        for (turn, slices) in (1..).zip(loads.chunks(3)) {
-            let mut variants: Vec<usize> = slices.iter().map(|load| load.variant).collect();
+        let slices = loads(&plan, &plan.starts[0]);
+        assert_eq!(slices.iter().map(|load| load.number).collect::<Vec<_>>(), (1..=18).collect::<Vec<_>>());
+        for (turn, of_turn) in (1..).zip(slices.chunks(3)) {
+            let mut variants: Vec<usize> = of_turn.iter().map(|load| load.variant).collect();
             variants.sort_unstable();
-            assert_eq!((variants, slices[2].turn), (vec![0, 1, 2], turn), "every variant once in a turn");
+            assert_eq!((variants, of_turn[2].turn), (vec![0, 1, 2], turn), "every variant once in a turn");
         }
-        assert_ne!(loads, self::loads(&plan, &plan.starts[1]), "each start has an order of its own");
+        assert_ne!(slices, loads(&plan, &plan.starts[1]), "each start has an order of its own");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 use crate::disturbed::is_disturbed;
 use crate::looks;
-use crate::order::loads;
 use crate::outcomes::{Outcome, Outcomes};
+use crate::slices::loads;
 use crate::step::Step;
 use plimsoll_model::start::{Load, Plan, Start};
 
