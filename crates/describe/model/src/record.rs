@@ -384,8 +384,9 @@ impl SequenceCheck {
     /// have the numbers above that, each once. A number up to `before` has occurred twice.
     #[must_use]
     pub fn after(self, before: u64) -> SequenceCheck {
-        let repeated = self.repeated + before.saturating_sub(self.missing);
-        SequenceCheck { missing: self.missing.saturating_sub(before), repeated, ..self }
+        let (distinct, new) = (self.largest - self.missing, self.largest.saturating_sub(before));
+        let repeated = self.repeated + distinct.saturating_sub(new);
+        SequenceCheck { missing: new.saturating_sub(distinct), repeated, ..self }
     }
 
     /// True if the replies are 1..N, each once, except for gaps that unanswered calls explain.
@@ -406,6 +407,10 @@ mod tests {
         assert!(check.clone().after(10).holds());
         assert_eq!(check.clone().after(8).missing, 2);
         assert_eq!(check.after(12).repeated, 2);
+        let without_replies = SequenceCheck { unanswered: 2, ..SequenceCheck::default() };
+        assert!(without_replies.after(10).holds(), "a system that hangs has replied nothing wrong");
+        let late = SequenceCheck { replies: 1, largest: 7, missing: 6, ..SequenceCheck::default() };
+        assert_eq!((late.clone().after(10).repeated, late.after(10).missing), (1, 0));
     }
 
     #[test]
