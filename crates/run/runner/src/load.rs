@@ -236,7 +236,8 @@ impl<'a> LoadProgress<'a> {
     fn new(context: &Context<'_>, next: NextLoad<'a>, spec: &TrialSpec) -> LoadProgress<'a> {
         let is_script = matches!(spec.workload.steps, Steps::Script(_));
         let in_turns = !context.plan.design.is_trials();
-        let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).in_turns(in_turns);
+        let slice_of = in_turns.then(|| context.plan.label(next.load.variant));
+        let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).slice_of(slice_of);
         // The phases of slices are too short to follow: one event for all of them will do.
         let phases = match next.load.number {
             1 => PhaseEvents::new(next.start, next.load.lengths),

@@ -83,7 +83,7 @@ pub(crate) struct Watch {
     /// True if users run a script, which names its requests itself and need not make any.
     script: bool,
     /// True for a slice, in which a rare request may occur once, and fail by chance.
-    in_turns: bool,
+    slice_of: Option<String>,
     /// The subjects that a script has recorded. Their names are not known before.
     pub(crate) subjects: BTreeSet<Subject>,
     pub(crate) iterations: u64,
@@ -109,7 +109,7 @@ impl Watch {
             lateness: plimsoll_model::record::histogram(),
             longest_stall: Nanos(0),
             script: false,
-            in_turns: false,
+            slice_of: None,
             subjects: BTreeSet::new(),
             iterations: 0,
             failed_iterations: 0,
@@ -125,10 +125,11 @@ impl Watch {
         Watch { script, ..self }
     }
 
-    /// The same for a slice, if `in_turns` is true: it is too short to be judged steady or not.
-    pub(crate) fn in_turns(self, in_turns: bool) -> Watch {
-        let ticks = if in_turns { None } else { self.ticks };
-        Watch { in_turns, ticks, ..self }
+    /// The same for a slice of the variant with this label, where there is one: it is too short to be judged steady or
+    /// not.
+    pub(crate) fn slice_of(self, variant: Option<String>) -> Watch {
+        let ticks = if variant.is_some() { None } else { self.ticks };
+        Watch { slice_of: variant, ticks, ..self }
     }
 
     /// Adds a second.
@@ -197,7 +198,7 @@ impl Watch {
 
     /// The requests of which every exchange failed, with the number of exchanges.
     fn requests_that_only_failed(&self) -> impl Iterator<Item = (&String, u64)> {
-        let least = if self.script || self.in_turns { LEAST_EXCHANGES } else { 1 };
+        let least = if self.script || self.slice_of.is_some() { LEAST_EXCHANGES } else { 1 };
         let wrong = self.requests.iter().filter(move |(_, (made, failed))| made == failed && *made >= least);
         wrong.map(|(name, (made, _))| (name, *made))
     }
@@ -324,7 +325,13 @@ impl Watch {
             ));
         }
         if self.measured_nothing() {
-            limits.push("nothing was measured: no exchange ended in the measure phase or its drain".to_owned());
+            limits.push(match &self.slice_of {
+                Some(variant) => format!(
+                    "nothing was measured: no exchange of {variant} ended in a slice or its drain; its system hangs, or an \
+                     exchange takes longer than that: a longer `slice` under `[turns]`, or `design = \"trials\"`"
+                ),
+                None => "nothing was measured: no exchange ended in the measure phase or its drain".to_owned(),
+            });
         }
         limits
     }
