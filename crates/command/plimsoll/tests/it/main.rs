@@ -12,6 +12,7 @@ mod compare;
 mod databases;
 mod doctor;
 mod failing_systems;
+mod faults;
 mod flows;
 mod nothing_outlives;
 mod one_system;
