@@ -17,7 +17,10 @@ pub struct SystemSpec {
     pub build: Option<CommandLine>,
     /// Starts it; must stay in the foreground.
     pub start: CommandLine,
-    /// Environment added to Plimsoll's own.
+    /// The variables of Plimsoll's own environment that it gets; all when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherit: Option<Vec<String>>,
+    /// Environment added to that.
     pub env: BTreeMap<String, String>,
     /// When it counts as ready.
     pub ready: Ready,

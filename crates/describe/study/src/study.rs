@@ -236,6 +236,13 @@ impl Study {
         self.tables.source.diagnostic(Fault::warning(self.tables.workload.target_span(), message))
     }
 
+    /// A warning about a system, with the place of the command that starts it; none for a name that no system has.
+    #[must_use]
+    pub fn warning_of_system(&self, system: &str, message: &str, help: &str) -> Option<Diagnostic> {
+        let (_, table) = self.tables.systems.iter().find(|(name, _)| name == system)?;
+        Some(self.tables.source.diagnostic(Fault::warning(table.start_span(), message).help(help)))
+    }
+
     /// What is wrong with, or to be known of, a part of the workload, with its place in the study. `known` is what
     /// there is, where a name was not found.
     #[must_use]

@@ -184,6 +184,7 @@ impl DataBuilder<'_> {
             dir: place.sockets.clone(),
             build: None,
             start: CommandLine(command),
+            inherit: None,
             env: BTreeMap::new(),
             ready: Ready { probe: Probe::Started, within: READY_WITHIN },
             stop: StopPolicy { signal: engine::stop_signal(self.database.engine), grace: STOP_GRACE },

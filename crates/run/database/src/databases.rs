@@ -260,6 +260,7 @@ fn system(
         dir: data_folder.folder().to_owned(),
         build: None,
         start: CommandLine(start),
+        inherit: None,
         env: BTreeMap::new(),
         // `PreparedDatabase::wait_ready` checks by SQL that it is ready.
         ready: Ready { probe: Probe::Started, within: server.ready_within },

@@ -43,6 +43,7 @@ fn spec(database: &Database, external: &External, command: &CommandLine) -> Syst
         dir: external.dir.clone(),
         build: None,
         start: command.clone(),
+        inherit: None,
         env: BTreeMap::new(),
         ready: Ready { probe: Probe::Started, within: Duration::ZERO },
         stop: StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO },

@@ -78,10 +78,7 @@ impl Keys {
     pub(crate) fn secrets(&self, databases: &Databases) -> Vec<String> {
         let generated = self.pairs.values().map(|pair| pair.secret.0.clone());
         let inherited = self.variables.iter().filter_map(|name| std::env::var(name).ok());
-        let guessed =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let guessed = guessed.filter(|(name, value)| names_secret(name) && value.len() >= LEAST_GUESSED);
-        let inherited = inherited.chain(guessed.map(|(_, value)| value));
+        let inherited = inherited.chain(probable_secrets().into_values());
         let passwords = databases.secrets().into_iter().map(|secret| secret.0);
         let texts = generated.chain(inherited).chain(passwords).flat_map(|secret| encodings(&secret));
         texts.chain(self.texts_of_study.iter().cloned()).filter(|text| text.len() >= LEAST_LENGTH).collect()
@@ -132,6 +129,13 @@ impl Keys {
 }
 
 /// True if the name of an environment variable says that its value is a secret, and not where one lies.
+/// The variables of the environment that their names show to be secrets, with their values.
+pub(crate) fn probable_secrets() -> BTreeMap<String, String> {
+    let texts =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.filter(|(name, value)| names_secret(name) && value.len() >= LEAST_GUESSED).collect()
+}
+
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let has_word = name.split('_').any(|word| SECRET_WORDS.contains(&word));

@@ -11,6 +11,7 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::start::Plan;
+use plimsoll_model::words::and_list;
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};
@@ -97,7 +98,7 @@ fn variable_of(auth: &Auth) -> Option<String> {
 }
 
 /// Warnings about the workload for the author of the study, each once: scripts may set things that the study sets too,
-/// feeds may have too few rows, and this machine too few files for the connections.
+/// feeds may have too few rows, this machine too few files for the connections, and systems may inherit secrets.
 #[must_use]
 pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
     let mut notes: Vec<Diagnostic> = Vec::new();
@@ -114,9 +115,26 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
             known.push(pair);
         }
     }
+    notes.extend(inherited_secrets(study, plan, program));
     let mut texts = BTreeSet::new();
     notes.retain(|note| texts.insert(note.to_string()));
     notes
+}
+
+/// Warnings about systems that get secrets of the environment, because the study does not say which variables they get.
+fn inherited_secrets(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
+    let secrets: Vec<String> = keys::probable_secrets().into_keys().collect();
+    if secrets.is_empty() {
+        return Vec::new();
+    }
+    let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
+    let systems = specs.flat_map(|spec| spec.systems).filter(|system| system.inherit.is_none());
+    let warning = |system: String| {
+        let message =
+            format!("`{system}` gets the whole environment, with what looks like secrets: {}", and_list(&secrets));
+        study.warning_of_system(&system, &message, "name the variables that it needs: `inherit = [\"PATH\", \"HOME\"]`")
+    };
+    systems.filter_map(|system| warning(system.name)).collect()
 }
 
 /// Files that Plimsoll opens beside connections.

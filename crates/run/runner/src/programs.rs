@@ -191,7 +191,11 @@ fn arguments((name, folder, start): &Command) -> Vec<Version> {
 fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
     let program = |system: &SystemSpec| system.start.program().to_owned();
     let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());
-    one.name == other.name && one.dir == other.dir && one.env == other.env && parts(one) == parts(other)
+    let environment = |system: &SystemSpec| (system.inherit.clone(), system.env.clone());
+    one.name == other.name
+        && one.dir == other.dir
+        && environment(one) == environment(other)
+        && parts(one) == parts(other)
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ impl Supervised {
             program: check_command(command, spec)?,
             command: command.clone(),
             dir: spec.dir.clone(),
+            inherit: spec.inherit.clone(),
             env,
             cpus: cpus.cloned(),
         };

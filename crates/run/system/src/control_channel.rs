@@ -26,7 +26,9 @@ pub(crate) struct LaunchOrder {
     pub(crate) command: CommandLine,
     /// Its working folder.
     pub(crate) dir: PathBuf,
-    /// Variables to add to the environment.
+    /// The variables of the warden's own environment that it gets; all when there is none.
+    pub(crate) inherit: Option<Vec<String>>,
+    /// Variables to add to them.
     pub(crate) env: BTreeMap<String, String>,
     /// Processors it may use; all when there is none.
     pub(crate) cpus: Option<Processors>,

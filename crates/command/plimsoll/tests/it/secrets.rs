@@ -100,6 +100,25 @@ fn secrets_reach_systems_and_requests_and_nothing_that_is_kept() {
 }
 
 #[test]
+fn a_system_gets_the_variables_that_the_study_names_and_no_others() {
+    let place = place();
+    let variables = [("PLIMSOLL_TEST_TOKEN", TOKEN), ("OTHER_API_KEY", KEY), ("GREETING", "hello there")];
+    let whole = ["gets the whole environment, with what looks like secrets", "OTHER_API_KEY"];
+    place.plimsoll_with(&variables, &["check", "study.toml"]).with(0).says(&whole);
+
+    let inherit = "inherit = [\"PATH\", \"GREETING\", \"PLIMSOLL_TEST_PLACE\", \"NOBODY_SETS_THIS\"]";
+    place.write("study.toml", edited(STUDY, "ready = { tcp", &format!("{inherit}\nready = {{ tcp")));
+    let checked = place.plimsoll_with(&variables, &["check", "study.toml"]).with(0);
+    assert!(!checked.stderr.contains("whole environment"), "{}", checked.stderr);
+    place.plimsoll_with(&variables, &["run", "study.toml", "--out", "bundle"]);
+    let output = place.read("bundle/starts/0001/output-web.log");
+    assert!(output.contains("hello there") && output.contains("'TOKEN'"), "{output}");
+    for absent in ["OTHER_API_KEY", "NOBODY_SETS_THIS", "PLIMSOLL_TEST_TOKEN"] {
+        assert!(!output.contains(absent), "{output}");
+    }
+}
+
+#[test]
 fn what_a_server_sends_back_in_an_error_is_masked() {
     let place = place();
     // The flow shows the beginning of a reply in which it does not find what it looks for.

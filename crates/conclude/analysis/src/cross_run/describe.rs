@@ -253,6 +253,7 @@ fn system(system: &SystemSpec) -> Vec<NamedValue> {
         named(of("stop signal"), format!("{:?}", system.stop.signal).to_uppercase()),
         named(of("processors"), system.cpus.as_ref().map_or("all".to_owned(), ToString::to_string)),
     ];
+    all.extend(system.inherit.as_ref().map(|names| named(of("inherited variables"), names.join(", "))));
     all.extend(system.env.iter().map(|(name, value)| named(of(&format!("variable {name}")), value)));
     all
 }

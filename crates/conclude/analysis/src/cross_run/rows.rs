@@ -226,7 +226,7 @@ impl RunPair<'_> {
                 ),
                 floor: drafts.floor.clone().map(|evidence| decide::Floor { evidence, rule }),
                 influence: None,
-                hides_differences: false,
+                hidden_by: None,
             })
             .collect();
         for (drafts, decision) in judged.into_iter().zip(decide(&to_decide, self.alpha)) {

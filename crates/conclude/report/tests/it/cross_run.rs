@@ -44,6 +44,7 @@ fn cells(input: &Input, argument: &str) -> Vec<ResolvedCell> {
                     dir: "server".into(),
                     build: None,
                     start: command(&variant.label(), argument),
+                    inherit: None,
                     env: [].into(),
                     ready: Ready { probe: Probe::Started, within: second },
                     stop: StopPolicy { signal: StopSignal::Term, grace: second },

@@ -1,10 +1,12 @@
 //! `[system.NAME]`: a process that is started for each trial.
 
-use crate::document::{Fault, Faults, table};
+use crate::document::{Fault, Faults, Span, table};
 use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
-use crate::value::{Command, CpuSet, Length, Pairs, Port, Problem, Scalar, Scope, Templated, Text, resolve_optional};
+use crate::value::{
+    Command, CpuSet, Length, Literal, Pairs, Port, Problem, Scalar, Scope, Templated, Text, resolve_optional,
+};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use serde_json::{Value, json};
@@ -24,7 +26,9 @@ table! {
         ready: Option<ReadyValue>,
         /// How it is stopped. Default: SIGTERM, and 5 seconds later the kill.
         stop: Option<StopTable>,
-        /// Environment added to Plimsoll's own.
+        /// The variables of Plimsoll's environment that its commands get: `["PATH", "HOME"]`. Default: all.
+        inherit: Option<Vec<Literal<Text>>>,
+        /// Environment added to that.
         env: Option<Pairs>,
         /// Processors it may use: "0-2,5", "lower half", "upper half" or "own". Default: all.
         cpus: Option<Templated<CpuSet>>,
@@ -70,6 +74,7 @@ impl SystemTable {
             dir: dir?.map_or_else(|| scope.dir.to_owned(), |dir| scope.dir.join(dir.0)),
             build: build?,
             start: start?,
+            inherit: self.inherit.as_ref().map(|names| names.iter().map(|name| name.value.0.clone()).collect()),
             env: env?.into_iter().flatten().collect(),
             ready: ready?,
             stop: stop?,
@@ -85,6 +90,11 @@ impl SystemTable {
     /// it runs in any of them.
     pub(crate) fn runs(&self, levels: &Assignment) -> bool {
         self.only.as_ref().is_none_or(|only| only.allows(levels))
+    }
+
+    /// The place of the command that starts it.
+    pub(crate) fn start_span(&self) -> &Span {
+        &self.start.span
     }
 
     /// What starts the system called `name`, and with which environment, for people: with the

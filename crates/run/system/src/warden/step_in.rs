@@ -50,6 +50,9 @@ fn become_command(role: &Role) -> String {
     }
     let mut command = Command::new(&order.program);
     command.arg0(order.command.program()).args(order.command.arguments());
+    if let Some(inherited) = &order.inherit {
+        command.env_clear().envs(inherited.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    }
     command.current_dir(&order.dir).envs(&order.env).stdin(Stdio::null());
     let error = command.exec();
     format!("executing {} in {} failed: {error}", order.program.display(), order.dir.display())
