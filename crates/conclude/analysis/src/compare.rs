@@ -12,10 +12,12 @@ mod tests;
 pub use format::notation;
 
 use crate::decide::{
-    ComparisonToDecide, Decision, Doubt, Evidence, Floor, InfluenceDoubt, decide, doubt_by_influence, doubt_of,
+    ComparisonToDecide, Decision, Doubt, Evidence, Floor, HiddenBy, InfluenceDoubt, decide, doubt_by_influence,
+    doubt_of,
 };
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::{CONFIDENCE, MIN_REPEATS, centre, too_few};
+use crate::idle_work::{self, IDLE_WORK};
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::order;
@@ -26,10 +28,10 @@ use crate::verdict::{self, Circumstances, Verdict};
 use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
-use plimsoll_model::result::{TrialResult, VariantSystems};
-use plimsoll_model::start::{Plan, Validity};
+use plimsoll_model::result::{StartResult, TrialResult};
+use plimsoll_model::start::{Design, Plan, Validity};
 use plimsoll_statistics::{Interval, StartOfTurns, TwoLevels, benjamini_hochberg, smallest_detectable};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A variant compared with the baseline under a condition, in one measure.
@@ -275,8 +277,30 @@ impl UnderCondition<'_> {
             Some(StartRatio { baseline, variant, of_turns }) => {
                 PairOfBlock { pair: Pair { block, baseline, variant }, requests, of_turns }
             }
-            None => PairOfBlock { pair: Pair { block, baseline, variant: value }, requests, of_turns: None },
+            None => {
+                let copy = self
+                    .second_baseline(variant)
+                    .and_then(|copy| Some(self.values.in_block((self.condition, copy, block), measure).ok()?.1));
+                let baseline = copy.map_or(baseline, |copy| self.both(measure, baseline, copy));
+                PairOfBlock { pair: Pair { block, baseline, variant: value }, requests, of_turns: None }
+            }
         })
+    }
+
+    /// The duplicate, where it is part of what `variant` is compared with: in turns it is alive and loaded like the
+    /// baseline, and tells as much about it as the baseline's own slices.
+    fn second_baseline(&self, variant: usize) -> Option<usize> {
+        let takes_turns = matches!(self.input.plan.design, Design::Turns(_));
+        self.input.plan.duplicate().filter(|duplicate| takes_turns && *duplicate != variant)
+    }
+
+    /// The mean of the baseline and its duplicate, on the scale on which the measure is compared.
+    fn both(&self, measure: usize, baseline: f64, copy: f64) -> f64 {
+        match self.values.measures()[measure].effect() {
+            Effect::Ratio if copy > 0.0 && copy.is_finite() => (baseline * copy).sqrt(),
+            Effect::Ratio => baseline,
+            Effect::Difference => f64::midpoint(baseline, copy),
+        }
     }
 }
 
@@ -297,6 +321,16 @@ impl UnderCondition<'_> {
             return None;
         }
         let slices = self.values.in_turns(self.condition, (0, variant), block, measure)?;
+        let copies = self
+            .second_baseline(variant)
+            .and_then(|copy| self.values.in_turns(self.condition, (0, copy), block, measure))
+            .unwrap_or_default();
+        let copies: BTreeMap<u32, f64> = copies.iter().map(|[_, copy]| (copy.turn, copy.value)).collect();
+        let of_three =
+            |[baseline, variant]: &[SliceValue; 2]| Some([baseline.value, *copies.get(&baseline.turn)?, variant.value]);
+        if let Some(of_both) = slices.iter().map(of_three).collect::<Option<Vec<[f64; 3]>>>() {
+            return turns::ratio_to_both(&of_both);
+        }
         turns::ratio(&slices.iter().map(|[baseline, variant]| (baseline.value, variant.value)).collect::<Vec<_>>())
     }
 
@@ -407,22 +441,29 @@ fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, al
     })
 }
 
-/// True if the baseline and the variant ran at the same time on processors that they or the generator shared: both slow
-/// down where either needs more of them, which draws their values towards one another.
-fn hides_differences(input: &Input, condition: usize, variant: usize) -> bool {
-    let have_own = |systems: &[VariantSystems]| {
-        let of = |variant| systems.iter().find(|one| one.variant == variant)?.processors.as_ref();
-        let all = [of(0), of(variant), input.facts.generator.cpus.as_ref()];
-        let all: Option<Vec<&usize>> = all
-            .into_iter()
-            .map(|one| Some(&one?.0))
-            .collect::<Option<Vec<_>>>()
-            .map(|all| all.into_iter().flatten().collect());
-        all.is_some_and(|all| all.iter().collect::<BTreeSet<_>>().len() == all.len())
-    };
-    let mut starts =
-        input.starts.iter().filter(|start| start.summary.start.condition == condition && start.validity().counts());
-    input.plan.design.is_side_by_side() && !starts.all(|start| have_own(&start.summary.systems))
+/// What may hide a difference of a variant from the baseline. Where both need processors that they or the generator
+/// share, at the same time or between their slices, one slows the other down, which draws their values towards one
+/// another.
+pub(crate) fn hidden_by(input: &Input, condition: usize, variant: usize) -> Option<HiddenBy> {
+    let is_counted = |start: &&StartResult| start.summary.start.condition == condition && start.validity().counts();
+    let starts: Vec<&StartResult> = input.starts.iter().filter(is_counted).collect();
+    if input.plan.design.is_trials() || starts.iter().all(|start| have_own_processors(input, start, variant)) {
+        return None;
+    }
+    if input.plan.design.is_side_by_side() {
+        return Some(HiddenBy::SharedProcessors);
+    }
+    let between_slices = |variant| idle_work::between_slices(starts.iter().copied(), variant);
+    let (variant, baseline) = (between_slices(variant)?, between_slices(0)?);
+    ((variant - baseline).abs() >= IDLE_WORK).then_some(HiddenBy::IdleWork { variant, baseline })
+}
+
+/// True if the baseline, the variant and the generator were bound to processors of which none is another's.
+fn have_own_processors(input: &Input, start: &StartResult, variant: usize) -> bool {
+    let of = |variant| start.summary.systems.iter().find(|one| one.variant == variant)?.processors.as_ref();
+    let all = [of(0), of(variant), input.facts.generator.cpus.as_ref()].into_iter().collect::<Option<Vec<_>>>();
+    let all: Option<Vec<usize>> = all.map(|all| all.into_iter().flat_map(|one| one.0.iter().copied()).collect());
+    all.is_some_and(|all| all.iter().collect::<BTreeSet<_>>().len() == all.len())
 }
 
 /// Sets the verdicts on the measures that decide: one family over all conditions, variants and
@@ -444,7 +485,7 @@ fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftCompariso
                 .and_then(|floor| floor.evidence.clone())
                 .map(|evidence| Floor { evidence, rule }),
             influence: one.comparison.in_turns.as_ref().and_then(|turns| turns.influence),
-            hides_differences: hides_differences(input, one.comparison.condition, one.comparison.variant),
+            hidden_by: hidden_by(input, one.comparison.condition, one.comparison.variant),
         })
     };
     let to_decide: Vec<ComparisonToDecide> = drafts.iter().filter_map(to_decide).collect();

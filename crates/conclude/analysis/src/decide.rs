@@ -15,11 +15,11 @@
 //!
 //! Four things withdraw a decision: a rank-based interval of the same numbers that decides
 //! otherwise, a noise floor that is wider than the margin or excludes 0, the influence of slices on
-//! others (carry-over in turns, interference side by side), and processors that were shared at the
-//! same time. Such a floor leaves everything open; by a milder rule, everything but differences that
+//! others (carry-over in turns, interference side by side), and whatever may hide a difference: processors that were
+//! shared at the same time, or systems that work while they are not loaded. Such a floor leaves everything open; by a milder rule, everything but differences that
 //! lie beyond it. Influence that reaches half the margin leaves differences that lie beyond it; and
-//! *equivalent* must hold with the influence taken out, shown or not. Shared processors draw values
-//! towards one another, so that they leave everything but *equivalent*.
+//! *equivalent* must hold with the influence taken out, shown or not. What hides differences draws values
+//! towards one another, so that it leaves everything but *equivalent*.
 
 use crate::estimate::MIN_REPEATS;
 use crate::turns::{Influence, InfluenceKind};
@@ -92,8 +92,22 @@ pub struct ComparisonToDecide {
     pub floor: Option<Floor>,
     /// What slices of the variant do to others, at the same level; none where that is unknown.
     pub influence: Option<Influence>,
-    /// True if a difference may be hidden: the two ran at the same time on the same processors.
-    pub hides_differences: bool,
+    /// What may hide a difference; none where nothing does.
+    pub hidden_by: Option<HiddenBy>,
+}
+
+/// What draws the values of two variants towards one another, so that a difference may be hidden.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HiddenBy {
+    /// The two ran at the same time on the same processors.
+    SharedProcessors,
+    /// The systems of one of them use more of the processors while they are not loaded, and so slow the other one down.
+    IdleWork {
+        /// What those of the variant use between its slices, in cores.
+        variant: f64,
+        /// The same of the baseline.
+        baseline: f64,
+    },
 }
 
 /// A noise floor, and the rule for a floor in doubt.
@@ -173,9 +187,8 @@ pub enum Basis {
         /// Total repeats that would probably decide over a narrower floor.
         needed: Option<usize>,
     },
-    /// The interval lies inside the margin, but a larger difference may be hidden: the two ran at
-    /// the same time on the same processors.
-    SharedProcessors,
+    /// The interval lies inside the margin, but a larger difference may be hidden.
+    MayHide(HiddenBy),
     /// A slice of the variant changes others.
     Influence {
         /// What it does.
@@ -228,11 +241,10 @@ pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
                 let member = FamilyMember { evidence, margin: comparison.margin, alpha, family, p, adjusted_p };
                 let interval = Some(member.interval());
                 let decided = member.decision(comparison.floor.as_ref());
-                let (outcome, basis) = match member.with_influence(comparison.influence.as_ref(), decided) {
-                    (Outcome::Equivalent, _) if comparison.hides_differences => {
-                        (Outcome::Open, Basis::SharedProcessors)
-                    }
-                    decided => decided,
+                let decided = member.with_influence(comparison.influence.as_ref(), decided);
+                let (outcome, basis) = match (decided, comparison.hidden_by) {
+                    ((Outcome::Equivalent, _), Some(by)) => (Outcome::Open, Basis::MayHide(by)),
+                    (decided, _) => decided,
                 };
                 Decision { outcome, basis, interval, adjusted_p: Some(adjusted_p) }
             }
@@ -461,7 +473,7 @@ mod tests {
             margin: 0.05,
             floor: None,
             influence: None,
-            hides_differences: false,
+            hidden_by: None,
         }
     }
 
@@ -515,7 +527,7 @@ mod tests {
             margin: 0.05,
             floor: None,
             influence: None,
-            hides_differences: false,
+            hidden_by: None,
         };
         assert_eq!(decide(&[coarse], ALPHA)[0].outcome, Outcome::Open, "0 ± 0.0745");
         assert_eq!(member(&[0.0; 3]).outcome, Outcome::Equivalent, "exact values");
@@ -696,11 +708,12 @@ mod tests {
     #[test]
     fn what_may_hide_a_difference_shows_none_to_be_absent() {
         let side_by_side = |differences: &[f64]| {
-            let comparison = ComparisonToDecide { hides_differences: true, ..to_decide(differences) };
+            let comparison =
+                ComparisonToDecide { hidden_by: Some(HiddenBy::SharedProcessors), ..to_decide(differences) };
             decide(&[comparison], ALPHA).remove(0)
         };
         let same = side_by_side(&[0.001, -0.001, 0.0, 0.002, -0.002]);
-        assert_eq!((same.outcome, same.basis), (Outcome::Open, Basis::SharedProcessors));
+        assert_eq!((same.outcome, same.basis), (Outcome::Open, Basis::MayHide(HiddenBy::SharedProcessors)));
         assert_eq!(side_by_side(&[0.1, 0.11, 0.09]).outcome, Outcome::Above, "a difference is one all the same");
     }
 }

@@ -42,6 +42,7 @@ pub mod finding;
 mod findings;
 pub mod forecast;
 pub mod grid;
+mod idle_work;
 mod input;
 pub mod lengths;
 pub mod measure;

@@ -5,7 +5,7 @@ use crate::effect::{ends, natural_interval};
 use crate::estimate::MIN_REPEATS;
 use plimsoll_model::measure::Measure;
 use plimsoll_statistics::trimmed::dropped;
-use plimsoll_statistics::{Interval, StartOfTurns, TTest, TwoLevels, one_sample, rank_slope, trimmed};
+use plimsoll_statistics::{Interval, StartOfTurns, TTest, TwoLevels, mean_of_trimmed, one_sample, rank_slope, trimmed};
 
 /// The share of the turns of a start that is dropped from either end of their ratios.
 pub const TRIMMED: f64 = 0.25;
@@ -51,6 +51,26 @@ pub fn ratio(turns: &[(f64, f64)]) -> Option<StartRatio> {
     Some(StartRatio { baseline: mean(|log| log.0).exp(), variant: mean(|log| log.1).exp(), of_turns })
 }
 
+/// The ratio of a start whose turns have the baseline, its duplicate and the variant: the mean of the ratios to each of the
+/// two. Each is trimmed by itself. Where slices are skewed, the ratio of one value to the mean of two others is skewed even
+/// if all three are equal, and its trimmed mean is off; the ratio of two equal values is never skewed. None as for
+/// [`ratio`].
+#[must_use]
+pub fn ratio_to_both(turns: &[[f64; 3]]) -> Option<StartRatio> {
+    let [to_baseline, to_duplicate] =
+        [0, 1].map(|copy| turns.iter().map(|turn| (turn[copy], turn[2])).collect::<Vec<(f64, f64)>>());
+    let logs = |pairs: &[(f64, f64)]| pairs.iter().map(|(one, variant)| (variant / one).ln()).collect::<Vec<f64>>();
+    let (first, second) = (ratio(&to_baseline)?, ratio(&to_duplicate)?);
+    let of_turns = mean_of_trimmed(&logs(&to_baseline), &logs(&to_duplicate), TRIMMED).and_then(|found| {
+        Some(StartOfTurns { value: found.mean, squared_error: found.squared_error?, turns: turns.len() })
+    });
+    Some(StartRatio {
+        baseline: (first.baseline * second.baseline).sqrt(),
+        variant: (first.variant * second.variant).sqrt(),
+        of_turns,
+    })
+}
+
 /// The baseline and its duplicate in a turn: who had the slice before each, and how much the two differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TurnOfDuplicates {
@@ -87,8 +107,8 @@ pub fn carry_over_of_start(turns: &[TurnOfDuplicates]) -> Option<InfluenceOfStar
         .filter(|turn| turn.before_baseline != Before::Itself && turn.before_duplicate != Before::Itself)
         .map(|turn| (follows(turn.before_baseline) - follows(turn.before_duplicate), turn.difference))
         .collect();
-    let followed = turns.iter().filter(|turn| turn.before_baseline == Before::Variant).count();
-    Some(InfluenceOfStart { value: rank_slope(&points)?, share: followed as f64 / turns.len() as f64 })
+    let followed: f64 = turns.iter().map(|turn| follows(turn.before_baseline) + follows(turn.before_duplicate)).sum();
+    Some(InfluenceOfStart { value: rank_slope(&points)?, share: followed / (2 * turns.len()) as f64 })
 }
 
 /// The interference on one start, as a log ratio: by how much more the baseline reads beside the variant than beside its
@@ -116,7 +136,7 @@ pub enum InfluenceKind {
 pub struct InfluenceOfStart {
     /// By how much more a slice reads under the influence of the variant, as a log ratio.
     pub value: f64,
-    /// The share of the baseline's slices that are under it.
+    /// The share of the slices that the variant is compared with that are under it.
     pub share: f64,
 }
 
@@ -134,8 +154,8 @@ pub struct Influence {
     /// The number of starts that show it.
     pub starts: usize,
     /// The interval of the difference of the variant from the baseline over these starts with the influence taken out:
-    /// of each start the influence times the share of the baseline's slices that are under it. None where the other has
-    /// none.
+    /// of each start the influence times the share of the slices compared with that are under it. None where the other
+    /// has none.
     pub without: Option<Interval>,
     /// The standard deviation of those differences.
     pub sd_without: f64,
@@ -199,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn the_ratio_to_both_is_the_mean_of_the_ratios_to_each() {
+        // The variant takes twice as long as the baseline and 1.5 times as long as the duplicate, but for one turn each.
+        let turns = [[1.0, 4.0 / 3.0, 2.0], [2.0, 8.0 / 3.0, 4.0], [3.0, 9.0, 6.0], [9.0, 4.0 / 3.0, 2.0]];
+        let found = ratio_to_both(&turns).expect("turns");
+        let of_turns = found.of_turns.expect("two of each are kept");
+        assert!((of_turns.value - 3.0_f64.sqrt().ln()).abs() < 1e-12, "{found:?}");
+        assert!((of_turns.value - (found.variant / found.baseline).ln()).abs() < 1e-12, "{found:?}");
+        assert_eq!((of_turns.turns, of_turns.squared_error), (4, 0.0));
+        assert_eq!(ratio_to_both(&[[1.0, 0.0, 1.0]]), None);
+    }
+
+    #[test]
     fn what_follows_the_variant_shows_its_carry_over() {
         use Before::{Itself, Other, Variant};
         // The duplicate's own systems are slower by 2 % on this start, and a slice after the variant by 4 %.
@@ -212,7 +244,7 @@ mod tests {
             turn(Itself, Variant, 0.3),
         ];
         let found = carry_over_of_start(&turns).expect("it shows");
-        assert!((found.value - carry).abs() < 1e-12 && found.share == 0.5, "{found:?}");
+        assert!((found.value - carry).abs() < 1e-12 && found.share == 0.5, "{found:?}"); // 6 of 12 slices
         turns.push(turn(Other, Variant, 0.5)); // The machine changed its speed between the two.
         let found = carry_over_of_start(&turns).expect("it shows");
         assert!((found.value - carry).abs() < 0.021, "{found:?}");

@@ -1,9 +1,9 @@
 //! Verdicts: decisions in words, in terms of better and worse.
 
-use crate::decide::{self, Basis, Decision, Doubt, InfluenceDoubt, MAX_FORECAST_REPEATS};
+use crate::decide::{self, Basis, Decision, Doubt, HiddenBy, InfluenceDoubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, ends, natural_interval};
 use crate::estimate::too_few;
-use crate::quantity::{grouped, margin as margin_in_words, p_value};
+use crate::quantity::{grouped, margin as margin_in_words, p_value, significant};
 use crate::reason::OrReason;
 use crate::turns::InfluenceKind;
 use plimsoll_model::measure::{Direction, Measure};
@@ -155,13 +155,13 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
                 | Basis::OutlierSensitive { .. }
                 | Basis::NoiseFloor { .. }
                 | Basis::Influence { .. }
-                | Basis::SharedProcessors
+                | Basis::MayHide(_)
         )
         .then_some(why),
         adjusted_p: decision.adjusted_p,
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
-        withheld_by_influence: matches!(decision.basis, Basis::Influence { .. } | Basis::SharedProcessors),
+        withheld_by_influence: matches!(decision.basis, Basis::Influence { .. } | Basis::MayHide(_)),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
     }
@@ -186,7 +186,7 @@ fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
         Basis::OutlierSensitive { .. }
             | Basis::NoiseFloor { .. }
             | Basis::Influence { .. }
-            | Basis::SharedProcessors
+            | Basis::MayHide(_)
             | Basis::TooFew
     );
     !taken_back
@@ -265,10 +265,21 @@ impl Reason<'_> {
                     self.reach(Some(*without))
                 )
             }
-            Basis::SharedProcessors => format!(
-                "the interval lies within the margin of {margin}, but both ran at the same time on the same processors, \
-                 which draws them towards one another: a larger difference may be hidden"
-            ),
+            Basis::MayHide(by) => {
+                let why = match by {
+                    HiddenBy::SharedProcessors => "both ran at the same time on the same processors".to_owned(),
+                    HiddenBy::IdleWork { variant, baseline } => format!(
+                        "between its slices the variant uses {} processors and the baseline {}, so that one slows the \
+                         other down",
+                        significant(*variant),
+                        significant(*baseline)
+                    ),
+                };
+                format!(
+                    "the interval lies within the margin of {margin}, but {why}, which draws them towards one another: a \
+                     larger difference may be hidden"
+                )
+            }
             Basis::TooFew => self.circumstances.losses.clone().unwrap_or_else(|| too_few(self.n)),
         }
     }
@@ -283,8 +294,12 @@ impl Reason<'_> {
                 InfluenceKind::CarryOver => "a longer `settle` or `design = \"trials\"` helps, more repeats do not".to_owned(),
                 InfluenceKind::Interference => "`design = \"turns\"` helps, more repeats do not".to_owned(),
             }),
-            Basis::SharedProcessors => Some(
+            Basis::MayHide(HiddenBy::SharedProcessors) => Some(
                 "`design = \"turns\"` can show that there is none, and so can processors of their own (`cpus = \"own\"`)"
+                    .to_owned(),
+            ),
+            Basis::MayHide(HiddenBy::IdleWork { .. }) => Some(
+                "`design = \"trials\"` can show that there is none, and so can processors of their own (`cpus = \"own\"`)"
                     .to_owned(),
             ),
             Basis::Influence { doubt: InfluenceDoubt::Hides, needed, .. } => Some(self.forecast(*needed)),
@@ -361,13 +376,7 @@ mod tests {
         let evidence = Evidence::paired(differences, 1e-9, 0.05);
         let margin_there = additive_margin(measure.effect(), margin);
         let decision = decide(
-            &[ComparisonToDecide {
-                evidence,
-                margin: margin_there,
-                floor: None,
-                influence: None,
-                hides_differences: false,
-            }],
+            &[ComparisonToDecide { evidence, margin: margin_there, floor: None, influence: None, hidden_by: None }],
             0.05,
         )
         .remove(0);
@@ -403,8 +412,7 @@ mod tests {
         let over = |differences: &[f64], floor: &[f64]| {
             let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
             let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default() });
-            let to_decide =
-                ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hides_differences: false };
+            let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
             let verdict = of_decision(&measure, differences.len(), &decide(&[to_decide], 0.05).remove(0), 0.05);
             assert_eq!((verdict.outcome, verdict.blocked_by_floor), (Outcome::Inconclusive, true));

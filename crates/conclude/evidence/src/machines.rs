@@ -197,7 +197,7 @@ const ORDERS: usize = 200;
 /// A start of a study in turns, read by the product's functions.
 #[derive(Clone, Copy, Debug)]
 pub struct StartInTurns {
-    /// The variant less the baseline, with its error.
+    /// The variant less baseline and duplicate, with its error.
     pub difference: StartOfTurns,
     /// The duplicate less the baseline.
     pub floor: f64,
@@ -264,11 +264,11 @@ impl TurnsDesign {
             befores[turn][*variant] = before;
             before = Some(*variant);
         }
-        let ratios =
-            |one: usize| -> Vec<(f64, f64)> { values.iter().map(|turn| (turn[0].exp(), turn[one].exp())).collect() };
-        let of_turns = |one: usize| {
-            turns::ratio(&ratios(one)).and_then(|ratio| ratio.of_turns).expect("turns of values above zero")
-        };
+        // The baseline, its duplicate and the variant.
+        let of_three: Vec<[f64; 3]> = values.iter().map(|turn| [turn[0], turn[2], turn[1]].map(f64::exp)).collect();
+        let difference = turns::ratio_to_both(&of_three).and_then(|ratio| ratio.of_turns);
+        let floor: Vec<(f64, f64)> = of_three.iter().map(|turn| (turn[0], turn[1])).collect();
+        let floor = turns::ratio(&floor).and_then(|ratio| ratio.of_turns);
         let kind = |own: usize, before: Option<usize>| match before {
             Some(1) => Before::Variant,
             Some(before) if before == own => Before::Itself,
@@ -285,11 +285,11 @@ impl TurnsDesign {
             })
             .collect();
         let start = StartInTurns {
-            difference: of_turns(1),
-            floor: of_turns(2).value,
+            difference: difference.expect("turns of values above zero"),
+            floor: floor.expect("turns of values above zero").value,
             carry_over: turns::carry_over_of_start(&later),
         };
-        (start, values.iter().map(|turn| turn[1] - turn[0]).collect())
+        (start, values.iter().map(|turn| turn[1] - f64::midpoint(turn[0], turn[2])).collect())
     }
 }
 

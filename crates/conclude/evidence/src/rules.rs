@@ -35,7 +35,7 @@ pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> Comparison
         margin: log(margin),
         floor: None,
         influence: None,
-        hides_differences: false,
+        hidden_by: None,
     }
 }
 

@@ -27,16 +27,54 @@ pub fn dropped(n: usize, share: f64) -> usize {
 /// that of the mean.
 #[must_use]
 pub fn trimmed(values: &[f64], share: f64) -> Option<Trimmed> {
-    let mut values = sorted(values);
-    let (n, dropped) = (values.len(), dropped(values.len(), share));
-    let centre = mean(values.get(dropped..n - dropped)?)?;
-    let (low, high) = (values[dropped], values[n - dropped - 1]);
-    values.iter_mut().for_each(|value| *value = value.clamp(low, high));
-    let middle = mean(&values)?;
-    let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
-    let kept = (n - 2 * dropped) as f64;
-    let squared_error = (kept > 1.0).then(|| squares / (kept * (kept - 1.0)));
-    Some(Trimmed { mean: centre, squared_error, dropped })
+    let winsorized = Winsorized::of(values, share)?;
+    let squared_error = squared_error(&winsorized.values, winsorized.dropped)?;
+    Some(Trimmed { mean: winsorized.trimmed_mean, squared_error, dropped: winsorized.dropped })
+}
+
+/// The mean of two trimmed means of values that belong together in pairs, as `one[i]` and `other[i]`: each is trimmed by
+/// itself. Its error is that of [`trimmed`] for the means of the pairs, whose values are replaced before. `None` also
+/// where one has more values than the other.
+#[must_use]
+pub fn mean_of_trimmed(one: &[f64], other: &[f64], share: f64) -> Option<Trimmed> {
+    let [first, second] = [Winsorized::of(one, share)?, Winsorized::of(other, share)?];
+    if one.len() != other.len() {
+        return None;
+    }
+    let pairs = first.values.iter().zip(&second.values);
+    let means: Vec<f64> = pairs.map(|(one, other)| f64::midpoint(*one, *other)).collect();
+    Some(Trimmed {
+        mean: f64::midpoint(first.trimmed_mean, second.trimmed_mean),
+        squared_error: squared_error(&means, first.dropped)?,
+        dropped: first.dropped,
+    })
+}
+
+/// Values in their order, of which those that are dropped are replaced by the nearest ones that are kept.
+struct Winsorized {
+    values: Vec<f64>,
+    /// The mean of those that are kept.
+    trimmed_mean: f64,
+    /// How many are replaced at either end.
+    dropped: usize,
+}
+
+impl Winsorized {
+    fn of(values: &[f64], share: f64) -> Option<Winsorized> {
+        let sorted = sorted(values);
+        let (n, dropped) = (sorted.len(), dropped(sorted.len(), share));
+        let trimmed_mean = mean(sorted.get(dropped..n - dropped)?)?;
+        let (low, high) = (sorted[dropped], sorted[n - dropped - 1]);
+        Some(Winsorized { values: values.iter().map(|value| value.clamp(low, high)).collect(), trimmed_mean, dropped })
+    }
+}
+
+/// The squared standard error of a trimmed mean from its winsorized values: none within where fewer than two are kept.
+fn squared_error(winsorized: &[f64], dropped: usize) -> Option<Option<f64>> {
+    let middle = mean(winsorized)?;
+    let squares: f64 = winsorized.iter().map(|value| (value - middle).powi(2)).sum();
+    let kept = (winsorized.len() - 2 * dropped) as f64;
+    Some((kept > 1.0).then(|| squares / (kept * (kept - 1.0))))
 }
 
 #[cfg(test)]
@@ -60,6 +98,32 @@ mod tests {
         // s·√(18/(13·12)) with the same s.
         let expected = 56.1 * 0.6 * 19.0_f64.sqrt() * (18.0_f64 / (13.0 * 12.0)).sqrt();
         close(found.squared_error.expect("several").sqrt(), expected, 0.1);
+    }
+
+    #[test]
+    fn the_error_of_two_trimmed_means_is_that_of_many() {
+        let mut noise = Noise::new(11);
+        let (mut means, mut errors) = (Vec::new(), Vec::new());
+        for _ in 0..4000 {
+            // Each pair shares a value, as the two ratios of one variant do.
+            let pairs: Vec<(f64, f64)> = (0..20)
+                .map(|_| {
+                    let shared = noise.normal();
+                    (shared + noise.normal(), shared + noise.normal())
+                })
+                .collect();
+            let [one, other] = [pairs.iter().map(|pair| pair.0).collect(), pairs.iter().map(|pair| pair.1).collect()]
+                .map(|values: Vec<f64>| values);
+            let found = mean_of_trimmed(&one, &other, 0.25).expect("values");
+            means.push(found.mean);
+            errors.push(found.squared_error.expect("several"));
+        }
+        let found = crate::sample::standard_deviation(&means).expect("several").powi(2);
+        let said = mean(&errors).expect("values");
+        assert!((said / found - 1.0).abs() < 0.12, "{said} of {found}");
+        // 1.5 variances of a pair's mean over 20, and a sixth for trimming.
+        assert!((found / (1.5 / 20.0) - 1.17).abs() < 0.1, "{found}");
+        assert_eq!(mean_of_trimmed(&[1.0], &[1.0, 2.0], 0.25), None);
     }
 
     #[test]

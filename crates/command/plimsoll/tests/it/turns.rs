@@ -116,6 +116,35 @@ fn a_system_that_dies_in_a_turn_fails_its_start() {
 }
 
 #[test]
+fn a_system_that_stands_still_in_a_turn_voids_its_start_and_is_named() {
+    let start = "start = \"sh frozen.sh '{plimsoll}' {mode} {address}\"\nstop = { signal = \"KILL\" }";
+    let study = edited(&edited(&study(), START, start), "repeats  = 2", "repeats  = 2\nspare_blocks = 0");
+    let place = Place::with_study(&edited(&study, "count = 4", "count = 8"));
+    let script = "\"$1\" demo-server --mode \"$2\" --listen \"$3\" &\n\
+                  [ \"$2\" = inputQ ] && { sleep 2; kill -STOP $!; }\nwait\n";
+    place.write("frozen.sh", script);
+    let says = ["void: only", "no exchange of inputQ ended in a slice or its drain; its system hangs, or"];
+    place.plimsoll(&RUN).with(4).says(&says);
+    place.nothing_runs();
+}
+
+#[test]
+fn a_variant_that_works_between_its_slices_is_named_and_never_called_equivalent() {
+    let start = "start = \"sh busy.sh '{plimsoll}' {mode} {address}\"";
+    let place = Place::with_study(&edited(&edited(&study(), START, start), "count = 4", "count = 14"));
+    // Half of a processor or so, whoever is loaded.
+    let script = "\"$1\" demo-server --mode mutex --listen \"$3\" &\n\
+                  [ \"$2\" = inputQ ] && while :; do timeout 0.05 sh -c 'while :; do :; done'; sleep 0.05; done\n\
+                  wait\n";
+    place.write("busy.sh", script);
+    place.plimsoll(&RUN).with_any_verdict();
+    place.nothing_runs();
+    let report = place.read("bundle/report/report.md");
+    assert!(report.contains("The systems of a variant use the processors while another one is loaded"), "{report}");
+    assert!(!report.contains("| equivalent"), "{report}");
+}
+
+#[test]
 fn what_cannot_take_turns_is_refused_with_the_remedy() {
     let with = |from: &str, to: &str| Place::with_study(&edited(&study(), from, to));
     for (place, says) in [

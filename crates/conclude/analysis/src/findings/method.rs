@@ -3,10 +3,10 @@
 
 use super::{Context, Finding, Severity};
 use crate::catalogue::margin as margin_of;
-use crate::compare::Comparison;
-use crate::decide::Doubt;
+use crate::compare::{Comparison, hidden_by};
+use crate::decide::{Doubt, HiddenBy};
 use crate::numbers::Cell;
-use crate::quantity::{confidence, margin, show};
+use crate::quantity::{confidence, margin, show, significant};
 use crate::{order, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::StartResult;
@@ -20,6 +20,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         noise_floor(context),
         no_noise_floor(context),
         influence(context),
+        idle_work(context),
         settling(context),
         run_again(context),
         several_factors(context),
@@ -163,6 +164,34 @@ fn influence(context: &Context<'_>) -> Option<Finding> {
             ),
         },
         evidence: evidence.collect(),
+    })
+}
+
+/// Variants that use the processors between their slices, more than the baseline or less.
+fn idle_work(context: &Context<'_>) -> Option<Finding> {
+    let plan = &context.input.plan;
+    let of = |(condition, variant)| match hidden_by(context.input, condition, variant)? {
+        HiddenBy::IdleWork { variant: of_variant, baseline } => Some(format!(
+            "{}: {} uses {} processors, {} {}",
+            context.condition(condition),
+            context.variant(variant),
+            significant(of_variant),
+            context.variant(0),
+            significant(baseline)
+        )),
+        HiddenBy::SharedProcessors => None,
+    };
+    let all =
+        (0..plan.conditions.len()).flat_map(|condition| (1..plan.variants.len()).map(move |one| (condition, one)));
+    let evidence: Vec<String> = all.filter_map(of).collect();
+    (!evidence.is_empty()).then(|| Finding {
+        severity: Severity::Problem,
+        topic: "work between slices",
+        sentence: "The systems of a variant use the processors while another one is loaded, and slow it down: what differs \
+                   between them shows in part only, so none are called equivalent. `design = \"trials\"` keeps variants \
+                   apart, and `cpus = \"own\"` gives each processors of its own."
+            .to_owned(),
+        evidence,
     })
 }
 

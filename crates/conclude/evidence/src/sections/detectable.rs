@@ -26,7 +26,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
                 margin: change / 100.0,
                 floor: None,
                 influence: None,
-                hides_differences: false,
+                hidden_by: None,
             };
             let decision = decided(to_decide, ALPHA);
             [decision.interval.is_some_and(|interval| interval.low > 0.0), decision.outcome == Outcome::Above]

@@ -99,7 +99,7 @@ impl Rule {
             margin: log(MARGIN),
             floor: floor.map(|evidence| Floor { evidence, rule: FloorRule::default() }),
             influence: None,
-            hides_differences: false,
+            hidden_by: None,
         }
     }
 }

@@ -181,8 +181,7 @@ fn unpaired(effort: Effort) -> Section {
 
 fn finds_five_percent(cv: f64, n: usize, random: &mut RandomStream) -> [bool; 4] {
     let finds = |evidence: Option<Evidence>| {
-        let to_decide =
-            ComparisonToDecide { evidence, margin: 1e-6, floor: None, influence: None, hides_differences: false };
+        let to_decide = ComparisonToDecide { evidence, margin: 1e-6, floor: None, influence: None, hidden_by: None };
         decide(&[to_decide], ALPHA)[0].interval.is_some_and(|interval| !interval.contains(0.0))
     };
     let [alone, blocks] =

@@ -47,7 +47,7 @@ fn cell(noise_model: NoiseModel, n: usize, ratio: f64, effort: Effort) -> [Share
                 margin: log(MARGIN),
                 floor: None,
                 influence: None,
-                hides_differences: false,
+                hidden_by: None,
             },
             ALPHA,
         );
@@ -55,13 +55,7 @@ fn cell(noise_model: NoiseModel, n: usize, ratio: f64, effort: Effort) -> [Share
         let alone = evidence(&differences, ALPHA)
             .map(|evidence| plimsoll_analysis::decide::Evidence { shift: None, ..evidence });
         let before = decided(
-            ComparisonToDecide {
-                evidence: alone,
-                margin: log(MARGIN),
-                floor: None,
-                influence: None,
-                hides_differences: false,
-            },
+            ComparisonToDecide { evidence: alone, margin: log(MARGIN), floor: None, influence: None, hidden_by: None },
             ALPHA,
         );
         assert!(before.outcome == after.outcome || matches!(after.basis, Basis::OutlierSensitive { .. }));

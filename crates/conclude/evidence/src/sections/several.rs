@@ -60,7 +60,7 @@ fn study(dependence: Dependence, n: usize, random: &mut RandomStream) -> [bool; 
                 margin: log(MARGIN),
                 floor: None,
                 influence: None,
-                hides_differences: false,
+                hidden_by: None,
             }
         })
         .collect();

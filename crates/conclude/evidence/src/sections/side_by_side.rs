@@ -6,7 +6,7 @@ use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, shares, values};
 use crate::rules::{ALPHA, MARGIN, is_difference, is_equivalent, log};
 use crate::section::{Check, Demand, Section, percent};
-use plimsoll_analysis::decide::{Basis, Outcome};
+use plimsoll_analysis::decide::{Basis, HiddenBy, Outcome};
 use plimsoll_analysis::turns::InfluenceKind;
 use plimsoll_statistics::median;
 
@@ -24,7 +24,7 @@ fn measured(starts: &[StartOfPairs], own_processors: bool) -> Measured {
         floor: starts.iter().map(|start| start.floor).collect(),
         kind: InfluenceKind::Interference,
         influence: starts.iter().filter_map(|start| Some((start.difference, start.interference?))).collect(),
-        hides_differences: !own_processors,
+        hidden_by: (!own_processors).then_some(HiddenBy::SharedProcessors),
     }
 }
 
@@ -121,7 +121,7 @@ fn sharing(design: &PairsDesign, effort: Effort) -> Section {
                     product.outcome == Outcome::Below,
                     is_equivalent(&product),
                     is_equivalent(&measured(&starts, true).alone(0.0, ALPHA)),
-                    matches!(product.basis, Basis::Influence { .. } | Basis::SharedProcessors),
+                    matches!(product.basis, Basis::Influence { .. } | Basis::MayHide(_)),
                 ]
             });
             rows.push(vec![

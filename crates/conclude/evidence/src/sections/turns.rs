@@ -8,7 +8,7 @@ use crate::replicates::{Effort, Share, shares, values};
 use crate::rules::{ALPHA, MARGIN, decided, evidence, is_difference, is_equivalent, is_open, log, without_floor};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::decide::{
-    Basis, ComparisonToDecide, Decision, Floor, InfluenceDoubt, Outcome, doubt_by_influence,
+    Basis, ComparisonToDecide, Decision, Floor, HiddenBy, InfluenceDoubt, Outcome, doubt_by_influence,
 };
 use plimsoll_analysis::turns::{Influence, InfluenceKind, InfluenceOfStart, influence};
 use plimsoll_model::study::FloorRule;
@@ -47,7 +47,7 @@ pub(super) struct Measured {
     /// What slices do to others, by start, with its difference.
     pub(super) influence: Vec<(f64, InfluenceOfStart)>,
     /// As in [`ComparisonToDecide`].
-    pub(super) hides_differences: bool,
+    pub(super) hidden_by: Option<HiddenBy>,
 }
 
 impl Measured {
@@ -57,7 +57,7 @@ impl Measured {
             floor: starts.iter().map(|start| start.floor).collect(),
             kind: InfluenceKind::CarryOver,
             influence: starts.iter().filter_map(|start| Some((start.difference.value, start.carry_over?))).collect(),
-            hides_differences: false,
+            hidden_by: None,
         }
     }
 
@@ -68,7 +68,7 @@ impl Measured {
             floor: trials.floor(),
             kind: InfluenceKind::CarryOver,
             influence: Vec::new(),
-            hides_differences: false,
+            hidden_by: None,
         }
     }
 
@@ -87,12 +87,7 @@ impl Measured {
         let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FloorRule::Beyond });
         let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
         decided(
-            ComparisonToDecide {
-                floor,
-                influence: self.influence(effect, alpha),
-                hides_differences: self.hides_differences,
-                ..alone
-            },
+            ComparisonToDecide { floor, influence: self.influence(effect, alpha), hidden_by: self.hidden_by, ..alone },
             alpha,
         )
     }

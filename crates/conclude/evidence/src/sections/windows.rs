@@ -42,13 +42,7 @@ fn study(n: usize, random: &mut RandomStream) -> [bool; 2] {
     let by_trial = decided(without_floor(&differences, MARGIN, ALPHA), ALPHA);
     let windows = Evidence::unpaired(&variant.concat(), &baseline.concat(), 0.0);
     let by_window = decided(
-        ComparisonToDecide {
-            evidence: windows,
-            margin: MARGIN,
-            floor: None,
-            influence: None,
-            hides_differences: false,
-        },
+        ComparisonToDecide { evidence: windows, margin: MARGIN, floor: None, influence: None, hidden_by: None },
         ALPHA,
     );
     [by_trial, by_window].map(|decision| decision.interval.is_some_and(|interval| interval.contains(0.0)))

@@ -1,0 +1,139 @@
+//! The work of systems while others are loaded. Where variants take turns, all of them are alive: one that computes
+//! between its slices slows the others down as much as itself, which makes them alike.
+
+use plimsoll_model::result::StartResult;
+use plimsoll_statistics::{median, rank_slope};
+
+/// The least difference between two variants in their use of processors between slices that is worth a word, in cores.
+pub(crate) const IDLE_WORK: f64 = 0.1;
+
+/// Fewest seconds of a start from which it is estimated.
+const FEWEST_SECONDS: usize = 8;
+
+/// The use of processors by the systems of a variant while it is not loaded, in cores: the median over these starts.
+/// None where no start tells.
+pub(crate) fn between_slices<'a>(starts: impl Iterator<Item = &'a StartResult>, variant: usize) -> Option<f64> {
+    median(&starts.filter_map(|start| of_start(start, variant)).collect::<Vec<f64>>())
+}
+
+fn of_start(start: &StartResult, variant: usize) -> Option<f64> {
+    let loaded = loaded(start, variant);
+    let (begin, end) = (loaded.first()?.0, loaded.last()?.1);
+    let seconds = seconds(start, variant);
+    let amid = seconds.iter().filter(|second| second.from >= begin && second.to <= end);
+    without_load(&amid.map(|second| (share(&loaded, second), second.cores)).collect::<Vec<(f64, f64)>>())
+}
+
+/// A span between two samples of telemetry.
+struct Second {
+    /// Its ends, in seconds on the clock of the start.
+    from: f64,
+    to: f64,
+    /// The use of processors by the systems of the variant.
+    cores: f64,
+}
+
+fn seconds(start: &StartResult, variant: usize) -> Vec<Second> {
+    let of_variant = start.processes.iter().filter(|sample| sample.variant == variant);
+    let mut samples: Vec<(f64, f64)> = of_variant.map(|sample| (sample.at, sample.cpu_cores)).collect();
+    samples.sort_by(|one, other| one.0.total_cmp(&other.0));
+    // Each system of the variant has a sample at the same instant.
+    let all_systems = samples.chunk_by(|one, other| one.0 == other.0);
+    let sums: Vec<(f64, f64)> =
+        all_systems.map(|same| (same[0].0, same.iter().map(|(_, cores)| cores).sum())).collect();
+    sums.windows(2).map(|pair| Second { from: pair[0].0, to: pair[1].0, cores: pair[1].1 }).collect()
+}
+
+/// When the variant was loaded, settling included, in order: begins and ends in seconds on the clock of the start.
+fn loaded(start: &StartResult, variant: usize) -> Vec<(f64, f64)> {
+    let of_variant = start.loads.iter().filter(|load| load.summary.load.variant == variant);
+    let slices = of_variant.flat_map(|load| &load.slices);
+    let mut loaded: Vec<(f64, f64)> = slices
+        .map(|slice| {
+            let zero = slice.zero.0 as f64 / 1e9;
+            (zero - slice.settle.seconds(), zero + slice.length.seconds())
+        })
+        .collect();
+    loaded.sort_by(|one, other| one.0.total_cmp(&other.0));
+    loaded
+}
+
+/// The share of a second in which the variant was loaded.
+fn share(loaded: &[(f64, f64)], second: &Second) -> f64 {
+    let overlap = |(begin, end): &(f64, f64)| (end.min(second.to) - begin.max(second.from)).max(0.0);
+    loaded.iter().map(overlap).sum::<f64>() / (second.to - second.from)
+}
+
+/// The cores that are used at a share of zero, from seconds that each have a share and cores: a second of telemetry is
+/// longer than a slice, so hardly any is free of load. It is where the line by ranks meets zero, and never below nothing.
+fn without_load(seconds: &[(f64, f64)]) -> Option<f64> {
+    if seconds.len() < FEWEST_SECONDS {
+        return None;
+    }
+    let slope = rank_slope(seconds)?;
+    let rest: Vec<f64> = seconds.iter().map(|(share, cores)| cores - slope * share).collect();
+    Some(median(&rest)?.max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{start, two_variants_on_one_start};
+    use plimsoll_model::result::PooledLoads;
+    use plimsoll_model::sample::ProcessSample;
+    use plimsoll_model::units::{Instant, Nanos};
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_used_without_load_is_where_the_line_meets_zero() {
+        let shares = [0.1, 0.4, 0.3, 0.0, 0.35, 0.2, 0.45, 0.15];
+        let line = |idle: f64| shares.map(|share| (share, idle + 0.8 * share));
+        for idle in [0.0, 0.5, 1.0] {
+            let found = without_load(&line(idle)).expect("eight seconds");
+            assert!((found - idle).abs() < 1e-12, "{found} of {idle}");
+        }
+        let mut with_outlier = line(0.5);
+        with_outlier[2].1 = 9.0; // a collection of garbage in one second
+        let found = without_load(&with_outlier).expect("eight seconds");
+        assert!((found - 0.5).abs() < 0.02, "{found}");
+        assert_eq!(without_load(&line(0.5)[1..]), None, "too few");
+        assert_eq!(without_load(&[(0.3, 0.1); 9]), None, "every second has the same load");
+    }
+
+    /// A start on which two variants took turns in slices of 700 ms, one after the other; the second one also uses `idle`
+    /// cores all the time, and each half a core while it is loaded.
+    fn in_turns(idle: f64) -> StartResult {
+        let mut slices = PooledLoads::default();
+        let mut loaded = [Vec::new(), Vec::new()];
+        for place in 0..20 {
+            let variant = place % 2;
+            let mut slice = two_variants_on_one_start(0).loads.remove(variant);
+            let begin = 0.7 * place as f64;
+            slice.summary.load.turn = place as u32 / 2 + 1;
+            slice.summary.load.lengths.warmup = Duration::from_millis(100);
+            slice.summary.timing.zero = Instant(((begin + 0.1) * 1e9) as i64);
+            slice.summary.timing.window = Nanos(600_000_000);
+            slices.add(&slice);
+            loaded[variant].push((begin, begin + 0.7));
+        }
+        let mut start = start(1.0);
+        start.loads = slices.finish();
+        for at in 0..=14 {
+            let second = Second { from: f64::from(at) - 1.0, to: f64::from(at), cores: 0.0 };
+            for (variant, idle) in [(0, 0.0), (1, idle)] {
+                let cpu_cores = idle + 0.5 * share(&loaded[variant], &second);
+                let system = "web".to_owned();
+                start.processes.push(ProcessSample { at: second.to, system, variant, cpu_cores, ..Default::default() });
+            }
+        }
+        start
+    }
+
+    #[test]
+    fn a_variant_that_works_between_its_slices_is_found() {
+        let starts = [in_turns(0.9), in_turns(0.9), in_turns(0.0)];
+        let found = [0, 1].map(|variant| between_slices(starts.iter(), variant).expect("fourteen seconds"));
+        assert!(found[0] < 1e-6 && (found[1] - 0.9).abs() < 1e-6, "{found:?}");
+        assert_eq!(between_slices([start(1.0)].iter(), 0), None, "a trial has no slices");
+    }
+}
