@@ -324,7 +324,11 @@ impl Watch {
             ));
         }
         if self.measured_nothing() {
-            limits.push("nothing was measured: no exchange ended in the measure phase or its drain".to_owned());
+            let what = match self.script {
+                true => "the script made no request in the measure phase, and no iteration that began in it has ended",
+                false => "no exchange ended in the measure phase or its drain",
+            };
+            limits.push(format!("nothing was measured: {what}"));
         }
         limits
     }

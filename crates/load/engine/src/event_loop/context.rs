@@ -3,7 +3,7 @@
 use super::work::Work;
 use crate::clock::Clock;
 use crate::offer::{Offer, Offering, SharedQuota, Start};
-use crate::recorder::{ITERATION, Recorder};
+use crate::recorder::{CONNECT, ITERATION, Recorder};
 use crate::schedule::ThreadShare;
 use crate::timers::{Alarm, Timers};
 use crate::transport::{Cause, Dialer, Transport, TransportError};
@@ -171,12 +171,14 @@ impl<'a> LoopContext<'a> {
         if scheduled.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
     }
 
-    /// The phase of an exchange that was due at `due`, in an iteration of this phase: the same one. Users of several
-    /// loads may be in an iteration that began in an earlier one, so that then the instant alone decides.
+    /// The phase of an exchange that was due at `due`, in an iteration of this phase. All exchanges of an iteration of
+    /// the measure phase belong to it. One that began in warm-up may go on for long: its exchanges that are due in the
+    /// measure phase belong there. Users of several loads may be in an iteration that began in an earlier one, so that
+    /// then the instant alone decides.
     #[inline]
     pub fn phase_of_exchange(&self, iteration: RecordedPhase, due: Instant) -> RecordedPhase {
         match self.series {
-            Series { continues: false, stays: false } => iteration,
+            Series { continues: false, stays: false } if iteration == RecordedPhase::Measure => iteration,
             _ if due >= self.load_end() => RecordedPhase::Warmup,
             _ => Self::phase(due),
         }
@@ -286,6 +288,14 @@ impl<'a> LoopContext<'a> {
         }
     }
 
+    /// Counts what users brought from the load before.
+    pub(super) fn carry(&mut self, work: &mut impl Work) {
+        let mut found = Vec::new();
+        work.under_way(self, &mut found);
+        self.recorder.generator.in_flight = found.iter().filter(|subject| **subject != CONNECT).count() as u64;
+        found.into_iter().for_each(|subject| self.recorder.count_carried(subject));
+    }
+
     /// Starts everything that is due: users of a ramp, arrivals, ends of pauses, time-outs.
     pub(super) fn do_what_is_due(&mut self, work: &mut impl Work, now: Instant) {
         let stands_still = self.stands_still(now);
@@ -386,6 +396,9 @@ impl<'a> LoopContext<'a> {
                 }
             }
         }
+        let mut under_way = Vec::new();
+        work.under_way(self, &mut under_way);
+        self.recorder.close_accounts(&under_way);
         if !self.series.stays {
             work.close(self);
         }
