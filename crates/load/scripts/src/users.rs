@@ -154,6 +154,12 @@ impl Work for Users<'_> {
         context.recorder.keep_example(ITERATION, ErrorKind::Unsent, detail);
     }
 
+    fn dropped(&mut self, _context: &mut LoopContext<'_>, offer: usize, arrivals: u64, now: Instant) {
+        if let Some(scenario) = self.calls[offer].scenario {
+            self.recording.add_of_scenario(now, scenario, &[(DROPPED_ITERATIONS, arrivals as f64)]);
+        }
+    }
+
     fn has_exchanges(&mut self, _context: &LoopContext<'_>) -> bool {
         self.network.has_exchanges()
     }

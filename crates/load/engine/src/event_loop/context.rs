@@ -40,6 +40,13 @@ pub struct LoopContext<'a> {
 /// loop has looked at the clock, at an interruption and at all other connections.
 pub const MOST_READS: usize = 16;
 
+/// The most arrivals of an offer in a turn of the loop. While more are due than users can begin, connections and the clock
+/// have their turn all the same.
+const MOST_STARTS: usize = 256;
+
+/// After so many arrivals that were never sent, the loop checks for an interruption.
+const UNSENT_AT_ONCE: usize = 4096;
+
 /// The place of a load among those of the same users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Series {
@@ -326,9 +333,22 @@ impl<'a> LoopContext<'a> {
 
     fn start_iterations(&mut self, work: &mut impl Work, now: Instant) {
         for offer in 0..self.offers.len() {
+            let mut left = MOST_STARTS;
             while let Some(start) = self.offers[offer].next_start(now) {
+                left -= usize::from(!matches!(start, Start::User(_)));
                 self.start(work, offer, start, now);
+                if left == 0 {
+                    self.drop_overdue(work, offer, now);
+                    break;
+                }
             }
+        }
+    }
+
+    fn drop_overdue(&mut self, work: &mut impl Work, offer: usize, now: Instant) {
+        let dropped = self.offers[offer].drop_overdue(now);
+        if dropped > 0 {
+            work.dropped(self, offer, dropped, now);
         }
     }
 
@@ -391,8 +411,13 @@ impl<'a> LoopContext<'a> {
         let now = self.clock.now();
         if !self.is_interrupted() && !self.series.stays {
             for offer in 0..self.offers.len() {
+                let mut unsent = 0_usize;
                 while let Some(due) = self.offers[offer].next_unsent(now) {
                     work.unsent(self, offer, due, now);
+                    unsent += 1;
+                    if unsent.is_multiple_of(UNSENT_AT_ONCE) && self.is_interrupted() {
+                        break;
+                    }
                 }
             }
         }

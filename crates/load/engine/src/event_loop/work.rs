@@ -27,6 +27,11 @@ pub trait Work {
     /// An arrival of an offer for which no user was free.
     fn unsent(&mut self, context: &mut LoopContext<'_>, offer: usize, due: Instant, now: Instant);
 
+    /// So many arrivals at once that an offer has dropped because no user was free.
+    fn dropped(&mut self, context: &mut LoopContext<'_>, offer: usize, arrivals: u64, now: Instant) {
+        (0..arrivals).for_each(|_| self.unsent(context, offer, now, now));
+    }
+
     /// True if users have steps for stopping: only then [`Work::retire`] is called.
     fn retires(&self) -> bool {
         false
