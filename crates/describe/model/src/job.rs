@@ -4,7 +4,7 @@
 
 use crate::database::SqlFacts;
 use crate::load::{LoadProfile, Share};
-use crate::record::{ErrorKind, Interval, SequenceCheck};
+use crate::record::{Account, ErrorKind, Interval, SequenceCheck};
 use crate::result::Work;
 use crate::script::ScriptFacts;
 use crate::storage::StorageFacts;
@@ -69,6 +69,8 @@ pub struct JobRecord {
     pub sequences: BTreeMap<String, SequenceCheck>,
     /// The first text that came with each kind of error, by subject.
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What became of everything that was sent, by request name and for connections (`connect`).
+    pub accounts: BTreeMap<String, Account>,
     /// Faults of the generator itself: such a load is void.
     pub faults: Vec<String>,
     /// What users did that exceeded a limit of their script, and were stopped for it: such a load has failed.

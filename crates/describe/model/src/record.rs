@@ -5,12 +5,14 @@
 //! exchanges, also if it ends while draining. Merging all intervals of phase [`RecordedPhase::Measure`] gives the
 //! trial's own distribution.
 
+mod account;
 mod interval;
 
 use crate::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+pub use account::Account;
 pub use interval::{DIGITS, GeneratorSecond, Interval, LONGEST, TICK, TICKS, Tally, Tick, histogram};
 
 /// One request and its response.

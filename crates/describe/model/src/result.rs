@@ -1,7 +1,7 @@
 //! Finished starts with their loads, as a bundle stores them and as analysis reads them.
 
 use crate::database::DatabaseFacts;
-use crate::record::{ErrorKind, Interval, SequenceCheck, Subject, Tally};
+use crate::record::{Account, ErrorKind, Interval, SequenceCheck, Subject, Tally};
 use crate::sample::{DatabaseSample, HostSample, ProcessSample};
 use crate::script::ScriptFacts;
 use crate::start::{Load, PhaseLengths, Start, Turns, Validity};
@@ -117,6 +117,9 @@ pub struct Replies {
     pub sequences: BTreeMap<String, SequenceCheck>,
     /// An example of the text that came with each kind of error, by request name.
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What became of everything that was sent, by request name and for connections. Empty in bundles of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, Account>,
 }
 
 /// The kind of work that users do in a load, with its facts beside the records.
@@ -411,6 +414,10 @@ impl LoadResult {
             examples.iter().for_each(|(kind, text)| {
                 known.entry(*kind).or_insert_with(|| text.clone());
             });
+        }
+        for (name, account) in &replies.accounts {
+            let known = summary.replies.accounts.entry(name.clone()).or_default();
+            *known = if second == 0 { account.clone() } else { std::mem::take(known).and(account) };
         }
     }
 

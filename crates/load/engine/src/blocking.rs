@@ -237,7 +237,7 @@ impl Shared {
             timeout: users.timeout,
             over: Arc::clone(&users.over),
             seed: job.seed,
-            logs: users.users.iter().map(|_| Mutex::default()).collect(),
+            logs: users.users.iter().map(|_| Mutex::new(UserLog::new(users.names.len()))).collect(),
             recorder: Mutex::default(),
         }
     }

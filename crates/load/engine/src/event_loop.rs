@@ -34,6 +34,7 @@ pub fn run(context: &mut LoopContext<'_>, work: &mut impl Work) -> Result<(), Er
     let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
     context.prepare(work);
     if context.series.continues {
+        context.carry(work);
         see_what_came(context, work, &mut events)?;
     } else {
         work.start(context);

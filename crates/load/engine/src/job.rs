@@ -5,7 +5,7 @@ use crate::recorder::Findings;
 use crate::sequence::SequenceRecorder;
 use plimsoll_model::job::{Job, JobRecord, Report, WorkFacts};
 use plimsoll_model::load::Stop;
-use plimsoll_model::record::{ErrorKind, SequenceCheck};
+use plimsoll_model::record::{Account, ErrorKind, SequenceCheck};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Steps;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +58,11 @@ impl LocalJob<'_> {
                 known.entry(*kind).or_insert_with(|| text.clone());
             });
         }
+        let mut accounts: BTreeMap<String, Account> = BTreeMap::new();
+        for (subject, account) in findings.iter().flat_map(|found| &found.accounts) {
+            accounts.entry(subject.clone()).or_default().merge(account);
+        }
+        let unbalanced: Vec<String> = findings.iter().flat_map(unbalanced).collect();
         // Several threads may have the same warning.
         let warnings: BTreeSet<&String> = findings.iter().flat_map(|found| &found.warnings).collect();
         let warnings = warnings.into_iter().cloned().collect();
@@ -66,7 +71,8 @@ impl LocalJob<'_> {
             window: Nanos(window.unsigned_abs()),
             sequences: sequences(&findings, steps),
             error_examples: examples,
-            faults: findings.into_iter().flat_map(|found| found.faults).collect(),
+            accounts,
+            faults: findings.into_iter().flat_map(|found| found.faults).chain(unbalanced).collect(),
             broken: Vec::new(),
             warnings,
             stopped: None,
@@ -74,6 +80,13 @@ impl LocalJob<'_> {
             facts: WorkFacts::None,
         }
     }
+}
+
+/// A fault for each account of a thread that does not add up. Threads are looked at one by one, or one that counts too
+/// many could hide another that counts too few.
+fn unbalanced(found: &Findings) -> impl Iterator<Item = String> {
+    let wrong = found.accounts.iter().filter(|(_, account)| !account.holds());
+    wrong.map(|(subject, account)| format!("its account of `{subject}` does not add up: {account}"))
 }
 
 fn sequences(findings: &[Findings], steps: &Steps) -> BTreeMap<String, SequenceCheck> {
@@ -86,4 +99,54 @@ fn sequences(findings: &[Findings], steps: &Steps) -> BTreeMap<String, SequenceC
             (call.name.clone(), whole.check())
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Think, WHOLE};
+    use plimsoll_model::study::GeneratorSpec;
+    use std::time::Duration;
+
+    fn job() -> Job {
+        let think = Think::Constant(Duration::ZERO);
+        Job {
+            load: LoadProfile {
+                model: LoadModel::Closed { users: Profile::constant(1.0), think },
+                warmup: Duration::ZERO,
+                stop: Stop::After(Duration::from_secs(1)),
+                drain: Duration::ZERO,
+            },
+            generator: GeneratorSpec { threads: 2, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) },
+            seed: 1,
+            share: WHOLE,
+            begin: None,
+            stays: false,
+        }
+    }
+
+    fn recorded(accounts: [Account; 2]) -> JobRecord {
+        let findings = accounts.map(|account| Findings {
+            accounts: BTreeMap::from([("request:page".to_owned(), account)]),
+            ..Findings::default()
+        });
+        let local = LocalJob { job: &job(), interrupted: &AtomicBool::new(false) };
+        local.record(findings.into(), &Steps::Http(Vec::new()), Clock::start(Duration::ZERO))
+    }
+
+    #[test]
+    fn an_account_that_does_not_add_up_is_a_fault_with_its_figures() {
+        let whole = Account { sent: 10, answered: 9, in_flight: 1, ..Account::default() };
+        let record = recorded([whole.clone(), whole.clone()]);
+        assert_eq!((record.accounts["request:page"].sent, record.faults), (20, vec![]));
+        // One thread counts too few, another too many.
+        let record = recorded([Account { sent: 11, ..whole.clone() }, Account { answered: 10, ..whole }]);
+        let expected = [
+            "its account of `request:page` does not add up: 11 sent, of which 9 were answered, 0 failed, 0 were given up and 1 \
+             were under way at the end",
+            "its account of `request:page` does not add up: 10 sent, of which 10 were answered, 0 failed, 0 were given up and \
+             1 were under way at the end",
+        ];
+        assert_eq!(record.faults, expected);
+    }
 }

@@ -84,6 +84,9 @@ pub struct Offer {
     cut_off: bool,
 }
 
+/// Arrivals that the end of the load finds waiting for the loop may begin for this long, if they are not too many.
+const LATE: Nanos = Nanos(500_000_000);
+
 /// The state of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UserState {
@@ -249,6 +252,15 @@ impl Offer {
             Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window.end),
             Source::Open(_) => None,
         }
+    }
+
+    /// Drops arrivals that are due, if there are more than a turn of the loop can begin: those for which no user is free,
+    /// and all of them once the load has been over for so long that it would go on for ever. Returns how many. Only
+    /// offers that drop arrivals at all do so.
+    pub(crate) fn drop_overdue(&mut self, now: Instant) -> u64 {
+        let Source::Open(open) = &mut self.source else { return 0 };
+        let is_late = now >= self.window.end.after(LATE);
+        open.drop_overdue(now.min(Instant(self.window.end.0 - 1)), is_late)
     }
 
     /// Lets as many closed-loop users work as the profile asks for.

@@ -2,8 +2,8 @@
 
 use crate::sequence::SequenceRecorder;
 use plimsoll_model::record::{
-    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, METRIC_SCALE, Outcome, Part, RecordedPhase, Subject, TICK,
-    TICKS, Tally, Tick,
+    Account, ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, METRIC_SCALE, Outcome, Part, RecordedPhase,
+    Subject, TICK, TICKS, Tally, Tick,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
@@ -37,6 +37,8 @@ pub struct Findings {
     pub sequences: Vec<SequenceRecorder>,
     /// The first text that came with each kind of error, by subject.
     pub examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What became of everything that was sent, by subject.
+    pub accounts: BTreeMap<String, Account>,
     /// True if every user had nothing more to do before the load was over.
     pub all_stopped: bool,
     /// Faults that kept the generator from doing its work.
@@ -118,6 +120,8 @@ pub struct Recorder {
     others: Vec<(Subject, SubjectIndex)>,
     warmup: Vec<Slot>,
     measure: Vec<Slot>,
+    /// What became of everything that was sent so far.
+    accounts: Vec<Account>,
     ticks: [Tick; TICKS],
     open_load: bool,
     /// False if only the generator's own state is recorded.
@@ -162,6 +166,7 @@ impl Recorder {
         let mut recorder = Recorder {
             warmup: slots(),
             measure: slots(),
+            accounts: vec![Account::default(); subjects.len()],
             subjects,
             names: Arc::default(),
             named: HashMap::new(),
@@ -205,6 +210,7 @@ impl Recorder {
         for slots in [&mut self.warmup, &mut self.measure] {
             slots.resize_with(self.subjects.len(), Slot::default);
         }
+        self.accounts.resize(self.subjects.len(), Account::default());
         let times = threads.into_iter().map(|thread| (thread, user_time(&task(thread)))).collect();
         Recorder { processor: CpuTime::UserTimes(user_time(PROCESS), times), ..self }
     }
@@ -243,6 +249,7 @@ impl Recorder {
         self.named.insert(subject, index);
         self.warmup.push(Slot::default());
         self.measure.push(Slot::default());
+        self.accounts.push(Account::default());
         index
     }
 
@@ -270,9 +277,47 @@ impl Recorder {
         self.boundary
     }
 
-    /// Records an exchange (or a connection attempt, or an iteration).
+    /// Counts requests, or attempts to connect, at their hand-over to the socket or to the library that does the work.
+    /// Each is to end in [`Recorder::record`] or [`Recorder::count_abandoned`], or to be under way at the end.
+    #[inline]
+    pub fn count_sent(&mut self, subject: SubjectIndex, sent: u64) {
+        self.accounts[subject.0].sent += sent;
+    }
+
+    /// Counts one that was sent and whose end nobody waits for.
+    pub fn count_abandoned(&mut self, subject: SubjectIndex) {
+        self.accounts[subject.0].abandoned += 1;
+    }
+
+    /// Counts one that is under way at the begin of the load.
+    pub fn count_carried(&mut self, subject: SubjectIndex) {
+        self.accounts[subject.0].carried += 1;
+    }
+
+    /// Closes the accounts: `under_way` has an element for each exchange and attempt that is under way. What is counted
+    /// later belongs to none.
+    pub fn close_accounts(&mut self, under_way: &[SubjectIndex]) {
+        under_way.iter().for_each(|subject| self.accounts[subject.0].in_flight += 1);
+        let is_sent = |subject: &Subject| subject.is_request() || *subject == Subject::Connect;
+        let all = self.subjects.iter().zip(&self.accounts);
+        let kept = all.filter(|(subject, account)| is_sent(subject) && !account.is_empty());
+        self.findings.accounts = kept.map(|(subject, account)| (subject.to_string(), account.clone())).collect();
+    }
+
+    /// Records an exchange that was never sent.
+    pub fn record_unsent(&mut self, subject: SubjectIndex, phase: RecordedPhase, exchange: &Exchange) {
+        self.add(subject, phase, exchange);
+    }
+
+    /// Records an exchange that was sent (or a connection attempt, a part of an exchange, or an iteration).
     #[inline]
     pub fn record(&mut self, subject: SubjectIndex, phase: RecordedPhase, exchange: &Exchange) {
+        self.accounts[subject.0].ended(exchange.outcome);
+        self.add(subject, phase, exchange);
+    }
+
+    #[inline]
+    fn add(&mut self, subject: SubjectIndex, phase: RecordedPhase, exchange: &Exchange) {
         self.roll(exchange.done);
         if !self.keeps_exchanges {
             return;
@@ -585,6 +630,36 @@ mod tests {
         assert_eq!((tally(&check).count(), tally(&check).errors[&ErrorKind::Check]), (3, 1));
         assert_eq!((tally(&trend).count(), tally(&trend).saturated), (3, 1));
         assert!((tally(&trend).service.max() as f64 / 2.5e6 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn what_was_sent_is_held_against_what_became_of_it() {
+        let (_, findings) = recorded(|recorder| {
+            let at = Instant(1);
+            let ended = |outcome| Exchange {
+                scheduled: at,
+                sent: at,
+                first_byte: None,
+                done: at,
+                bytes_out: 0,
+                bytes_in: 0,
+                outcome,
+            };
+            let (ok, closed) = (ended(Outcome::Ok), ended(Outcome::Failed(ErrorKind::Closed)));
+            recorder.count_carried(request(0));
+            recorder.count_sent(request(0), 4);
+            recorder.record(request(0), RecordedPhase::Warmup, &ok);
+            recorder.record(request(0), RecordedPhase::Measure, &closed);
+            recorder.record_unsent(request(0), RecordedPhase::Measure, &closed);
+            recorder.record(ITERATION, RecordedPhase::Measure, &closed);
+            recorder.count_abandoned(request(0));
+            recorder.count_sent(CONNECT, 1);
+            recorder.close_accounts(&[request(0), CONNECT, request(0)]);
+            recorder.count_abandoned(request(0));
+        });
+        let [connect, call] = ["connect", "request:call"].map(|name| &findings.accounts[name]);
+        assert!(findings.accounts.len() == 2 && call.holds() && connect.holds(), "{:?}", findings.accounts);
+        assert_eq!((call.answered, call.failed[&ErrorKind::Closed], call.abandoned, call.in_flight), (1, 1, 1, 2));
     }
 
     #[test]

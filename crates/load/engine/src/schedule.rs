@@ -103,6 +103,29 @@ impl ArrivalTimes {
         const HAIR: f64 = 1e-6;
         ArrivalTimes { expected: 1.0 - HAIR, ..self }
     }
+
+    /// Skips most of the evenly spaced arrivals until an instant, however many they are: all but the last few. Returns how
+    /// many of its own it has skipped. Random arrivals have to be drawn one by one.
+    pub(crate) fn skip_until(&mut self, until: Instant) -> u64 {
+        if self.arrivals != Arrivals::Constant {
+            return 0;
+        }
+        let next = self.expected + if self.drawn == 0 { 0.0 } else { 1.0 };
+        let expected = self.rate.until(until.0 as f64 / 1e9) - next;
+        // The rest stays for the exact way: rounding may be wrong by one.
+        let skipped = (expected.max(0.0) as u64).saturating_sub(2 * self.share.of as u64);
+        if skipped == 0 {
+            return 0;
+        }
+        let own_before = |drawn: u64| {
+            let (of, index) = (self.share.of as u64, self.share.index as u64);
+            drawn / of + u64::from(drawn % of > index)
+        };
+        let own = own_before(self.drawn + skipped) - own_before(self.drawn);
+        self.drawn += skipped;
+        self.expected = next + (skipped - 1) as f64;
+        own
+    }
 }
 
 impl Iterator for ArrivalTimes {
@@ -267,6 +290,32 @@ mod tests {
             assert_eq!(times.len(), count, "from {start} to {target}");
             assert!(times[0].0 > 40_000_000, "{:?}", times[0]);
         }
+    }
+
+    #[test]
+    fn arrivals_that_are_skipped_are_counted_and_the_others_come_when_they_are_due() {
+        let stages = vec![Stage { length: Duration::from_secs(1), target: 100.0, shape: Shape::Ramp }];
+        for rate in [Profile::constant(1000.0), Profile { start: 2000.0, stages }] {
+            for share in [ALL, Share { index: 0, of: 3 }, Share { index: 2, of: 3 }] {
+                let times = || ArrivalTimes::new(&rate, Arrivals::Constant, Instant(0), 7, share);
+                for (taken, until) in [(0, 500_000_000), (40, 700_000_000), (5, 10_000_000), (5, 0)] {
+                    let all: Vec<Instant> = times().take_while(|at| at.0 < 1_000_000_000).collect();
+                    let mut some = times();
+                    let mut came: Vec<Instant> = some.by_ref().take(taken).collect();
+                    let skipped = some.skip_until(Instant(until)) as usize;
+                    came.extend(some.take_while(|at| at.0 < 1_000_000_000));
+                    assert_eq!(came.len() + skipped, all.len(), "{share:?}, {taken}, {until}");
+                    assert_eq!(came[taken..], all[taken + skipped..], "{share:?}, {taken}, {until}");
+                    let due = all.iter().filter(|at| at.0 <= until).count();
+                    assert!(
+                        taken.max(due) - (taken + skipped).min(taken.max(due)) <= 3,
+                        "{taken} + {skipped} of {due}"
+                    );
+                }
+            }
+        }
+        let mut random = ArrivalTimes::new(&Profile::constant(1000.0), Arrivals::Poisson, Instant(0), 7, ALL);
+        assert_eq!(random.skip_until(Instant(1_000_000_000)), 0);
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub(super) trait ClientSession {
     /// Takes bytes that were received.
     fn receive(&mut self, input: &[u8], io: &mut Io<'_>);
 
+    /// Ends what is under way, because the time of the user is up: what the session waits for has timed out, and streams
+    /// are abandoned.
+    fn cut_off(&mut self, io: &mut Io<'_>);
+
+    /// Adds the name of each exchange that was sent and has not ended.
+    fn under_way(&self, found: &mut Vec<Rc<str>>);
+
     /// Ends the session: its connection could not be made or broke, or, without a fault, the peer has ended its side.
     fn end(&mut self, fault: Option<&Fault>, io: &mut Io<'_>);
 
@@ -57,6 +64,19 @@ pub(super) struct Outbox {
     pub(super) records: Vec<Record>,
 }
 
+/// A step in the life of an exchange, by the name of the exchange.
+#[derive(Debug)]
+pub(super) enum Record {
+    /// It was sent.
+    Sent(Rc<str>),
+    /// It ended.
+    Ended(EndedExchange),
+    /// It failed before it was sent.
+    Unsent(EndedExchange),
+    /// It was sent, and nobody waits for its end any longer.
+    Abandoned(Rc<str>),
+}
+
 impl Io<'_> {
     /// Adds an event for the script.
     pub(super) fn answer(&mut self, id: OpId, event: Event) {
@@ -66,7 +86,7 @@ impl Io<'_> {
 
 /// An exchange that has ended and is to be recorded. Its bytes are not counted yet.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct EndedExchange {
     pub(super) name: Rc<str>,
     pub(super) exchange: Exchange,
     /// Why it failed, if it did.

@@ -26,6 +26,8 @@ pub(super) struct Connection {
     pub(super) out: Vec<u8>,
     pub(super) traffic: Traffic,
     pub(super) connected: ConnectionFacts,
+    /// True if it could not be made.
+    pub(super) has_failed: bool,
     /// When it began to connect.
     pub(super) dialled: Instant,
     /// When the present stage began.
@@ -71,7 +73,8 @@ impl Connection {
         let connected =
             ConnectionFacts { looked_up: none, connecting: none, tls_handshaking: none, remote: nowhere, tls: None };
         let (stage, transport, out) = (Stage::Resolving, None, Vec::new());
-        Connection { user, origin, stage, transport, out, traffic, connected, dialled: requested, since: requested }
+        let (dialled, since, has_failed) = (requested, requested, false);
+        Connection { user, origin, stage, transport, out, traffic, connected, has_failed, dialled, since }
     }
 
     /// Enters the next stage. Returns how long the present one took.
@@ -103,6 +106,10 @@ impl Connection {
         if self.out.is_empty() && !transport.speaks_for_itself() {
             return Ok(());
         }
+        if matches!(&self.traffic, Traffic::Http { http, .. } if http.is_departing()) {
+            // It is counted when it departs, at the end of this turn of the loop.
+            return Ok(());
+        }
         transport.send(&mut self.out)?;
         if self.out.is_empty() {
             if self.out.capacity() > MOST_KEPT {
@@ -128,6 +135,19 @@ impl Connection {
             Traffic::Http { http, first } => http.pending.take().or_else(|| first.take()),
             Traffic::Session { .. } => None,
         }
+    }
+
+    /// The request that is written on it and waits for a response.
+    pub(super) fn written(&mut self) -> Option<&mut PendingRequest> {
+        match &mut self.traffic {
+            Traffic::Http { http, .. } => http.pending.as_deref_mut(),
+            Traffic::Session { .. } => None,
+        }
+    }
+
+    /// True from the first packet until it is open, or could not be made.
+    pub(super) fn is_being_made(&self) -> bool {
+        matches!(self.stage, Stage::Connecting | Stage::Handshaking) && !self.has_failed
     }
 
     fn pending(&self) -> Option<&PendingRequest> {

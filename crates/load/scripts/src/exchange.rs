@@ -2,6 +2,7 @@
 
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::protocol::Violation;
+use plimsoll_engine::recorder::SubjectIndex;
 use plimsoll_engine::transport::{Cause, TransportError};
 use plimsoll_javascript::OpId;
 use plimsoll_k6::operations::{
@@ -13,6 +14,12 @@ use plimsoll_protocols::flow::excerpt;
 use plimsoll_protocols::http::response::{LARGEST_REMEMBERED, Progress, ResponseReader, Sink};
 use std::net::SocketAddr;
 use std::rc::Rc;
+
+/// Why an exchange failed that was still under way when the drain was over.
+pub(super) const CUT_OFF: &str = "still under way at the end of the drain";
+
+/// Headers of requests that may be sent twice.
+const IDEMPOTENCY_KEYS: [&str; 2] = ["Idempotency-Key", "X-Idempotency-Key"];
 
 /// How long the stages of a connection took, and facts about its peer.
 #[derive(Clone, Debug)]
@@ -77,8 +84,10 @@ pub(super) struct PendingRequest {
     scheduled: Instant,
     /// When the script requested it, or when the rate limit released it.
     pub(super) requested: Instant,
-    /// When it was assigned to a connection.
+    /// When it was handed over to the socket.
     sent: Option<Instant>,
+    /// Where it was counted as sent; none before, or if exchanges are not recorded.
+    pub(super) counted: Option<SubjectIndex>,
     written: Option<Instant>,
     first_byte: Option<Instant>,
     /// The response, as far as it was received.
@@ -114,8 +123,8 @@ impl PendingRequest {
         requested: Instant,
     ) -> PendingRequest {
         let timeout = request.timeout.min(longest);
-        let (sent, written, first_byte, reply, made) = (None, None, None, None, None);
-        PendingRequest { id, request, timeout, scheduled, requested, sent, written, first_byte, reply, made }
+        let (sent, counted, written, first_byte, reply, made) = (None, None, None, None, None, None);
+        PendingRequest { id, request, timeout, scheduled, requested, sent, counted, written, first_byte, reply, made }
     }
 
     /// Moves all instants by `by` nanoseconds.
@@ -132,10 +141,17 @@ impl PendingRequest {
     }
 
     /// True if it may be retried when a reused connection ends before the response: the server may have closed the
-    /// connection before the request arrived, and the method is idempotent (RFC 9110, section 9.2.2).
+    /// connection before the request arrived, and the method is idempotent (RFC 9110, section 9.2.2), or a header says
+    /// that the request is.
     pub(super) fn may_be_repeated(&self) -> bool {
+        let is_key = |(name, _): (&str, &str)| IDEMPOTENCY_KEYS.iter().any(|key| name.eq_ignore_ascii_case(key));
         let harmless = matches!(&*self.request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
-        harmless && self.made.is_none() && self.first_byte.is_none()
+        self.made.is_none() && self.first_byte.is_none() && (harmless || self.request.headers().any(is_key))
+    }
+
+    /// The same request, to be sent once more.
+    pub(super) fn again(self: Box<Self>) -> Box<PendingRequest> {
+        Box::new(PendingRequest { sent: None, counted: None, written: None, ..*self })
     }
 
     /// The result for the script: the response, or why there is none.
@@ -199,16 +215,14 @@ impl PendingRequest {
 }
 
 impl Http {
-    /// Writes a request. `made` has the facts of the connection if this is its first request.
+    /// Writes a request, which departs later. `made` has the facts of the connection if this is its first request.
     pub(super) fn send(
         &mut self,
         mut pending: Box<PendingRequest>,
         made: Option<ConnectionFacts>,
         close: bool,
-        now: Instant,
         out: &mut Vec<u8>,
     ) {
-        pending.sent = Some(now);
         pending.made = made;
         write(&pending.request, close, out);
         self.reader.expect(pending.request.method == "HEAD");
@@ -220,6 +234,11 @@ impl Http {
         if let Some(pending) = &mut self.pending {
             pending.sent = Some(now);
         }
+    }
+
+    /// True if a request is written and has not departed.
+    pub(super) fn is_departing(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.sent.is_none())
     }
 
     /// When all of the request was sent, if it was.
@@ -330,7 +349,8 @@ mod tests {
     fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<ConnectionFacts>) -> (Http, Vec<u8>) {
         let (mut http, mut out) = (Http::default(), Vec::new());
         let pending = PendingRequest::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));
-        http.send(Box::new(pending), made, false, Instant(10), &mut out);
+        http.send(Box::new(pending), made, false, &mut out);
+        http.departs(Instant(10));
         http.pending.as_mut().expect("it is under way").written = Some(Instant(12));
         (http, out)
     }
@@ -378,7 +398,7 @@ mod tests {
         for (answer, status) in [("200", 200), ("200", 200), ("204", 204)] {
             let pending =
                 PendingRequest::new(7, request("GET", BodyWanted::Kept), Nanos(u64::MAX), Instant(1), Instant(4));
-            http.send(Box::new(pending), None, false, Instant(10), &mut out);
+            http.send(Box::new(pending), None, false, &mut out);
             let answer = format!("HTTP/1.1 {answer} OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n");
             http.receive(answer.as_bytes(), 5, Instant(20)).expect("it is in order");
             let response = http.pending.take().expect("it is under way").into_response(Instant(21), None, &connected());
@@ -426,6 +446,12 @@ mod tests {
             let (http, _) = sent(method, BodyWanted::Kept, made);
             http.pending.is_some_and(|pending| pending.may_be_repeated())
         };
+        let with_header = |line: &str| {
+            let mut request = Rc::into_inner(request("POST", BodyWanted::Kept)).expect("nobody else has it");
+            request.headers.push_str(line);
+            PendingRequest::new(7, Rc::new(request), Nanos(1), Instant(1), Instant(4)).may_be_repeated()
+        };
+        assert!(with_header("idempotency-key: 5\r\n") && !with_header("Key: Idempotency-Key\r\n"));
         assert!(repeated("GET", None));
         assert!(!repeated("GET", Some(connected())));
         assert!(!repeated("POST", None));

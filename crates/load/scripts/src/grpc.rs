@@ -1,7 +1,7 @@
 //! A gRPC connection of a script, with its calls. Messages are sent and received at any time.
 
-use super::client_session::{ClientSession, Io, Record};
-use super::exchange::{ConnectionFacts, Fault};
+use super::client_session::{ClientSession, EndedExchange, Io, Record};
+use super::exchange::{CUT_OFF, ConnectionFacts, Fault};
 use percent_encoding::percent_decode_str;
 use plimsoll_grpc::status;
 use plimsoll_javascript::OpId;
@@ -13,6 +13,7 @@ use plimsoll_protocols::grpc::session::{Event as What, Response, Session, Stream
 use plimsoll_protocols::grpc::status::{of_http, of_reset};
 use plimsoll_protocols::grpc::{MESSAGE_PREFIX, grpc_timeout, prefixed};
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::Duration;
 
 pub(super) struct Channel {
@@ -109,6 +110,7 @@ impl Channel {
             session.send(id, &prefixed(message), io.out);
             session.finish(id, io.out);
         }
+        io.outbox.records.push(Record::Sent(call.name.clone()));
         self.calls.push(Call { id, call, requested, sent: io.now, first_byte: None, has_head: false, messages: 0 });
     }
 
@@ -148,7 +150,7 @@ impl Channel {
     fn end_call(&mut self, place: usize, end: GrpcEnd, io: &mut Io<'_>) {
         let call = self.calls.swap_remove(place);
         let end = GrpcEnd { took: io.now.since(call.requested), ..end };
-        io.outbox.records.push(call.record(&end, io.now));
+        io.outbox.records.push(Record::Ended(call.record(&end, io.now)));
         self.answer(call.id, GrpcEvent::Ended(end), io);
     }
 
@@ -204,9 +206,10 @@ impl ClientSession for Channel {
         }
         let call = self.calls.swap_remove(place);
         // Other calls are cancelled with their iteration; how they would have ended is unknown.
-        if call.is_late(io.now) {
-            io.outbox.records.push(call.record(&late(), io.now));
-        }
+        io.outbox.records.push(match call.is_late(io.now) {
+            true => Record::Ended(call.record(&late(), io.now)),
+            false => Record::Abandoned(call.call.name),
+        });
         self.send_waiting(io);
     }
 
@@ -230,6 +233,20 @@ impl ClientSession for Channel {
                 self.end(Some(&fault), io);
             }
         }
+    }
+
+    fn cut_off(&mut self, io: &mut Io<'_>) {
+        self.is_over = true;
+        for call in std::mem::take(&mut self.calls) {
+            io.outbox.records.push(match call.is_unary() {
+                true => Record::Ended(call.record(&end(status::DEADLINE_EXCEEDED, CUT_OFF.to_owned()), io.now)),
+                false => Record::Abandoned(call.call.name),
+            });
+        }
+    }
+
+    fn under_way(&self, found: &mut Vec<Rc<str>>) {
+        found.extend(self.calls.iter().map(|call| Rc::clone(&call.call.name)));
     }
 
     fn end(&mut self, fault: Option<&Fault>, io: &mut Io<'_>) {
@@ -314,7 +331,7 @@ impl Call {
         self.call.timeout.is_some_and(|timeout| now >= self.requested.after(timeout))
     }
 
-    fn record(&self, end: &GrpcEnd, done: Instant) -> Record {
+    fn record(&self, end: &GrpcEnd, done: Instant) -> EndedExchange {
         let outcome = match end.status {
             status::OK => Outcome::Ok,
             status::DEADLINE_EXCEEDED => Outcome::Failed(ErrorKind::Timeout),
@@ -324,7 +341,7 @@ impl Call {
         let (scheduled, sent, first_byte) = (self.requested, self.sent, self.first_byte);
         let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
         let detail = format!("gRPC status {}: {}", end.status, end.message);
-        Record { name: self.call.name.clone(), exchange, detail }
+        EndedExchange { name: self.call.name.clone(), exchange, detail }
     }
 }
 

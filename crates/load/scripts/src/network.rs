@@ -5,9 +5,9 @@ mod reach;
 
 use super::Allowed;
 use super::blocked::Blocked;
-use super::client_session::{self, ClientSession, Io, Outbox, Record};
+use super::client_session::{self, ClientSession, EndedExchange, Io, Outbox, Record};
 use super::connection::{Connection, ConnectionId, Traffic};
-use super::exchange::{Http, PendingRequest};
+use super::exchange::{CUT_OFF, Http, PendingRequest};
 use super::hosts::Hosts;
 use super::origin::Origins;
 use super::rate_limit::RateLimit;
@@ -16,7 +16,7 @@ use super::systems::Systems;
 use super::tls::TlsConfigurations;
 use plimsoll_engine::event_loop::context::LoopContext;
 use plimsoll_engine::pool::ConnectionPool;
-use plimsoll_engine::recorder::SubjectIndex;
+use plimsoll_engine::recorder::{CONNECT, SubjectIndex};
 use plimsoll_engine::timers::Alarm;
 use plimsoll_javascript::OpId;
 use plimsoll_k6::operations::{Event, Op};
@@ -28,6 +28,7 @@ use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Bytes read from a socket at once.
 const READ_SIZE: usize = 64 * 1024;
@@ -53,6 +54,8 @@ pub(super) struct Shared {
     pub(super) longest: Nanos,
     /// The systems by which requests are named in a study.
     pub(super) systems: Systems,
+    /// How many requests were sent again on another connection.
+    pub(super) repeated: AtomicU64,
 }
 
 /// How long a connection can be reused by its user.
@@ -94,6 +97,8 @@ pub(super) struct Network {
 struct UserConnections {
     /// The phase under which its exchanges are recorded.
     phase: RecordedPhase,
+    /// How the last exchange of its present iteration failed that failed.
+    failed: Option<ErrorKind>,
     connections: Vec<ConnectionId>,
     /// Requests that the rate limit holds back.
     held_back: Vec<PendingRequest>,
@@ -110,7 +115,14 @@ impl Network {
         let resolver = Resolver::new(Arc::clone(&shared.known))?;
         epoll::add(&context.epoll, resolver.notifier(), EventData::new_u64(RESOLVER), EventFlags::IN)?;
         let phase = RecordedPhase::Measure;
-        let own = || UserConnections { phase, connections: Vec::new(), held_back: Vec::new(), sent: 0, received: 0 };
+        let own = || UserConnections {
+            phase,
+            failed: None,
+            connections: Vec::new(),
+            held_back: Vec::new(),
+            sent: 0,
+            received: 0,
+        };
         Ok(Network {
             shared,
             resolver,
@@ -128,7 +140,18 @@ impl Network {
 
     /// Operations from now on belong to an iteration of this phase.
     pub(super) fn begin_iteration(&mut self, user: u32, phase: RecordedPhase) {
-        self.users[user as usize].phase = phase;
+        let own = &mut self.users[user as usize];
+        (own.phase, own.failed) = (phase, None);
+    }
+
+    /// Notes that an exchange of the user's present iteration failed.
+    pub(super) fn exchange_failed(&mut self, user: u32, kind: ErrorKind) {
+        self.users[user as usize].failed = Some(kind);
+    }
+
+    /// How the last exchange failed that failed in the user's present iteration.
+    pub(super) fn failed_exchange(&self, user: u32) -> Option<ErrorKind> {
+        self.users[user as usize].failed
     }
 
     /// Ends an iteration. Returns the bytes sent and received since the last one.
@@ -196,26 +219,78 @@ impl Network {
         match &self.connections.connection(connection).traffic {
             Traffic::Session { .. } => self.with_session(context, connection, |session, io| session.cancel(id, io)),
             // HTTP/1.1 cannot cancel a request: its response may still arrive.
-            Traffic::Http { .. } => self.hang_up(context, connection),
+            Traffic::Http { .. } => {
+                if let Some(subject) =
+                    self.connections.connection(connection).take_request().and_then(|pending| pending.counted)
+                {
+                    count_abandoned(context, subject);
+                }
+                self.hang_up(context, connection);
+            }
         }
     }
 
-    /// Cancels all operations of the user. Returns true if a request was among them.
-    pub(super) fn abandon(&mut self, context: &mut LoopContext<'_>, user: u32) -> bool {
+    /// Gives up everything that is under way for the user: nobody waits for it any longer.
+    pub(super) fn give_up(&mut self, context: &mut LoopContext<'_>, user: u32) {
+        self.users[user as usize].held_back.clear();
+        let keeps = context.recorder.keeps_exchanges();
+        for connection in mem::take(&mut self.users[user as usize].connections) {
+            let mut exchanges = Vec::new();
+            if keeps {
+                self.exchanges_on(context, connection, &mut exchanges);
+            }
+            exchanges.into_iter().for_each(|subject| count_abandoned(context, subject));
+            self.hang_up(context, connection);
+        }
+    }
+
+    /// Cancels all operations of the user, which have timed out. Returns true if a request was among them.
+    pub(super) fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32) -> bool {
         let now = context.clock.now();
         self.users[user as usize].held_back.clear();
         let mut had_any = false;
         for connection in mem::take(&mut self.users[user as usize].connections) {
+            had_any |= self.cut_off_session(context, connection);
             if let Some(pending) = self.connections.connection(connection).take_request() {
                 had_any = true;
                 let (_, bytes) = self.take_bytes(connection);
                 let exchange = pending.record(now, Outcome::Failed(ErrorKind::Timeout), bytes);
-                let detail = || "still under way at the end of the drain".to_owned();
-                self.file(context, user, &pending.request.name, &exchange, detail);
+                self.file_request(context, user, &pending, &exchange, || CUT_OFF.to_owned());
             }
             self.hang_up(context, connection);
         }
         had_any
+    }
+
+    /// Ends what is under way in the session of a connection. Returns true if something waited for the peer.
+    fn cut_off_session(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) -> bool {
+        let connection = self.connections.connection(id);
+        let (user, Traffic::Session { session, .. }) = (connection.user, &mut connection.traffic) else { return false };
+        let was_waiting = session.is_waiting();
+        session.cut_off(&mut Io { now: context.clock.now(), out: &mut connection.out, outbox: &mut self.outbox });
+        self.pass_on(context, user);
+        was_waiting
+    }
+
+    /// Adds the subject of each exchange that was sent and has not ended, and of each attempt to connect that has not
+    /// ended.
+    pub(super) fn under_way(&mut self, context: &mut LoopContext<'_>, found: &mut Vec<SubjectIndex>) {
+        for connection in self.connections.occupied() {
+            found.extend(self.connections.connection(connection).is_being_made().then_some(CONNECT));
+            if context.recorder.keeps_exchanges() {
+                self.exchanges_on(context, connection, found);
+            }
+        }
+    }
+
+    /// Adds the subject of each exchange on a connection that was sent and has not ended.
+    fn exchanges_on(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, found: &mut Vec<SubjectIndex>) {
+        let mut names = Vec::new();
+        match &self.connections.connection(id).traffic {
+            Traffic::Http { http, .. } => found.extend(http.pending.as_ref().and_then(|pending| pending.counted)),
+            Traffic::Session { session, .. } => session.under_way(&mut names),
+        }
+        found.extend(names.iter().map(|name| self.subject(context, name)));
     }
 
     /// True if requests are under way, or connections are being made.
@@ -253,7 +328,7 @@ impl Network {
                 .is_some_and(|connection| connection.origin == origin && connection.is_idle())
         });
         match kept {
-            Some(connection) => self.send(context, connection, pending, None, now),
+            Some(connection) => self.send(context, connection, pending, None),
             None => {
                 let traffic = Traffic::Http { http: Http::default(), first: Some(pending) };
                 self.make(context, user, origin, traffic, now);
@@ -303,28 +378,81 @@ impl Network {
     /// Passes on events and records of sessions.
     fn pass_on(&mut self, context: &mut LoopContext<'_>, user: u32) {
         self.events.extend(self.outbox.events.drain(..).map(|(id, event)| UserEvent { user, id, event }));
-        for Record { name, exchange, detail } in mem::take(&mut self.outbox.records) {
-            self.file(context, user, &name, &exchange, || detail);
+        let mut records = mem::take(&mut self.outbox.records);
+        if context.recorder.keeps_exchanges() {
+            records.drain(..).for_each(|record| self.file_of_session(context, user, record));
+        }
+        records.clear();
+        self.outbox.records = records;
+    }
+
+    fn file_of_session(&mut self, context: &mut LoopContext<'_>, user: u32, record: Record) {
+        let (Record::Sent(name)
+        | Record::Abandoned(name)
+        | Record::Ended(EndedExchange { name, .. })
+        | Record::Unsent(EndedExchange { name, .. })) = &record;
+        let subject = self.subject(context, name);
+        match record {
+            Record::Sent(_) => count_sent(context, subject),
+            Record::Abandoned(_) => count_abandoned(context, subject),
+            Record::Ended(EndedExchange { exchange, detail, .. }) => {
+                self.file(context, user, (subject, true), &exchange, || detail);
+            }
+            Record::Unsent(EndedExchange { exchange, detail, .. }) => {
+                self.file(context, user, (subject, false), &exchange, || detail);
+            }
         }
     }
 
-    fn file(
+    /// Counts a request that is about to be handed over to the socket.
+    fn count_departing(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) {
+        if !context.recorder.keeps_exchanges() {
+            return;
+        }
+        let Some(name) = self.connections.connection(id).written().map(|pending| Rc::clone(&pending.request.name))
+        else {
+            return;
+        };
+        let subject = self.subject(context, &name);
+        count_sent(context, subject);
+        self.connections.connection(id).written().expect("it has a name").counted = Some(subject);
+    }
+
+    /// Files a request of HTTP, which may have failed before it was sent.
+    fn file_request(
         &mut self,
         context: &mut LoopContext<'_>,
         user: u32,
-        name: &Rc<str>,
+        pending: &PendingRequest,
         exchange: &Exchange,
         detail: impl FnOnce() -> String,
     ) {
         if !context.recorder.keeps_exchanges() {
             return;
         }
-        let subject = self.subject(context, name);
+        let subject = pending.counted.unwrap_or_else(|| self.subject(context, &pending.request.name));
+        self.file(context, user, (subject, pending.counted.is_some()), exchange, detail);
+    }
+
+    fn file(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        user: u32,
+        (subject, was_sent): (SubjectIndex, bool),
+        exchange: &Exchange,
+        detail: impl FnOnce() -> String,
+    ) {
         if let Outcome::Failed(kind) = exchange.outcome {
             context.recorder.keep_example(subject, kind, detail());
+            self.exchange_failed(user, kind);
         }
         let phase = context.phase_of_exchange(self.users[user as usize].phase, exchange.scheduled);
-        context.recorder.record(subject, phase, exchange);
+        if was_sent {
+            context.recorder.generator.in_flight -= 1;
+            context.recorder.record(subject, phase, exchange);
+        } else {
+            context.recorder.record_unsent(subject, phase, exchange);
+        }
     }
 
     /// Takes the bytes of a connection since the last call, and adds them to those of its user.
@@ -354,4 +482,16 @@ impl Network {
         }
         subject
     }
+}
+
+/// Counts an exchange that is sent.
+fn count_sent(context: &mut LoopContext<'_>, subject: SubjectIndex) {
+    context.recorder.count_sent(subject, 1);
+    context.recorder.generator.in_flight += 1;
+}
+
+/// Counts an exchange that was sent and whose end nobody waits for.
+fn count_abandoned(context: &mut LoopContext<'_>, subject: SubjectIndex) {
+    context.recorder.count_abandoned(subject);
+    context.recorder.generator.in_flight -= 1;
 }

@@ -25,7 +25,7 @@ use plimsoll_model::job::{JobError, Report};
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think, WHOLE};
 use plimsoll_model::start::Phase;
 use plimsoll_model::units::{Instant, Nanos, Processors};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -173,7 +173,20 @@ impl Run<'_> {
                 }
             }
         }
+        self.tell_repeated(&network);
         Ok(outcome)
+    }
+
+    /// Says how many requests the server may have received twice. Metrics count them once, as those of k6 do.
+    fn tell_repeated(&self, network: &network::Shared) {
+        let repeated = network.repeated.load(Relaxed);
+        if repeated > 0 {
+            let text = format!(
+                "sent again on another connection, because the server had closed the one that was kept: {repeated} \
+                 requests, which metrics count once each"
+            );
+            (self.console)(Level::Warn, &text);
+        }
     }
 
     fn scenarios(
@@ -298,6 +311,7 @@ impl network::Shared {
             largest_body,
             longest: Nanos(u64::MAX),
             systems: Systems::default(),
+            repeated: AtomicU64::new(0),
         })
     }
 }

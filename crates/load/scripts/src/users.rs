@@ -6,7 +6,7 @@ use super::threads::SampleCopy;
 use super::user::{Activity, CallError, Called, CalledFunction, ExceededLimit, ScriptUser, ThreadHost};
 use plimsoll_engine::event_loop::context::{AfterIteration, EndedIteration, LoopContext};
 use plimsoll_engine::event_loop::work::Work;
-use plimsoll_engine::recorder::ITERATION;
+use plimsoll_engine::recorder::{ITERATION, SubjectIndex};
 use plimsoll_engine::timers::Alarm;
 use plimsoll_javascript::{End, Exception, Level, OpId, Parked, Request, Wakeup};
 use plimsoll_k6::user::IterationEnd;
@@ -131,7 +131,7 @@ impl Work for Users<'_> {
         }
         script_user.vm = None;
         let (activity, due) = (std::mem::replace(&mut script_user.activity, Activity::Nothing), script_user.due);
-        let had_request = self.network.abandon(context, user);
+        let had_request = self.network.cut_off(context, user);
         self.end_interrupted(context, user, activity, now);
         self.result = Some(Err(CallError::TimedOut));
         // A study counts an iteration that took too long; k6 drops it.
@@ -149,13 +149,23 @@ impl Work for Users<'_> {
             self.recording.add_of_scenario(now, scenario, &[(DROPPED_ITERATIONS, 1.0)]);
             return;
         }
-        context.recorder.record(ITERATION, LoopContext::phase(due), &without_reply(due, now, ErrorKind::Unsent));
+        context.recorder.record_unsent(ITERATION, LoopContext::phase(due), &without_reply(due, now, ErrorKind::Unsent));
         let detail = "no user was free for it: the study's `max_users` were all busy".to_owned();
         context.recorder.keep_example(ITERATION, ErrorKind::Unsent, detail);
     }
 
+    fn dropped(&mut self, _context: &mut LoopContext<'_>, offer: usize, arrivals: u64, now: Instant) {
+        if let Some(scenario) = self.calls[offer].scenario {
+            self.recording.add_of_scenario(now, scenario, &[(DROPPED_ITERATIONS, arrivals as f64)]);
+        }
+    }
+
     fn has_exchanges(&mut self, _context: &LoopContext<'_>) -> bool {
         self.network.has_exchanges()
+    }
+
+    fn under_way(&mut self, context: &mut LoopContext<'_>, found: &mut Vec<SubjectIndex>) {
+        self.network.under_way(context, found);
     }
 
     fn shift(&mut self, context: &mut LoopContext<'_>, by: i64) {
@@ -305,8 +315,10 @@ impl Users<'_> {
         let mut outcome = Outcome::Ok;
         if let Err(exception) = &result {
             self.complain(user, exception);
-            context.recorder.keep_example(ITERATION, ErrorKind::Script, exception.to_string());
-            outcome = Outcome::Failed(ErrorKind::Script);
+            // One error, not two: most scripts throw because of the exchange that failed.
+            let kind = self.network.failed_exchange(user).unwrap_or(ErrorKind::Script);
+            context.recorder.keep_example(ITERATION, kind, exception.to_string());
+            outcome = Outcome::Failed(kind);
         }
         if !self.is_of_scenario(user) {
             self.result = Some(result.map_err(CallError::Threw));
@@ -354,7 +366,7 @@ impl Users<'_> {
         let script_user = &mut self.users[user as usize];
         script_user.vm = None;
         let activity = std::mem::replace(&mut script_user.activity, Activity::Gone);
-        self.network.abandon(context, user);
+        self.network.give_up(context, user);
         self.end_interrupted(context, user, activity, now);
         context.recorder.keep_example(ITERATION, kind, detail);
         context.withdraw(user);
@@ -395,11 +407,12 @@ impl Users<'_> {
     fn record_own_samples(&mut self, context: &mut LoopContext<'_>, user: u32) {
         let at = context.clock.now();
         let phase = context.phase_of_exchange(self.users[user as usize].phase, at);
-        let recorder = &mut context.recorder;
+        let (recorder, network) = (&mut context.recorder, &mut self.network);
         self.recording.drain(|record| match record {
             ScriptRecord::UnsentRequest { why } => {
+                network.exchange_failed(user, ErrorKind::Connect);
                 let subject = recorder.subject(&Subject::Request(UNMADE.to_owned()));
-                recorder.record(subject, phase, &without_reply(at, at, ErrorKind::Connect));
+                recorder.record_unsent(subject, phase, &without_reply(at, at, ErrorKind::Connect));
                 recorder.keep_example(subject, ErrorKind::Connect, unmade_request_error(why));
             }
             ScriptRecord::Check { name, passed } => {

@@ -1,7 +1,7 @@
 //! A WebSocket of a script.
 
-use super::client_session::{ClientSession, Io, Record};
-use super::exchange::{ConnectionFacts, Fault};
+use super::client_session::{ClientSession, EndedExchange, Io, Record};
+use super::exchange::{CUT_OFF, ConnectionFacts, Fault};
 use plimsoll_javascript::OpId;
 use plimsoll_k6::operations::{
     Event, HttpFaultKind, HttpReply, Op, SocketClosed, SocketCommand, SocketEvent, SocketOpened, SocketRefused,
@@ -10,6 +10,7 @@ use plimsoll_k6::operations::{
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
 use plimsoll_protocols::websocket::{Event as What, Handshake, HandshakeResponse, Socket};
+use std::rc::Rc;
 
 /// The close code of a socket whose user goes away.
 const GOING_AWAY: u16 = 1001;
@@ -79,7 +80,13 @@ impl WebSocket {
         let (scheduled, done) = (self.requested, io.now);
         let first_byte = (outcome == Outcome::Ok).then_some(done);
         let exchange = Exchange { scheduled, sent: self.sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
-        io.outbox.records.push(Record { name: self.request.name.clone(), exchange, detail });
+        let ended = EndedExchange { name: self.request.name.clone(), exchange, detail };
+        io.outbox.records.push(if self.socket.is_some() { Record::Ended(ended) } else { Record::Unsent(ended) });
+    }
+
+    /// True if the opening request was sent and not answered.
+    fn is_opening(&self) -> bool {
+        self.socket.is_some() && self.is_waiting()
     }
 
     /// Passes on the events in the peer's bytes.
@@ -100,6 +107,7 @@ impl ClientSession for WebSocket {
         self.socket = Some(Socket::open(&opening, seed, io.out));
         self.connected = Some(connected.clone());
         self.sent = io.now;
+        io.outbox.records.push(Record::Sent(self.request.name.clone()));
     }
 
     fn knows(&self, id: OpId) -> bool {
@@ -117,10 +125,24 @@ impl ClientSession for WebSocket {
     }
 
     fn cancel(&mut self, _id: OpId, io: &mut Io<'_>) {
+        if self.is_opening() {
+            io.outbox.records.push(Record::Abandoned(self.request.name.clone()));
+        }
         if let Some(socket) = &mut self.socket {
             socket.close(GOING_AWAY, "", io.out);
         }
         self.is_over = true;
+    }
+
+    fn cut_off(&mut self, io: &mut Io<'_>) {
+        if self.is_waiting() {
+            self.record(Outcome::Failed(ErrorKind::Timeout), CUT_OFF.to_owned(), io);
+        }
+        self.is_over = true;
+    }
+
+    fn under_way(&self, found: &mut Vec<Rc<str>>) {
+        found.extend(self.is_opening().then(|| self.request.name.clone()));
     }
 
     fn receive(&mut self, input: &[u8], io: &mut Io<'_>) {
@@ -137,6 +159,7 @@ impl ClientSession for WebSocket {
                 socket.end_of_input(&mut events);
                 self.answer_all(events, io);
             }
+            (Some(_), _) if self.is_over => {}
             (Some(fault), _) => {
                 let event = match self.is_open {
                     true => self.closed(ABNORMAL, String::new(), Some(fault.http.detail.clone())),

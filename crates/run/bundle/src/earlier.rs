@@ -172,6 +172,7 @@ impl TrialSummary {
                 open_load: self.open_load,
                 sequences: self.sequences,
                 error_examples: self.error_examples,
+                ..Replies::default()
             },
             work: match (self.storage, self.script) {
                 (Some(storage), _) => Work::Storage(Box::new(storage)),

@@ -40,5 +40,5 @@ pub enum JobMessage {
     /// A report while it runs.
     Report(Report),
     /// It is over: its record, or the reason why it failed.
-    Ended(Result<JobRecord, JobError>),
+    Ended(Result<Box<JobRecord>, JobError>),
 }

@@ -168,7 +168,7 @@ impl<'a> LoadUnderWay<'a> {
         match self.job.as_mut().and_then(|job| job.next(wait)) {
             Some(JobMessage::Report(report)) => self.progress.publish(report, tell)?,
             Some(JobMessage::Ended(ended)) => {
-                self.ended = Some(ended);
+                self.ended = Some(ended.map(|record| *record));
                 self.job = None;
             }
             None => {}
@@ -323,6 +323,7 @@ fn sum_up(
             open_load: matches!(running.spec.load.model, LoadModel::Open { .. }),
             sequences: record.sequences,
             error_examples: record.error_examples,
+            accounts: record.accounts,
         },
         work: record.facts.into(),
     }

@@ -325,13 +325,19 @@ impl Watch {
             ));
         }
         if self.measured_nothing() {
-            limits.push(match &self.slice_of {
-                Some(variant) => format!(
-                    "nothing was measured: no exchange of {variant} ended in a slice or its drain; its system hangs, or an \
-                     exchange takes longer than that: a longer `slice` under `[turns]`, or `design = \"trials\"`"
+            let what = match (&self.slice_of, self.script) {
+                (Some(variant), _) => format!(
+                    "no exchange of {variant} ended in a slice or its drain; its system hangs, or an exchange takes longer than \
+                     that: a longer `slice` under `[turns]`, or `design = \"trials\"`"
                 ),
-                None => "nothing was measured: no exchange ended in the measure phase or its drain".to_owned(),
-            });
+                (None, true) => {
+                    "the script made no request in the measure phase, and no iteration that began in it has \
+                                 ended"
+                        .to_owned()
+                }
+                (None, false) => "no exchange ended in the measure phase or its drain".to_owned(),
+            };
+            limits.push(format!("nothing was measured: {what}"));
         }
         limits
     }

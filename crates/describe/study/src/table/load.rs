@@ -1,7 +1,7 @@
 //! `[load]`: how many users, or arrivals, over time, and what ends a trial.
 
 use crate::document::{Fault, Faults, Span, table};
-use crate::table::stage::{StageTable, ThinkValue, profile};
+use crate::table::stage::{StageTable, ThinkValue, profile, stages_in_words};
 use crate::value::{
     Iterations, Length, PositiveTimeSpan, Problem, Rate, Scalar, Scope, Templated, Users, resolve_optional,
 };
@@ -98,11 +98,9 @@ impl LoadTable {
 
     /// The load, as reports say it. With `waits`, the workload says how long users pause.
     pub(crate) fn in_words(&self, waits: bool) -> String {
-        let stages = match self.stages.as_deref() {
-            None | Some([]) => String::new(),
-            Some([_]) => ", then one stage".to_owned(),
-            Some(several) => format!(", then {} stages", several.len()),
-        };
+        let users = self.users.as_ref().map(Templated::as_written);
+        let start = users.or(self.rate.as_ref().map(Templated::as_written)).unwrap_or_default();
+        let stages = stages_in_words(start, self.stages.as_deref().unwrap_or_default());
         let mut words = match &self.rate {
             Some(rate) => {
                 let arrivals = self.arrivals.as_ref().map_or("constant", Templated::as_written);
@@ -112,11 +110,11 @@ impl LoadTable {
                 format!("open load, {rate} arrivals per second ({arrivals}){stages}, at most {most} users at once")
             }
             None => {
-                let users = self.users.as_ref().map_or("", Templated::as_written);
+                let users = if start == "1" { "1 user".to_owned() } else { format!("{start} users") };
                 let none = if waits { "pauses as the workload has them" } else { "no think time" };
                 let think = self.think.as_ref().map(ThinkValue::in_words);
                 let think = think.map_or_else(|| none.to_owned(), |think| format!("think time {think}"));
-                format!("closed loop, {users} users{stages}, {think}")
+                format!("closed loop, {users}{stages}, {think}")
             }
         };
         if let Some(iterations) = &self.iterations {
@@ -328,9 +326,28 @@ mod tests {
                 "closed loop, 3 users, think time 1s, until each user has done 5 iterations",
             ),
             ("rate = 10", "open load, 10 arrivals per second (constant), at most 1000 users at once"),
+            (
+                "users = 1\nstages = [{ ramp = '10s', to = 100 }, { hold = '30s' }, { hold = '5s', at = '{few}' }]",
+                "closed loop, 1 user, to 100 within 10s, 100 for 30s, {few} for 5s, no think time",
+            ),
+            (
+                "rate = 5\nstages = [{ ramp = '1s', to = 20 }]",
+                "open load, 5 arrivals per second (constant), to 20 within 1s, at most 1000 users at once",
+            ),
         ] {
             assert_eq!(read_table::<LoadTable>(&format!("{text}\nduration = '1s'")).in_words(false), words);
         }
+    }
+
+    #[test]
+    fn many_stages_are_told_by_their_number_and_their_most() {
+        let stages = |to: &str| {
+            let stages: Vec<String> = (1..=9).map(|_| format!("{{ ramp = '1s', to = {to} }}")).collect();
+            let text = format!("users = 2\nduration = '1s'\nstages = [{}]", stages.join(", "));
+            read_table::<LoadTable>(&text).in_words(false)
+        };
+        assert_eq!(stages("40"), "closed loop, 2 users, then 9 stages, at most 40, no think time");
+        assert_eq!(stages("'{users}'"), "closed loop, 2 users, then 9 stages, no think time");
     }
 
     #[test]

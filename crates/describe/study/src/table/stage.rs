@@ -33,7 +33,38 @@ pub(crate) fn profile(start: f64, stages: &[StageTable], scope: &Scope<'_>, faul
     Some(Profile { start, stages: resolved })
 }
 
+/// The most stages that are told one by one.
+const MOST_TOLD: usize = 6;
+
+/// Stages after `start`, as reports say them: `, to 100 within 10s, 100 for 30s`.
+pub(crate) fn stages_in_words(start: &str, stages: &[StageTable]) -> String {
+    if stages.len() > MOST_TOLD {
+        let values = stages.iter().filter_map(StageTable::value).chain([start]);
+        let values: Option<Vec<f64>> = values.map(|value| value.parse().ok()).collect();
+        let most = values.map(|values| values.into_iter().fold(0.0, f64::max));
+        let most = most.map_or_else(String::new, |most| format!(", at most {most}"));
+        return format!(", then {} stages{most}", stages.len());
+    }
+    let mut words = String::new();
+    let mut before = start;
+    for stage in stages {
+        let value = stage.value().unwrap_or(before);
+        match (&stage.ramp, &stage.hold) {
+            (Some(ramp), _) => words += &format!(", to {value} within {}", ramp.as_written()),
+            (None, Some(hold)) => words += &format!(", {value} for {}", hold.as_written()),
+            (None, None) => {}
+        }
+        before = value;
+    }
+    words
+}
+
 impl StageTable {
+    /// The load at its end, as written; none if it stays what it was.
+    fn value(&self) -> Option<&str> {
+        self.to.as_ref().or(self.at.as_ref()).map(Templated::as_written)
+    }
+
     fn resolve(&self, before: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<Stage> {
         match (&self.ramp, &self.to, &self.hold, &self.at) {
             (Some(ramp), Some(to), None, None) => {

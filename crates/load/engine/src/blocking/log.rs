@@ -5,7 +5,7 @@
 //! grows faster than that files it itself, many entries at a time.
 
 use super::Shared;
-use crate::recorder::{Recorder, SubjectIndex};
+use crate::recorder::{Recorder, SubjectIndex, request};
 use plimsoll_model::record::{ErrorKind, Exchange, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 
@@ -26,6 +26,8 @@ pub(super) struct UserLog {
     /// False before the load, and after the last record is filed: a call that returns later is not recorded again.
     pub(super) is_open: bool,
     entries: Vec<Entry>,
+    /// How many calls of each step were made.
+    pub(super) made: Vec<u64>,
     /// Entries that remained when the user last filed the log itself.
     left: usize,
     /// True while the user is in an iteration or between two of them.
@@ -50,6 +52,8 @@ pub(super) struct PendingCall {
 pub(super) enum Entry {
     /// An exchange, a part of one, or an iteration.
     Exchange(SubjectIndex, RecordedPhase, Exchange),
+    /// An exchange, or an iteration, that could not begin.
+    Unsent(SubjectIndex, RecordedPhase, Exchange),
     /// At this instant work was started late, by this much.
     Late(Instant, Nanos),
     /// The text that came with an error of this kind.
@@ -64,12 +68,27 @@ pub(super) struct SharedRecorder {
 }
 
 impl UserLog {
+    /// A log of calls of so many steps.
+    pub(super) fn new(steps: usize) -> UserLog {
+        UserLog { made: vec![0; steps], ..UserLog::default() }
+    }
+
     /// Adds an entry, if the log is open.
     #[inline]
     pub(super) fn add(&mut self, entry: Entry) {
         if self.is_open {
             self.entries.push(entry);
         }
+    }
+
+    /// Notes that a call begins. Returns false if the log is closed: a call that began now would be in no record.
+    #[inline]
+    pub(super) fn begin(&mut self, call: PendingCall) -> bool {
+        if self.is_open {
+            self.made[call.step] += 1;
+            self.pending = Some(call);
+        }
+        self.is_open
     }
 
     /// True if the user should file the log itself.
@@ -83,7 +102,7 @@ impl Entry {
     /// The instant that decides under which second the entry is filed.
     fn at(&self) -> Instant {
         match self {
-            Entry::Exchange(_, _, exchange) => exchange.done,
+            Entry::Exchange(_, _, exchange) | Entry::Unsent(_, _, exchange) => exchange.done,
             Entry::Late(at, _) => *at,
             Entry::Failure(..) => Instant(i64::MIN),
         }
@@ -92,6 +111,7 @@ impl Entry {
     fn file(self, recorder: &mut Recorder) {
         match self {
             Entry::Exchange(subject, phase, exchange) => recorder.record(subject, phase, &exchange),
+            Entry::Unsent(subject, phase, exchange) => recorder.record_unsent(subject, phase, &exchange),
             Entry::Late(at, by) => {
                 recorder.roll(at);
                 recorder.record_lateness(by);
@@ -156,9 +176,16 @@ impl SharedRecorder {
         self.recorder.roll(now);
     }
 
-    /// Files the remaining entries. Nothing may follow.
-    pub(super) fn close(mut self, now: Instant) {
+    /// Counts calls that were made.
+    pub(super) fn count_made(&mut self, step: usize, calls: u64) {
+        self.recorder.count_sent(request(step), calls);
+    }
+
+    /// Files the remaining entries, with calls of these steps under way that are in no entry. Nothing may follow.
+    pub(super) fn close(mut self, now: Instant, under_way: &[usize]) {
         self.file(now);
+        let under_way: Vec<SubjectIndex> = under_way.iter().map(|step| request(*step)).collect();
+        self.recorder.close_accounts(&under_way);
         self.recorder.finish(now);
     }
 }

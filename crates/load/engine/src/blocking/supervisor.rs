@@ -111,6 +111,8 @@ impl<U> Supervisor<'_, U> {
         let unfinished = (0..self.threads.len()).filter_map(|index| {
             let mut log = self.shared.log(index);
             log.is_open = false;
+            let made = std::mem::take(&mut log.made);
+            made.iter().enumerate().for_each(|(step, calls)| recorder.count_made(step, *calls));
             log.pending.take()
         });
         let unfinished: Vec<PendingCall> = unfinished.collect();
@@ -122,7 +124,8 @@ impl<U> Supervisor<'_, U> {
         if !interrupted && !self.shared.stays {
             unsent.iter().for_each(|due| add_unsent(&mut recorder, *due, now));
         }
-        recorder.close(now);
+        let left: Vec<usize> = if interrupted { unfinished.iter().map(|call| call.step).collect() } else { Vec::new() };
+        recorder.close(now, &left);
         let waits = |due: &Instant| self.shared.window.end.since(*due);
         if self.shared.stays { unsent.iter().map(waits).collect() } else { Vec::new() }
     }
@@ -155,7 +158,7 @@ fn add_unfinished(recorder: &mut SharedRecorder, call: &PendingCall, now: Instan
 
 fn add_unsent(recorder: &mut SharedRecorder, due: Instant, now: Instant) {
     for subject in [request(0), ITERATION] {
-        recorder.add(Entry::Exchange(subject, phase(due), failed(ErrorKind::Unsent, due, due, now)));
+        recorder.add(Entry::Unsent(subject, phase(due), failed(ErrorKind::Unsent, due, due, now)));
     }
     let detail = "no user was free for it: the study's `max_users` were all at work".to_owned();
     recorder.add(Entry::Failure(request(0), ErrorKind::Unsent, detail));

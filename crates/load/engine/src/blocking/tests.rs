@@ -112,6 +112,9 @@ fn run_share(
             }
         }
     })?;
+    for (subject, account) in findings.iter().flat_map(|found| &found.accounts) {
+        assert!(account.holds(), "{subject}: {account}");
+    }
     Ok((tallies, findings.into_iter().flat_map(|found| found.faults).collect()))
 }
 

@@ -266,16 +266,24 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         let scheduled = if open && is_first { iteration } else { sent };
         {
             let mut log = self.shared.log(self.index);
-            log.pending = Some(PendingCall { step, iteration, scheduled, sent });
             log.is_active = true;
+            if before.is_ok() && !log.begin(PendingCall { step, iteration, scheduled, sent }) {
+                return (Err(ErrorKind::Timeout), Nanos(0));
+            }
         }
+        let was_made = before.is_ok();
         let result = before.and_then(|()| self.workload.call(&mut self.user, step, &mut self.call));
         let done = self.clock.now();
         let Call { bytes_out, bytes_in, first_byte, .. } = self.call;
         let outcome = result.as_ref().map_or_else(|failure| Outcome::Failed(failure.kind), |()| Outcome::Ok);
         let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome };
         let exchange = Exchange { done: self.at_most_timeout(&exchange), ..exchange };
-        self.log(step, phase(iteration), exchange, result.err());
+        let (subject, phase) = (request(step), phase(iteration));
+        let entry = match was_made {
+            true => Entry::Exchange(subject, phase, exchange),
+            false => Entry::Unsent(subject, phase, exchange),
+        };
+        self.log(step, phase, entry, result.err());
         let kind = match outcome {
             Outcome::Ok => Ok(()),
             Outcome::Failed(kind) => Err(kind),
@@ -291,10 +299,11 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         }
     }
 
-    fn log(&mut self, step: usize, phase: RecordedPhase, exchange: Exchange, failure: Option<Failure>) {
+    /// Logs how the call of a step ended, with its parts.
+    fn log(&mut self, step: usize, phase: RecordedPhase, entry: Entry, failure: Option<Failure>) {
         let mut log = self.shared.log(self.index);
         log.pending = None;
-        log.add(Entry::Exchange(request(step), phase, exchange));
+        log.add(entry);
         for made in self.call.parts.drain(..) {
             let scheduled = made.sent;
             let PartOfCall { part: taken, sent, first_byte, done, outcome } = made;

@@ -105,6 +105,11 @@ impl<C> Connections<C> {
         self.pool.connections().for_each(|connection| connection.begun = connection.begun.shifted(by));
     }
 
+    /// How many are being made.
+    pub(super) fn being_made(&mut self) -> usize {
+        self.pool.connections().filter(|connection| connection.is_being_made()).count()
+    }
+
     fn is_shared(&self) -> bool {
         matches!(self.policy, Connect::Shared(_))
     }
@@ -148,6 +153,11 @@ impl<C> Connection<C> {
     /// Gives up one exchange; returns whether the connection can go on.
     pub(super) fn cancel<P: Protocol<Connection = C>>(&mut self, protocol: &P, ticket: u32) -> bool {
         protocol.cancel(&mut self.protocol, ticket, &mut self.out)
+    }
+
+    /// True until it is ready, or an attempt to make it has failed.
+    fn is_being_made(&self) -> bool {
+        self.stage != Stage::Ready && !self.given_up
     }
 
     /// Marks the connection so that no exchange follows on it.
@@ -249,6 +259,7 @@ impl<P: Protocol> Users<'_, P> {
         let key = self.connections.pool.renew(slot);
         match context.dial(&self.task.dialer, key) {
             Ok(transport) => {
+                context.recorder.count_sent(CONNECT, 1);
                 let mut out = Vec::new();
                 let protocol = self.task.protocol.open(&mut out);
                 let stage = Stage::Connecting;
@@ -269,6 +280,8 @@ impl<P: Protocol> Users<'_, P> {
             self.task.protocol.close(&mut connection.protocol, &mut connection.out);
             // The connection is closed anyway, so it does not matter if this cannot be sent.
             let _ = connection.transport.send(&mut connection.out);
+        } else if connection.is_being_made() {
+            context.recorder.count_abandoned(CONNECT);
         }
         let (bytes_out, bytes_in) = connection.take_bytes();
         context.recorder.add_bytes(LoopContext::phase(connection.begun), bytes_out, bytes_in);
@@ -463,6 +476,7 @@ impl<P: Protocol> Users<'_, P> {
         }
         if self.connections.pool.get(slot).is_some() {
             self.record_connect(context, slot, Outcome::Failed(broken.kind));
+            self.connections.connection(slot).give_up();
         }
         context.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
         self.hang_up(context, slot);

@@ -3,7 +3,7 @@
 use super::work::Work;
 use crate::clock::Clock;
 use crate::offer::{Offer, Offering, SharedQuota, Start};
-use crate::recorder::{ITERATION, Recorder};
+use crate::recorder::{CONNECT, ITERATION, Recorder};
 use crate::schedule::ThreadShare;
 use crate::timers::{Alarm, Timers};
 use crate::transport::{Cause, Dialer, Transport, TransportError};
@@ -39,6 +39,13 @@ pub struct LoopContext<'a> {
 /// The most reads on one connection in a turn of the loop. A peer that keeps its socket full has to wait then until the
 /// loop has looked at the clock, at an interruption and at all other connections.
 pub const MOST_READS: usize = 16;
+
+/// The most arrivals of an offer in a turn of the loop. While more are due than users can begin, connections and the clock
+/// have their turn all the same.
+const MOST_STARTS: usize = 256;
+
+/// After so many arrivals that were never sent, the loop checks for an interruption.
+const UNSENT_AT_ONCE: usize = 4096;
 
 /// The place of a load among those of the same users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,12 +178,14 @@ impl<'a> LoopContext<'a> {
         if scheduled.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
     }
 
-    /// The phase of an exchange that was due at `due`, in an iteration of this phase: the same one. Users of several
-    /// loads may be in an iteration that began in an earlier one, so that then the instant alone decides.
+    /// The phase of an exchange that was due at `due`, in an iteration of this phase. All exchanges of an iteration of
+    /// the measure phase belong to it. One that began in warm-up may go on for long: its exchanges that are due in the
+    /// measure phase belong there. Users of several loads may be in an iteration that began in an earlier one, so that
+    /// then the instant alone decides.
     #[inline]
     pub fn phase_of_exchange(&self, iteration: RecordedPhase, due: Instant) -> RecordedPhase {
         match self.series {
-            Series { continues: false, stays: false } => iteration,
+            Series { continues: false, stays: false } if iteration == RecordedPhase::Measure => iteration,
             _ if due >= self.load_end() => RecordedPhase::Warmup,
             _ => Self::phase(due),
         }
@@ -286,6 +295,14 @@ impl<'a> LoopContext<'a> {
         }
     }
 
+    /// Counts what users brought from the load before.
+    pub(super) fn carry(&mut self, work: &mut impl Work) {
+        let mut found = Vec::new();
+        work.under_way(self, &mut found);
+        self.recorder.generator.in_flight = found.iter().filter(|subject| **subject != CONNECT).count() as u64;
+        found.into_iter().for_each(|subject| self.recorder.count_carried(subject));
+    }
+
     /// Starts everything that is due: users of a ramp, arrivals, ends of pauses, time-outs.
     pub(super) fn do_what_is_due(&mut self, work: &mut impl Work, now: Instant) {
         let stands_still = self.stands_still(now);
@@ -316,9 +333,22 @@ impl<'a> LoopContext<'a> {
 
     fn start_iterations(&mut self, work: &mut impl Work, now: Instant) {
         for offer in 0..self.offers.len() {
+            let mut left = MOST_STARTS;
             while let Some(start) = self.offers[offer].next_start(now) {
+                left -= usize::from(!matches!(start, Start::User(_)));
                 self.start(work, offer, start, now);
+                if left == 0 {
+                    self.drop_overdue(work, offer, now);
+                    break;
+                }
             }
+        }
+    }
+
+    fn drop_overdue(&mut self, work: &mut impl Work, offer: usize, now: Instant) {
+        let dropped = self.offers[offer].drop_overdue(now);
+        if dropped > 0 {
+            work.dropped(self, offer, dropped, now);
         }
     }
 
@@ -381,11 +411,19 @@ impl<'a> LoopContext<'a> {
         let now = self.clock.now();
         if !self.is_interrupted() && !self.series.stays {
             for offer in 0..self.offers.len() {
+                let mut unsent = 0_usize;
                 while let Some(due) = self.offers[offer].next_unsent(now) {
                     work.unsent(self, offer, due, now);
+                    unsent += 1;
+                    if unsent.is_multiple_of(UNSENT_AT_ONCE) && self.is_interrupted() {
+                        break;
+                    }
                 }
             }
         }
+        let mut under_way = Vec::new();
+        work.under_way(self, &mut under_way);
+        self.recorder.close_accounts(&under_way);
         if !self.series.stays {
             work.close(self);
         }

@@ -10,7 +10,7 @@ use crate::schedule::ThreadShare;
 use crate::transport::Dialer;
 use plimsoll_model::load::WHOLE;
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Stop, Think};
-use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject, Tally};
+use plimsoll_model::record::{Account, ErrorKind, RecordedPhase, Subject, Tally};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Connect;
 use std::collections::BTreeMap;
@@ -234,6 +234,7 @@ fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> RunRe
             ThreadReport::Finished(_, findings) => result.findings = *findings,
         }
     }
+    assert!(result.findings.accounts.values().all(Account::holds), "{:?}", result.findings.accounts);
     result.received = echo.received.join().expect("no panic").into_iter().map(|received| received.join(" ")).collect();
     result
 }
@@ -247,6 +248,8 @@ fn lines() -> Lines {
 fn users_start_once_iterate_and_stop_in_the_end() {
     let result = run_lines(&lines(), &[offering(closed(3.0), per_user(2))], 3);
     assert_eq!(result.received, ["hello first second first second bye"; 3]);
+    let answered = |name: &str| result.findings.accounts[name].answered;
+    assert_eq!((answered("connect"), answered("request:hello"), answered("request:first")), (3, 3, 6));
     assert_eq!(
         (result.count(&Subject::Iteration), result.request("hello"), result.request("bye")),
         ((6, 0), (3, 0), (3, 0))

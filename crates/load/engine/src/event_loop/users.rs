@@ -5,7 +5,7 @@ use super::context::{AfterIteration, EndedIteration, LoopContext};
 use super::work::Work;
 use crate::clock::nanos;
 use crate::protocol::{Failure, Next, Protocol, ReceivedReply, Reply, Sending, Signal};
-use crate::recorder::{ITERATION, request};
+use crate::recorder::{CONNECT, ITERATION, SubjectIndex, request};
 use crate::timers::{Alarm, Deadline};
 use crate::transport::Dialer;
 use plimsoll_model::load::AFTER_FAILURE;
@@ -150,7 +150,7 @@ impl<P: Protocol> Work for Users<'_, P> {
             Exchange { scheduled: due, sent: due, first_byte: None, done: now, bytes_out: 0, bytes_in: 0, outcome };
         let step = self.task.protocol.first_step().map(request);
         for subject in step.into_iter().chain([ITERATION]) {
-            context.recorder.record(subject, LoopContext::phase(due), &exchange);
+            context.recorder.record_unsent(subject, LoopContext::phase(due), &exchange);
         }
         let detail = "no user was free for it: the study's `max_users` were all waiting for replies".to_owned();
         context.recorder.keep_example(step.unwrap_or(ITERATION), ErrorKind::Unsent, detail);
@@ -170,6 +170,12 @@ impl<P: Protocol> Work for Users<'_, P> {
 
     fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant) {
         self.cut_off_iteration(context, user, now);
+    }
+
+    fn under_way(&mut self, _context: &mut LoopContext<'_>, found: &mut Vec<SubjectIndex>) {
+        let exchanging = self.users.iter().filter(|user| user.is_exchanging());
+        found.extend(exchanging.map(|user| request(user.step)));
+        found.extend(std::iter::repeat_n(CONNECT, self.connections.being_made()));
     }
 
     fn shift(&mut self, context: &mut LoopContext<'_>, by: i64) {
@@ -287,6 +293,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         }
         let step = user.step;
         user.deadline.set(now.after(self.task.timeouts[step]), Alarm::UserDeadline(index), &mut context.timers);
+        context.recorder.count_sent(request(step), 1);
         let request = Sending { step, ticket: index, now };
         self.connections.connection(slot).send(self.task.protocol, &mut user.program, request);
     }
@@ -351,7 +358,10 @@ impl<'a, P: Protocol> Users<'a, P> {
             bytes_in,
             outcome,
         };
-        context.recorder.record(request(user.step), phase, &exchange);
+        match user.slot {
+            Some(_) => context.recorder.record(request(user.step), phase, &exchange),
+            None => context.recorder.record_unsent(request(user.step), phase, &exchange),
+        }
     }
 
     /// A time-out counts with its limit, not with the time at which the loop noticed it.

@@ -1,6 +1,7 @@
 //! The interface between the event loop and its users.
 
 use super::context::LoopContext;
+use crate::recorder::SubjectIndex;
 use crate::timers::Alarm;
 use plimsoll_model::units::Instant;
 use rustix::event::epoll::EventFlags;
@@ -26,6 +27,11 @@ pub trait Work {
     /// An arrival of an offer for which no user was free.
     fn unsent(&mut self, context: &mut LoopContext<'_>, offer: usize, due: Instant, now: Instant);
 
+    /// So many arrivals at once that an offer has dropped because no user was free.
+    fn dropped(&mut self, context: &mut LoopContext<'_>, offer: usize, arrivals: u64, now: Instant) {
+        (0..arrivals).for_each(|_| self.unsent(context, offer, now, now));
+    }
+
     /// True if users have steps for stopping: only then [`Work::retire`] is called.
     fn retires(&self) -> bool {
         false
@@ -45,6 +51,10 @@ pub trait Work {
     fn has_exchanges(&mut self, context: &LoopContext<'_>) -> bool {
         context.recorder.generator.in_flight > 0
     }
+
+    /// Adds the subject of each exchange that was sent and has not ended, and of each attempt to connect that has not
+    /// ended.
+    fn under_way(&mut self, context: &mut LoopContext<'_>, found: &mut Vec<SubjectIndex>);
 
     /// Another load of the same users begins. Time stood still for them since the last one: all instants that they keep
     /// move by `by` nanoseconds.

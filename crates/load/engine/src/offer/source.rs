@@ -141,6 +141,12 @@ impl Open {
         Some(Start::Arrival { user, due, was_free: due >= self.free_since })
     }
 
+    /// See [`Offer::drop_overdue`](super::Offer::drop_overdue).
+    pub(super) fn drop_overdue(&mut self, until: Instant, is_late: bool) -> u64 {
+        let drops = self.overflow == Overflow::Drop && (is_late || self.nobody_is_free());
+        if drops { self.arrivals.drop_until(until) } else { 0 }
+    }
+
     /// True if no arrival can begin, however many are due.
     pub(super) fn waits_for_users(&self) -> bool {
         self.nobody_is_free() && self.overflow == Overflow::Wait

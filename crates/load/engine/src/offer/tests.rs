@@ -372,3 +372,33 @@ proptest! {
         prop_assert!(shared[of.min(max_users as usize)..].iter().all(|part| *part == 0));
     }
 }
+
+#[test]
+fn arrivals_beyond_what_any_users_can_begin_are_dropped_together() {
+    for ends_at_once in [false, true] {
+        let offering = open(1e9, 4, Overflow::Drop, Stop::After(ms(1000)));
+        let LoadModel::Open { rate, max_users, overflow, .. } = offering.model else { unreachable!("it is open") };
+        let model = LoadModel::Open { rate, arrivals: Arrivals::Constant, max_users, overflow };
+        let mut offer = alone(&Offering { model, ..offering }, ALONE);
+        let (mut begun, mut dropped, mut turns) = (0_u64, 0_u64, 0);
+        while !offer.is_over(Instant(turns * 10 * MS)) {
+            let now = Instant(turns * 10 * MS);
+            for _ in 0..256 {
+                match offer.next_start(now) {
+                    Some(Start::Arrival { user, due, .. }) if offer.begin(user, due) => {
+                        begun += 1;
+                        if ends_at_once {
+                            offer.iteration_ended(user, Nanos(0), now);
+                        }
+                    }
+                    Some(Start::Dropped(_)) => dropped += 1,
+                    other => assert_eq!(other, None),
+                }
+            }
+            dropped += offer.drop_overdue(now);
+            turns += 1;
+        }
+        assert!((100..1000).contains(&turns), "it took {turns} turns");
+        assert_eq!((begun + dropped, begun > 4), (1_000_000_000, ends_at_once));
+    }
+}

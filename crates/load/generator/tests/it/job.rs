@@ -1,7 +1,7 @@
 //! What passes between a run and a generator: shares, a common begin, and users that stay for the next job.
 
 use crate::http::quick_server;
-use crate::support::{closed, get, http, iterations, job, open};
+use crate::support::{assert_accounts_hold, closed, get, http, iterations, job, open};
 use plimsoll_generator::{Jobs, Prepared};
 use plimsoll_model::job::{Job, JobError, JobRecord, Report};
 use plimsoll_model::load::{Arrivals, LoadProfile, Share, Stop};
@@ -111,6 +111,7 @@ impl Jobs for JobsInTurn {
     }
 
     fn ended(&mut self, record: JobRecord) {
+        assert_accounts_hold(&record);
         self.records.push(record);
     }
 }

@@ -1,5 +1,6 @@
 //! The generator against servers with known answers: same requests on the wire, same counts.
 
+mod accounts;
 mod flow;
 mod grpc;
 mod held;

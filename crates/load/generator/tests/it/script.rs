@@ -1,7 +1,7 @@
 //! Scripts against real servers: their requests on the wire, and how their users end.
 
 mod requests;
-mod study;
+pub(crate) mod study;
 mod users;
 
 use plimsoll_generator::script::{Allowed, Console, Go, Limits, Observer, Progress, Run, RunOutcome, inspect, run};

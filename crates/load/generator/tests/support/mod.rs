@@ -5,7 +5,7 @@
 use plimsoll_generator::Prepared;
 use plimsoll_model::job::{Job, JobRecord, Report};
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think, WHOLE};
-use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, Tally};
+use plimsoll_model::record::{Account, ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::workload::{Connect, HttpStep, Steps, Target, Workload};
 use std::collections::BTreeMap;
@@ -41,6 +41,11 @@ impl Outcome {
     /// The errors of the request `name`, by kind.
     pub(crate) fn errors(&self, name: &str) -> Vec<(ErrorKind, u64)> {
         self.requests(name).errors.into_iter().collect()
+    }
+
+    /// What became of the requests of this name that were sent.
+    pub(crate) fn account(&self, name: &str) -> Account {
+        self.record.accounts.get(&format!("request:{name}")).cloned().unwrap_or_default()
     }
 
     /// The text that came with an error of the request `name`.
@@ -83,6 +88,7 @@ pub(crate) fn run_watched(
         }
     };
     let record = prepared.run(&job(load, threads), interrupted, reports).expect("the machine allows it");
+    assert_accounts_hold(&record);
     let (mut warmup, mut measure) = (BTreeMap::new(), BTreeMap::new());
     for ((phase, subject), tally) in intervals.iter().flat_map(|interval| &interval.tallies) {
         let into = match phase {
@@ -92,6 +98,15 @@ pub(crate) fn run_watched(
         into.entry(subject.clone()).or_insert_with(Tally::default).merge(tally);
     }
     Outcome { record, warmup, measure, intervals }
+}
+
+/// Everything that was sent has one end, whatever the servers of a test do.
+pub(crate) fn assert_accounts_hold(record: &JobRecord) {
+    for (subject, account) in &record.accounts {
+        assert!(account.holds(), "{subject}: {account}");
+    }
+    let wrong: Vec<&String> = record.faults.iter().filter(|fault| fault.contains("does not add up")).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 /// The whole of a load, as a job.

@@ -48,12 +48,11 @@ impl Network {
         id: ConnectionId,
         pending: Box<PendingRequest>,
         made: Option<ConnectionFacts>,
-        now: Instant,
     ) {
         self.connections.set_deadline(id, pending.deadline(), &mut context.timers);
         let connection = self.connections.connection(id);
         let Traffic::Http { http, .. } = &mut connection.traffic else { return };
-        http.send(pending, made, self.shared.reuse == Reuse::Never, now, &mut connection.out);
+        http.send(pending, made, self.shared.reuse == Reuse::Never, &mut connection.out);
         self.departing.push(self.connections.key(id));
     }
 
@@ -68,6 +67,7 @@ impl Network {
         for key in departing.drain(..) {
             // The request may have been cancelled meanwhile.
             let Some(id) = self.connections.of_key(key) else { continue };
+            self.count_departing(context, id);
             match self.connections.connection(id).depart(now, &context.clock) {
                 Ok(gone) => now = gone,
                 Err(broken) => self.lose(context, id, broken.into()),
@@ -147,10 +147,11 @@ impl Network {
 
     /// The peer has ended its side.
     fn end_of_input(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) -> Result<(), Fault> {
-        match &self.connections.connection(id).traffic {
-            Traffic::Session { .. } => self.end_session(context, id, None),
+        let connection = self.connections.connection(id);
+        match &connection.traffic {
+            Traffic::Session { .. } if connection.stage == Stage::Open => self.end_session(context, id, None),
             Traffic::Http { http, .. } if http.end_of_input() => self.finish(context, id, false, context.clock.now()),
-            Traffic::Http { .. } => {
+            Traffic::Http { .. } | Traffic::Session { .. } => {
                 let detail = "the server closed the connection (EOF)";
                 return Err(Fault::new(ErrorKind::Closed, HttpFaultKind::Other, detail));
             }
@@ -163,8 +164,8 @@ impl Network {
         let Some(pending) = self.connections.connection(id).take_request() else { return };
         self.connections.clear_deadline(id);
         let (user, bytes) = self.take_bytes(id);
-        let detail = || pending.refusal();
-        self.file(context, user, &pending.request.name, &pending.record(now, pending.outcome(), bytes), detail);
+        let exchange = pending.record(now, pending.outcome(), bytes);
+        self.file_request(context, user, &pending, &exchange, || pending.refusal());
         let ticket = pending.id;
         let response = pending.into_response(now, None, &self.connections.connection(id).connected);
         self.events.push_back(UserEvent { user, id: ticket, event: Event::Http(Box::new(response)) });

@@ -14,6 +14,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use rustls::{CipherSuite, ProtocolVersion};
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Network {
     /// Opens a connection.
@@ -105,6 +106,7 @@ impl Network {
         let now = context.clock.now();
         connection.connected.looked_up = connection.next_stage(Stage::Connecting, now);
         connection.dialled = now;
+        context.recorder.count_sent(CONNECT, 1);
         connection.connected.remote = address;
         let configuration = match &connection.traffic {
             Traffic::Session { tls, .. } => tls,
@@ -132,7 +134,7 @@ impl Network {
         match &mut connection.traffic {
             Traffic::Http { first, .. } => {
                 let first = first.take().expect("a connection is made for a request");
-                self.send(context, id, first, Some(connected), now);
+                self.send(context, id, first, Some(connected));
             }
             Traffic::Session { .. } => self.with_session(context, id, |session, io| session.open(&connected, io)),
         }
@@ -149,7 +151,8 @@ impl Network {
     pub(super) fn lose(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, fault: Fault) {
         let now = context.clock.now();
         let connection = self.connections.connection(id);
-        if matches!(connection.stage, Stage::Connecting | Stage::Handshaking) {
+        if connection.is_being_made() {
+            connection.has_failed = true;
             self.record_connect(context, id, now, Outcome::Failed(fault.kind));
             context.recorder.keep_example(CONNECT, fault.kind, fault.http.detail.clone());
             if fault.is_local && context.recorder.findings.faults.is_empty() {
@@ -166,8 +169,12 @@ impl Network {
             Some(pending) if pending.may_be_repeated() && fault.kind == ErrorKind::Closed => {
                 let exchange = pending.record(now, Outcome::Failed(fault.kind), bytes);
                 let detail = || format!("{}; it was sent again on another connection", fault.http.detail);
-                self.file(context, user, &pending.request.name, &exchange, detail);
-                self.carry(context, user, pending, now);
+                let failed = self.users[user as usize].failed;
+                self.file_request(context, user, &pending, &exchange, detail);
+                // The script does not see this exchange.
+                self.users[user as usize].failed = failed;
+                self.shared.repeated.fetch_add(1, Relaxed);
+                self.carry(context, user, pending.again(), now);
             }
             Some(pending) => self.fail(context, pending, fault, bytes, &connection),
             None => context.recorder.add_bytes(self.users[user as usize].phase, bytes.0, bytes.1),
@@ -196,7 +203,7 @@ impl Network {
     ) {
         let (now, user, id) = (context.clock.now(), connection.user, pending.id);
         let exchange = pending.record(now, Outcome::Failed(fault.kind), bytes);
-        self.file(context, user, &pending.request.name, &exchange, || fault.http.detail.clone());
+        self.file_request(context, user, &pending, &exchange, || fault.http.detail.clone());
         let response = match connection.stage {
             Stage::Resolving => pending.unsent(now, fault.http),
             _ => pending.into_response(now, Some(fault.http), &connection.connected),
@@ -207,6 +214,9 @@ impl Network {
     /// Closes a connection on which nothing is under way.
     pub(super) fn hang_up(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) {
         self.add_bytes(context, id);
+        if self.connections.connection(id).is_being_made() {
+            context.recorder.count_abandoned(CONNECT);
+        }
         self.forget(id);
     }
 

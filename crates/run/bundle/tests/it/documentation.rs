@@ -12,8 +12,18 @@ const PAGE: &str = include_str!("../../../../../docs/bundle.md");
 
 /// The keys of a start's facts whose values are described where they stand, or are names from the
 /// study.
-const DESCRIBED_IN_WORDS: [&str; 9] =
-    ["start", "lengths", "validity", "sequences", "error_examples", "file_system", "steps", "residency", "retries"];
+const DESCRIBED_IN_WORDS: [&str; 10] = [
+    "start",
+    "lengths",
+    "validity",
+    "sequences",
+    "error_examples",
+    "file_system",
+    "steps",
+    "residency",
+    "retries",
+    "accounts",
+];
 
 /// The part of the page under the heading that names `file`.
 fn section(file: &str) -> &'static str {

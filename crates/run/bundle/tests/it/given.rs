@@ -5,7 +5,7 @@ use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFa
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::{Host, LOCAL, Version};
-use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
+use plimsoll_model::record::{Account, ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
 use plimsoll_model::result::{
     FinishedStart, Headroom, LoadResult, LoadSummary, LoadTiming, Replies, StartResult, StartSummary, StartTiming,
     Steadiness, VariantSystems, Work,
@@ -140,9 +140,16 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
             open_load: false,
             sequences: [("increment".to_owned(), Default::default())].into(),
             error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
+            accounts: [("request:GET /a, b".to_owned(), account())].into(),
         },
         work: Work::Storage(Box::new(storage())),
     }
+}
+
+/// What became of requests.
+fn account() -> Account {
+    let failed = [(ErrorKind::Status, 2), (ErrorKind::Timeout, 1)].into();
+    Account { carried: 1, sent: 9, answered: 5, failed, abandoned: 1, in_flight: 1 }
 }
 
 /// The facts of a script.

@@ -112,7 +112,7 @@ impl Jobs for JobQueue {
     }
 
     fn ended(&mut self, record: JobRecord) {
-        self.say(JobMessage::Ended(Ok(record)));
+        self.say(JobMessage::Ended(Ok(Box::new(record))));
         self.messages = None;
     }
 }

@@ -1,10 +1,12 @@
 //! Requests on the wire, and their results for scripts.
 
+use super::study::closing_on_the_second_request;
 use super::{Trial, quick, server};
 use plimsoll_generator::script::End;
 use plimsoll_javascript::Level;
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::net::TcpListener;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[test]
@@ -52,6 +54,17 @@ fn a_kept_connection_that_the_server_has_closed_is_made_anew() {
     let outcome = Trial::of(text, &target).run();
     assert_eq!((outcome.checks(), outcome.console_lines()), (vec![("fine", 20, 0)], vec![]));
     assert_eq!(server.record().connections(), 20);
+}
+
+#[test]
+fn a_run_says_how_many_requests_were_sent_again() {
+    let (target, received) = closing_on_the_second_request();
+    let text = "import http from 'k6/http'; export const options = { vus: 1, iterations: 10 };
+        export default function () { http.get(__ENV.TARGET); }";
+    let outcome = Trial::of(text, &target).run();
+    assert_eq!((outcome.count("http_reqs"), received.load(Ordering::Relaxed)), (10.0, 19));
+    let [(Level::Warn, line)] = &outcome.lines[..] else { panic!("{:?}", outcome.lines) };
+    assert!(line.contains("sent again") && line.contains("9 requests"), "{line}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A workload that is a script, in a folder of its own.
-fn workload(folder: &Path, text: &str, target: &str) -> Workload {
+pub(crate) fn workload(folder: &Path, text: &str, target: &str) -> Workload {
     let entry = folder.join("load.js");
     std::fs::write(&entry, text).expect("a file");
     let script = Script {
@@ -38,7 +38,7 @@ fn workload(folder: &Path, text: &str, target: &str) -> Workload {
 }
 
 /// The result of a study's load of this script.
-fn study(text: &str, target: &str, load: &LoadProfile, threads: usize) -> support::Outcome {
+pub(crate) fn study(text: &str, target: &str, load: &LoadProfile, threads: usize) -> support::Outcome {
     let folder = tempfile::tempdir().expect("a folder");
     let prepared = Prepared::new(&workload(folder.path(), text, target), None).expect("the script is in order");
     support::run_prepared(&prepared, load, threads, &AtomicBool::new(false))
@@ -94,6 +94,23 @@ fn in_a_study_what_throws_and_what_breaks_limits_is_told() {
 }
 
 #[test]
+fn a_failed_request_that_makes_a_script_throw_is_one_error() {
+    let behaviour = Behaviour::at_once(Reply::of_size(5).status(500));
+    let (_server, target) = server(behaviour);
+    let text = "import http from 'k6/http';
+        export default function () {
+            if (__ITER === 2) { throw new Error('for another reason'); }
+            if (__ITER === 3) { http.get('undefined/page', { throw: true }); }
+            if (http.get(__ENV.TARGET).status !== 200) { throw new Error('no page'); }
+        }";
+    let outcome = study(text, &target, &closed(1, support::each(4)), 1);
+    assert_eq!(outcome.errors("web"), [(ErrorKind::Status, 2)]);
+    let errors: Vec<_> = outcome.iterations().errors.into_iter().collect();
+    assert_eq!(errors, [(ErrorKind::Connect, 1), (ErrorKind::Status, 2), (ErrorKind::Script, 1)]);
+    assert!(outcome.record.error_examples["iteration"][&ErrorKind::Status].contains("no page"));
+}
+
+#[test]
 fn in_a_study_a_request_that_hangs_is_a_timeout_at_the_end_of_the_drain_and_a_sleep_is_nothing() {
     let (_server, target) = server(Behaviour::never());
     let text = "import http from 'k6/http'; import { sleep } from 'k6';
@@ -107,7 +124,7 @@ fn in_a_study_a_request_that_hangs_is_a_timeout_at_the_end_of_the_drain_and_a_sl
 
 /// Answers the first request of each connection, and closes it without a reply when the second one comes. Returns its
 /// URL, and the number of requests that it received.
-fn closing_on_the_second_request() -> (String, Arc<AtomicU64>) {
+pub(crate) fn closing_on_the_second_request() -> (String, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = format!("http://{}", listener.local_addr().expect("an address"));
     let received = Arc::new(AtomicU64::new(0));
