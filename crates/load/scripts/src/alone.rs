@@ -1,7 +1,7 @@
 //! Calls outside of iterations: `setup`, `teardown`, `handleSummary`, and loading a script for its options.
 
 use super::run::Run;
-use super::threads::{Load, LoadResult, ScenarioUsers, run_modules};
+use super::threads::{Ids, Load, LoadResult, ScenarioUsers, run_modules};
 use super::user::{CallError, ThreadHost};
 use super::{Console, Limits, network};
 use plimsoll_engine::offer::Offering;
@@ -114,7 +114,7 @@ pub(super) fn call(
         arguments,
         result: ResultFormat::Json,
         scenario: None,
-        first_id: 0,
+        ids: Ids::From(0),
         made_before: 1,
     }];
     let load = Load { common: &common, scenarios: &scenarios, share: WHOLE, threads: 1, cpus: None, copies: None };

@@ -6,9 +6,10 @@ use super::hosts::Hosts;
 use super::network::{self, Reuse};
 use super::rate_limit::RateLimit;
 use super::systems::Systems;
-use super::threads::{Load, LoadResult, SampleCopy, ScenarioUsers, allow_users};
+use super::threads::{Ids, Load, LoadResult, SampleCopy, ScenarioUsers, allow_users};
 use super::tls::TlsConfigurations;
 use super::user::CallError;
+use super::user_ids::user_ids;
 use super::{Allowed, Console, Limits, RunContext};
 use plimsoll_engine::offer::{K6Arrivals, Offering};
 use plimsoll_engine::threads::allow_descriptors;
@@ -253,21 +254,17 @@ impl Run<'_> {
         network::Shared::new(&self.plan.options, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
     }
 
-    /// The users of all scenarios, numbered one after the other.
+    /// The users of all scenarios.
     fn scenario_users(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
-        let mut first_id = 1;
-        let scenarios = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
-            let first = first_id;
-            first_id += scenario.executor.most_vus();
-            ScenarioUsers {
-                offering: offering(scenario, self.seed),
-                function: scenario.exec.clone(),
-                arguments: data.iter().map(|data| (*data).to_owned()).collect(),
-                result: ResultFormat::Nothing,
-                scenario: Some(index),
-                first_id: first,
-                made_before: made_before(scenario),
-            }
+        let ids = user_ids(&self.plan.scenarios, self.threads.max(1));
+        let scenarios = self.plan.scenarios.iter().zip(ids).enumerate().map(|(index, (scenario, ids))| ScenarioUsers {
+            offering: offering(scenario, self.seed),
+            function: scenario.exec.clone(),
+            arguments: data.iter().map(|data| (*data).to_owned()).collect(),
+            result: ResultFormat::Nothing,
+            scenario: Some(index),
+            ids: Ids::Listed(ids),
+            made_before: made_before(scenario),
         });
         scenarios.collect()
     }

@@ -4,7 +4,7 @@ use super::alone::{self, Inspected};
 use super::console::KeptConsole;
 use super::network;
 use super::systems::Systems;
-use super::threads::{Load, ScenarioUsers, allow_users};
+use super::threads::{Ids, Load, ScenarioUsers, allow_users};
 use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Jobs, LocalJob};
@@ -215,7 +215,7 @@ impl CompiledScript {
             arguments: data.into_iter().collect(),
             result: ResultFormat::Nothing,
             scenario: Some(0),
-            first_id: 1,
+            ids: Ids::From(1),
             made_before: u64::from(job.load.most_users()),
         }
     }
