@@ -16,7 +16,7 @@ use plimsoll_model::load::{LoadModel, Profile, Stop, Think, WHOLE};
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The options and metrics that a script declares when it is loaded.
@@ -25,6 +25,8 @@ pub struct Inspected {
     /// Its `options`, as JSON.
     pub options: Option<String>,
     /// All metrics, those of the script included.
+    /// The exports that are functions.
+    pub functions: Vec<String>,
     pub registry: Registry,
     /// The state that it was loaded with.
     pub plan: Arc<RunState>,
@@ -58,7 +60,9 @@ pub fn inspect(
     loaded?;
     let options = result_of(vm.read("options"), limits)?;
     drop(vm);
-    Ok(Inspected { options, registry: Arc::unwrap_or_clone(recording.registry()), plan })
+    let functions = functions.unwrap_or_default();
+    Ok(Inspected { options, functions, registry: Arc::unwrap_or_clone(recording.registry()), plan })
+    let functions = result_of(vm.functions(), limits)?.and_then(|names| serde_json::from_str(&names).ok());
 }
 
 fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, CallError> {
@@ -82,7 +86,10 @@ pub fn call_alone(
 ) -> Result<Option<String>, CallError> {
     let unmade = |error: JobError| CallError::NotStarted(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
-    let result = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
+    // A run that was interrupted before still has its summary.
+    let never = AtomicBool::new(false);
+    let interrupted = if run.interrupted.load(Relaxed) { &never } else { run.interrupted };
+    let result = call(run, &network, function, arguments, timeout, interrupted).map_err(unmade)?;
     result.called
 }
 

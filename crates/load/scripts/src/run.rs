@@ -120,6 +120,8 @@ pub enum End {
     Stopped,
     /// It was interrupted.
     Interrupted,
+    /// A user could not load the script, for this reason.
+    NotLoaded(String),
     /// `setup` failed, and nothing else was run.
     Setup(CallError),
     /// `teardown` failed.
@@ -160,14 +162,17 @@ impl Run<'_> {
         }
         if outcome.end == End::Finished {
             observer.on_event(&phase(Phase::Measure));
-            self.scenarios(&network, &mut outcome, observer)?;
+            match self.scenarios(&network, &mut outcome, observer) {
+                Err(JobError::Script(why)) => outcome.end = self.ended(End::NotLoaded(why)),
+                other => other?,
+            }
             if exports("teardown") && options.no_teardown != Some(true) {
                 observer.on_event(&phase(Phase::Teardown));
                 let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
                 let data = outcome.setup_data.iter().cloned().collect();
                 let called = alone::call(self, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
                 match (outcome.add(called), &outcome.end) {
-                    (Err(why), End::Finished) => outcome.end = End::Teardown(why),
+                    (Err(why), End::Finished) => outcome.end = self.ended(End::Teardown(why)),
                     // An earlier reason for the end of the run takes precedence.
                     (Err(why), _) => (self.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
                     (Ok(_), _) => {}

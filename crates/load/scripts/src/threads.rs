@@ -332,12 +332,12 @@ pub(super) fn allow_users(users: u64) -> Result<(), JobError> {
 fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Result<(), JobError> {
     match run_modules(vm, host) {
         Parked::Over(_) => Ok(()),
-        Parked::Ended(End::NotLoaded(exception)) => Err(JobError::Users(exception.to_string())),
+        Parked::Ended(End::NotLoaded(exception)) => Err(JobError::Script(exception.to_string())),
         Parked::Ended(End::Limit(limit, place)) => {
-            Err(JobError::Users(format!("while the script is loaded, {}", common.limits.exceeded(limit, place))))
+            Err(JobError::Script(format!("while the script is loaded, {}", common.limits.exceeded(limit, place))))
         }
         Parked::Ended(End::Stopped) | Parked::Waiting => {
-            Err(JobError::Users("the script waits while it is loaded for what never comes".to_owned()))
+            Err(JobError::Script("the script waits while it is loaded for what never comes".to_owned()))
         }
     }
 }

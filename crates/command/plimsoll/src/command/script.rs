@@ -219,3 +219,4 @@ fn failed(function: &str, why: &CallError, timed_out: Exit) -> (Exit, String) {
 fn aborted(message: &str) -> String {
     format!("the script ended the run: {message}")
 }
+        End::NotLoaded(why) => (Exit::Script, format!("a user could not load the script: {why}")),
