@@ -5,6 +5,7 @@ pub(crate) mod crypto;
 pub(crate) mod data;
 pub(crate) mod encoding;
 pub(crate) mod execution;
+pub(crate) mod experimental;
 pub(crate) mod globals;
 pub(crate) mod grpc;
 pub(crate) mod html;
