@@ -11,6 +11,7 @@ mod native;
 pub mod operations;
 mod runtime;
 mod schema;
+pub mod secrets;
 #[cfg(test)]
 mod testing;
 pub mod user;
@@ -24,7 +25,7 @@ use plimsoll_javascript::{NativeModule, Natives};
 use plimsoll_model::suggestion::did_you_mean;
 
 /// The names that a misspelt import may stand for.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     crypto::Crypto::NAME,
     csv::Csv::NAME,
     data::Data::NAME,
@@ -35,6 +36,7 @@ const NAMES: [&str; 14] = [
     html::Html::NAME,
     http::Http::NAME,
     metrics::Metrics::NAME,
+    modules::secrets::Secrets::NAME,
     streams::Streams::NAME,
     timers::Timers::NAME,
     websockets::WebSockets::NAME,
@@ -56,6 +58,7 @@ pub fn natives() -> Natives {
         .with::<html::Html>()
         .with::<http::Http>()
         .with::<metrics::Metrics>()
+        .with::<modules::secrets::Secrets>()
         .with::<streams::Streams>()
         .with::<timers::Timers>()
         .with::<websockets::WebSockets>()

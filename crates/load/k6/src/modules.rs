@@ -12,6 +12,7 @@ pub(crate) mod html;
 pub(crate) mod http;
 mod listeners;
 pub(crate) mod metrics;
+pub(crate) mod secrets;
 mod socket_session;
 pub(crate) mod timers;
 pub(crate) mod websockets;

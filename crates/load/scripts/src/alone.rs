@@ -7,6 +7,7 @@ use super::{Console, Limits, network};
 use plimsoll_engine::offer::Offering;
 use plimsoll_javascript::{End, Host, Parked, Program, ResultFormat, Setup, Vm};
 use plimsoll_k6::operations::K6;
+use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::User;
 use plimsoll_k6::user::{Purpose, Recording};
@@ -24,25 +25,26 @@ use std::time::Duration;
 pub struct Inspected {
     /// Its `options`, as JSON.
     pub options: Option<String>,
-    /// All metrics, those of the script included.
     /// The exports that are functions.
     pub functions: Vec<String>,
+    /// All metrics, those of the script included.
     pub registry: Registry,
     /// The state that it was loaded with.
     pub plan: Arc<RunState>,
 }
 
-/// Loads a script once, for its options and metrics.
+/// Loads a script once, for its options and metrics. It may read `secrets`.
 ///
 /// # Errors
 /// It throws, or exceeds a limit.
 pub fn inspect(
     program: &Arc<Program>,
     env: Vec<(String, String)>,
+    secrets: Arc<Secrets>,
     limits: Limits,
     console: &Console,
 ) -> Result<Inspected, CallError> {
-    let plan = Arc::new(RunState::for_loading(env));
+    let plan = Arc::new(RunState { secrets, ..RunState::for_loading(env) });
     let recording = Recording::new(&plan, Purpose::Loading);
     let host = Rc::new(ThreadHost::new(console));
     let user = User::new(&recording, 0, 0);
@@ -59,10 +61,10 @@ pub fn inspect(
     }
     loaded?;
     let options = result_of(vm.read("options"), limits)?;
+    let functions = result_of(vm.functions(), limits)?.and_then(|names| serde_json::from_str(&names).ok());
     drop(vm);
     let functions = functions.unwrap_or_default();
     Ok(Inspected { options, functions, registry: Arc::unwrap_or_clone(recording.registry()), plan })
-    let functions = result_of(vm.functions(), limits)?.and_then(|names| serde_json::from_str(&names).ok());
 }
 
 fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, CallError> {

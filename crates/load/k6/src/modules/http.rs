@@ -8,6 +8,7 @@ mod arguments;
 mod body;
 mod client;
 mod cookie_jar;
+mod debug;
 mod page;
 mod response;
 mod samples;
