@@ -2,7 +2,7 @@
 
 mod script;
 
-pub(crate) use script::{Flags, Script, Shown};
+pub(crate) use script::{Flags, InspectFlags, LogFormat, LogOutput, NewScript, Script, Shown, Template};
 
 use clap::{Args, Parser, Subcommand};
 use plimsoll_demo::Mode;

@@ -139,6 +139,9 @@ pub enum JobError {
     /// Users could not get ready for the load.
     #[error("{0}")]
     Users(String),
+    /// The script threw or broke a limit while a user loaded it.
+    #[error("{0}")]
+    Script(String),
     /// Users got ready only after the instant at which the load was to begin.
     #[error("users got ready {} s after the instant at which the load was to begin; give them more time", .0.seconds())]
     Late(Nanos),

@@ -51,6 +51,8 @@ pub enum Cause {
     Reset,
     /// The peer had closed the connection before a write.
     BrokenPipe,
+    /// The peer does not speak TLS.
+    NotTls,
     /// The certificate is from an unknown authority.
     UnknownAuthority,
     /// The certificate is for another host.
@@ -250,16 +252,21 @@ fn failed_to_connect(error: Errno) -> TransportError {
 
 fn tls_failed(error: &rustls::Error) -> TransportError {
     use rustls::CertificateError::{NotValidForName, NotValidForNameContext, Other, UnknownIssuer};
+    use rustls::InvalidMessage;
     let signs_itself = matches!(error, rustls::Error::InvalidCertificate(Other(why)) if is_of_an_authority(why));
     let cause = match error {
         _ if signs_itself => Cause::UnknownAuthority,
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Cause::NotTls,
         rustls::Error::InvalidCertificate(UnknownIssuer) => Cause::UnknownAuthority,
         rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => Cause::WrongHost,
         _ => Cause::Other,
     };
-    let why = match signs_itself {
-        true => "the server's certificate is that of an authority, and was not named as one to trust".to_owned(),
-        false => error.to_string(),
+    let why = match cause {
+        _ if signs_itself => {
+            "the server's certificate is that of an authority, and was not named as one to trust".to_owned()
+        }
+        Cause::NotTls => "the peer does not speak TLS".to_owned(),
+        _ => error.to_string(),
     };
     TransportError { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {why}"), cause }
 }

@@ -21,7 +21,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::context::intrinsic;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Atom, Context, Ctx, Error, Module, Object, Promise, Runtime, Value};
+use rquickjs::{Atom, Context, Ctx, Error, IntoJs, Module, Object, Promise, Runtime, Value};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -158,6 +158,7 @@ struct Shared<P: Operations> {
 enum Task {
     Call(Call),
     Read(Rc<str>),
+    ListFunctions,
 }
 
 impl<P: Operations> Vm<P> {
@@ -199,6 +200,14 @@ impl<P: Operations> Vm<P> {
     /// It is not loaded, or a call is under way.
     pub fn read(&mut self, name: &str) -> Parked {
         self.begin(Task::Read(name.into()))
+    }
+
+    /// Lists the exports that are functions: their names as a JSON array.
+    ///
+    /// # Panics
+    /// It is not loaded, or a call is under way.
+    pub fn functions(&mut self) -> Parked {
+        self.begin(Task::ListFunctions)
     }
 
     /// Passes it an event of an operation or timer.
@@ -424,6 +433,11 @@ impl<P: Operations> Body<P> {
                 let value: Value<'js> = script.exports.get(&*name).map_err(|error| self.failure(ctx, error))?;
                 self.json(ctx, value)
             }
+            Task::ListFunctions => {
+                let names = functions(&script.exports).map_err(|error| self.failure(ctx, error))?;
+                let names = names.into_js(ctx).map_err(|error| self.failure(ctx, error))?;
+                self.json(ctx, names)
+            }
         }
     }
 
@@ -525,4 +539,10 @@ impl<P: Operations> Body<P> {
         };
         Failure::End(Box::new(End::Limit(limit, exception.place)))
     }
+}
+
+/// The names of the members that are functions.
+fn functions(exports: &Object<'_>) -> rquickjs::Result<Vec<String>> {
+    let members = exports.props::<String, Value<'_>>().collect::<rquickjs::Result<Vec<_>>>()?;
+    Ok(members.into_iter().filter(|(_, member)| member.is_function()).map(|(name, _)| name).collect())
 }

@@ -22,17 +22,8 @@ use table::{Field, Table};
 const ENVIRONMENT: &str = "K6_";
 
 /// Options of k6 without which the same is sent.
-const IGNORED: [&str; 9] = [
-    "cloud",
-    "ext",
-    "httpDebug",
-    "dns",
-    "metricSamplesBufferSize",
-    "linger",
-    "noUsageReport",
-    "logOutput",
-    "collectors",
-];
+const IGNORED: [&str; 8] =
+    ["cloud", "ext", "dns", "metricSamplesBufferSize", "linger", "noUsageReport", "logOutput", "collectors"];
 
 /// Options of k6 that would change what is sent, or when. They are refused, since a load without them is another one.
 const REFUSED: [&str; 7] =
@@ -171,6 +162,8 @@ options! {
     summary_time_unit: TimeUnit = "summaryTimeUnit",
     /// The system tags of samples.
     system_tags: Vec<String> = "systemTags",
+    /// What the console shows of requests and responses: their heads, or with `full` their bodies too.
+    http_debug: String = "httpDebug",
     /// True to keep cookies from one iteration to the next.
     no_cookies_reset: bool = "noCookiesReset",
     /// Addresses by host, which take precedence over the DNS.

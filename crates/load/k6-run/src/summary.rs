@@ -96,7 +96,8 @@ impl<'a> Summary<'a> {
         names
     }
 
-    /// Metrics with samples or thresholds, sorted by name, each followed by its submetrics.
+    /// Metrics with samples or thresholds, sorted by name, each followed by its submetrics. A threshold on one of these
+    /// shows the metric too.
     fn rows(&self) -> Vec<Row<'a>> {
         let (registry, sinks) = (self.registry, self.sinks);
         let mut metrics: Vec<(MetricId, &Metric)> = registry.iter().collect();
@@ -109,7 +110,8 @@ impl<'a> Summary<'a> {
             for (index, submetric) in std::iter::once((None, None)).chain(parts) {
                 let limits = self.limits.iter().find(|limits| (limits.metric, limits.submetric) == (id, index));
                 let sink = sinks.get(id, index);
-                if sink.samples() > 0 || limits.is_some() {
+                let above = || index.is_none() && self.limits.iter().any(|limits| limits.metric == id);
+                if sink.samples() > 0 || limits.is_some() || above() {
                     rows.push(Row { metric, submetric, sink, limits });
                 }
             }

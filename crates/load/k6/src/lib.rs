@@ -11,6 +11,7 @@ mod native;
 pub mod operations;
 mod runtime;
 mod schema;
+pub mod secrets;
 #[cfg(test)]
 mod testing;
 pub mod user;
@@ -18,20 +19,25 @@ mod value;
 
 pub use runtime::prepare;
 
+use modules::experimental::{csv, fs, streams};
 use modules::{core, crypto, data, encoding, execution, grpc, html, http, metrics, timers, websockets, ws};
 use plimsoll_javascript::{NativeModule, Natives};
 use plimsoll_model::suggestion::did_you_mean;
 
 /// The names that a misspelt import may stand for.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 15] = [
     crypto::Crypto::NAME,
+    csv::Csv::NAME,
     data::Data::NAME,
     encoding::Encoding::NAME,
     execution::Execution::NAME,
+    fs::Fs::NAME,
     grpc::Grpc::NAME,
     html::Html::NAME,
     http::Http::NAME,
     metrics::Metrics::NAME,
+    modules::secrets::Secrets::NAME,
+    streams::Streams::NAME,
     timers::Timers::NAME,
     websockets::WebSockets::NAME,
     ws::Ws::NAME,
@@ -43,13 +49,17 @@ pub fn natives() -> Natives {
     Natives::default()
         .with::<core::Core>()
         .with::<crypto::Crypto>()
+        .with::<csv::Csv>()
         .with::<data::Data>()
         .with::<encoding::Encoding>()
         .with::<execution::Execution>()
+        .with::<fs::Fs>()
         .with::<grpc::Grpc>()
         .with::<html::Html>()
         .with::<http::Http>()
         .with::<metrics::Metrics>()
+        .with::<modules::secrets::Secrets>()
+        .with::<streams::Streams>()
         .with::<timers::Timers>()
         .with::<websockets::WebSockets>()
         // Its former name.
@@ -65,9 +75,7 @@ fn refusal(name: &str) -> Option<String> {
         "k6/experimental/grpc" => "import `k6/net/grpc`",
         "k6/experimental/timers" => "import `k6/timers`, or use the global functions",
         "k6/experimental/webcrypto" => "use the global `crypto`",
-        "k6/experimental/fs" => "read files with `open()` while the script loads",
-        "k6/experimental/csv" => "read the file with `open()` while the script loads, and split its lines",
-        "k6/cloud" | "k6/experimental/tracing" | "k6/experimental/redis" | "k6/secrets" => "Plimsoll does without it",
+        "k6/cloud" | "k6/experimental/tracing" | "k6/experimental/redis" => "Plimsoll does without it",
         _ if name.starts_with("k6/x/") => "extensions of k6 are programs of their own",
         _ if name.starts_with("k6/") => {
             &did_you_mean(name, NAMES.into_iter()).unwrap_or("Plimsoll does not have it".to_owned())

@@ -10,6 +10,7 @@ use prost_reflect::{
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,13 +94,24 @@ struct Folders {
     folders: Vec<PathBuf>,
 }
 
+/// Why a file cannot be read. The compiler shows it as a program would, in its debug form.
+#[derive(thiserror::Error)]
+#[error("{0}")]
+struct Unreadable(FileError);
+
+impl fmt::Debug for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl FileResolver for Folders {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         for folder in &self.folders {
             match self.program.files().read(&folder.join(name)) {
                 Ok(text) => return File::from_source(name, &String::from_utf8_lossy(&text)),
                 Err(FileError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound => {}
-                Err(other) => return Err(protox::Error::new(other)),
+                Err(other) => return Err(protox::Error::new(Unreadable(other))),
             }
         }
         Err(protox::Error::file_not_found(name))

@@ -19,7 +19,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use recording::Tags;
 use rquickjs::{Coerced, Ctx, Exception, FromJs, JsLifetime, Result, Value};
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,6 +34,8 @@ pub struct User {
     recording: Rc<Recording>,
     iteration: RefCell<Iteration>,
     random: RefCell<Pcg64Mcg>,
+    /// True once it was counted among the users that were made.
+    is_counted: Cell<bool>,
 }
 
 /// The present iteration of a user.
@@ -82,6 +84,7 @@ impl User {
             recording: Rc::clone(recording),
             iteration: RefCell::default(),
             random: RefCell::new(seeded(seed, id)),
+            is_counted: Cell::default(),
         })
     }
 
@@ -118,6 +121,14 @@ impl User {
         vec![("__VU".into(), Argument::Number(self.id as f64))]
     }
 
+    /// Counts it among the users that were made, once: it may get a new runtime after it was interrupted. One that runs
+    /// before or after all scenarios does not count.
+    pub fn count_as_made(&self) {
+        if self.id > 0 && !self.is_counted.replace(true) {
+            self.run().counts.users_made.fetch_add(1, Relaxed);
+        }
+    }
+
     /// Begins an iteration of a scenario. Returns the global variables to set before the call.
     pub fn begin(&self, scenario: usize, at: Instant) -> Vec<(Rc<str>, Argument)> {
         let run = self.run();
@@ -126,8 +137,10 @@ impl User {
         if iteration.scenario != Some(scenario) {
             iteration.tags = self.recording.tags_of(Some(scenario));
             iteration.metadata.clear();
+            let has_own = |scenario: usize| !run.scenarios[scenario].env.is_empty();
+            let had_own = iteration.scenario.is_some_and(has_own);
             (iteration.scenario, iteration.in_scenario) = (Some(scenario), 0);
-            if !run.scenarios[scenario].env.is_empty() {
+            if had_own || has_own(scenario) {
                 let all = run.env.iter().chain(&run.scenarios[scenario].env);
                 globals.push(("__ENV".into(), Argument::Json(variables(all).into())));
             }

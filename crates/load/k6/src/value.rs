@@ -1,7 +1,7 @@
 //! Conversion of values between scripts and Rust.
 
 use rquickjs::class::JsClass;
-use rquickjs::function::Constructor;
+use rquickjs::function::{Constructor, FromParam, ParamRequirement, ParamsAccessor};
 use rquickjs::{ArrayBuffer, Class, Coerced, Ctx, Exception, FromJs, Function, Object, Promise, Result, Value};
 
 /// `String(value)`.
@@ -17,6 +17,38 @@ pub(crate) fn is_nothing(value: &Value<'_>) -> bool {
 /// A value, unless it is `undefined` or `null`.
 pub(crate) fn non_null<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
     value.filter(|value| !is_nothing(value))
+}
+
+/// An argument of a native function. It is `undefined` if it is left out, as for functions that are written in
+/// JavaScript; without this the bindings throw.
+pub(crate) struct Arg<'js>(pub(crate) Value<'js>);
+
+impl<'js> FromParam<'js> for Arg<'js> {
+    fn param_requirement() -> ParamRequirement {
+        ParamRequirement::optional()
+    }
+
+    fn from_param<'a>(params: &mut ParamsAccessor<'a, 'js>) -> Result<Self> {
+        Ok(Arg(if params.is_empty() { Value::new_undefined(params.ctx().clone()) } else { params.arg() }))
+    }
+}
+
+/// An argument that is a text. Values of other types are converted; it is empty if it is left out, as for functions in
+/// Go, which k6 is written in.
+pub(crate) struct TextArg(pub(crate) String);
+
+impl<'js> FromParam<'js> for TextArg {
+    fn param_requirement() -> ParamRequirement {
+        ParamRequirement::optional()
+    }
+
+    fn from_param<'a>(params: &mut ParamsAccessor<'a, 'js>) -> Result<Self> {
+        if params.is_empty() {
+            return Ok(TextArg(String::new()));
+        }
+        let (value, ctx) = (params.arg(), params.ctx().clone());
+        text(&ctx, value).map(TextArg)
+    }
 }
 
 /// The text of an argument that may be left out.

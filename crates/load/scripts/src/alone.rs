@@ -1,12 +1,13 @@
 //! Calls outside of iterations: `setup`, `teardown`, `handleSummary`, and loading a script for its options.
 
 use super::run::Run;
-use super::threads::{Load, LoadResult, ScenarioUsers, run_modules};
+use super::threads::{Ids, Load, LoadResult, ScenarioUsers, run_modules};
 use super::user::{CallError, ThreadHost};
 use super::{Console, Limits, network};
 use plimsoll_engine::offer::Offering;
 use plimsoll_javascript::{End, Host, Parked, Program, ResultFormat, Setup, Vm};
 use plimsoll_k6::operations::K6;
+use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::User;
 use plimsoll_k6::user::{Purpose, Recording};
@@ -16,7 +17,7 @@ use plimsoll_model::load::{LoadModel, Profile, Stop, Think, WHOLE};
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The options and metrics that a script declares when it is loaded.
@@ -24,23 +25,26 @@ use std::time::Duration;
 pub struct Inspected {
     /// Its `options`, as JSON.
     pub options: Option<String>,
+    /// The exports that are functions.
+    pub functions: Vec<String>,
     /// All metrics, those of the script included.
     pub registry: Registry,
     /// The state that it was loaded with.
     pub plan: Arc<RunState>,
 }
 
-/// Loads a script once, for its options and metrics.
+/// Loads a script once, for its options and metrics. It may read `secrets`.
 ///
 /// # Errors
 /// It throws, or exceeds a limit.
 pub fn inspect(
     program: &Arc<Program>,
     env: Vec<(String, String)>,
+    secrets: Arc<Secrets>,
     limits: Limits,
     console: &Console,
 ) -> Result<Inspected, CallError> {
-    let plan = Arc::new(RunState::for_loading(env));
+    let plan = Arc::new(RunState { secrets, ..RunState::for_loading(env) });
     let recording = Recording::new(&plan, Purpose::Loading);
     let host = Rc::new(ThreadHost::new(console));
     let user = User::new(&recording, 0, 0);
@@ -57,8 +61,10 @@ pub fn inspect(
     }
     loaded?;
     let options = result_of(vm.read("options"), limits)?;
+    let functions = result_of(vm.functions(), limits)?.and_then(|names| serde_json::from_str(&names).ok());
     drop(vm);
-    Ok(Inspected { options, registry: Arc::unwrap_or_clone(recording.registry()), plan })
+    let functions = functions.unwrap_or_default();
+    Ok(Inspected { options, functions, registry: Arc::unwrap_or_clone(recording.registry()), plan })
 }
 
 fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, CallError> {
@@ -82,7 +88,10 @@ pub fn call_alone(
 ) -> Result<Option<String>, CallError> {
     let unmade = |error: JobError| CallError::NotStarted(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
-    let result = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
+    // A run that was interrupted before still has its summary.
+    let never = AtomicBool::new(false);
+    let interrupted = if run.interrupted.load(Relaxed) { &never } else { run.interrupted };
+    let result = call(run, &network, function, arguments, timeout, interrupted).map_err(unmade)?;
     result.called
 }
 
@@ -114,7 +123,7 @@ pub(super) fn call(
         arguments,
         result: ResultFormat::Json,
         scenario: None,
-        first_id: 0,
+        ids: Ids::From(0),
         made_before: 1,
     }];
     let load = Load { common: &common, scenarios: &scenarios, share: WHOLE, threads: 1, cpus: None, copies: None };

@@ -57,6 +57,7 @@ impl From<TransportError> for Fault {
             (Cause::Refused, _) => HttpFaultKind::Refused,
             (Cause::Reset, _) => HttpFaultKind::Reset,
             (Cause::BrokenPipe, _) => HttpFaultKind::BrokenPipe,
+            (Cause::NotTls, _) => HttpFaultKind::NotTls,
             (Cause::UnknownAuthority, _) => HttpFaultKind::UnknownAuthority,
             (Cause::WrongHost, _) => HttpFaultKind::WrongHost,
             (_, ErrorKind::Connect) => HttpFaultKind::Dial,

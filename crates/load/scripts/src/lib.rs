@@ -25,6 +25,7 @@ mod systems;
 mod threads;
 mod tls;
 mod user;
+mod user_ids;
 mod users;
 mod websocket;
 

@@ -138,6 +138,13 @@ impl Network {
         })
     }
 
+    /// Hands the connections of a user that rests to another one, which goes on as the same client.
+    pub(super) fn hand_over(&mut self, from: u32, to: u32) {
+        let connections = mem::take(&mut self.users[from as usize].connections);
+        connections.iter().for_each(|id| self.connections.connection(*id).user = to);
+        self.users[to as usize].connections = connections;
+    }
+
     /// Operations from now on belong to an iteration of this phase.
     pub(super) fn begin_iteration(&mut self, user: u32, phase: RecordedPhase) {
         let own = &mut self.users[user as usize];

@@ -6,9 +6,10 @@ use super::hosts::Hosts;
 use super::network::{self, Reuse};
 use super::rate_limit::RateLimit;
 use super::systems::Systems;
-use super::threads::{Load, LoadResult, SampleCopy, ScenarioUsers, allow_users};
+use super::threads::{Ids, Load, LoadResult, SampleCopy, ScenarioUsers, allow_users};
 use super::tls::TlsConfigurations;
 use super::user::CallError;
+use super::user_ids::user_ids;
 use super::{Allowed, Console, Limits, RunContext};
 use plimsoll_engine::offer::{K6Arrivals, Offering};
 use plimsoll_engine::threads::allow_descriptors;
@@ -119,6 +120,8 @@ pub enum End {
     Stopped,
     /// It was interrupted.
     Interrupted,
+    /// A user could not load the script, for this reason.
+    NotLoaded(String),
     /// `setup` failed, and nothing else was run.
     Setup(CallError),
     /// `teardown` failed.
@@ -159,14 +162,17 @@ impl Run<'_> {
         }
         if outcome.end == End::Finished {
             observer.on_event(&phase(Phase::Measure));
-            self.scenarios(&network, &mut outcome, observer)?;
+            match self.scenarios(&network, &mut outcome, observer) {
+                Err(JobError::Script(why)) => outcome.end = self.ended(End::NotLoaded(why)),
+                other => other?,
+            }
             if exports("teardown") && options.no_teardown != Some(true) {
                 observer.on_event(&phase(Phase::Teardown));
                 let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
                 let data = outcome.setup_data.iter().cloned().collect();
                 let called = alone::call(self, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
                 match (outcome.add(called), &outcome.end) {
-                    (Err(why), End::Finished) => outcome.end = End::Teardown(why),
+                    (Err(why), End::Finished) => outcome.end = self.ended(End::Teardown(why)),
                     // An earlier reason for the end of the run takes precedence.
                     (Err(why), _) => (self.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
                     (Ok(_), _) => {}
@@ -266,21 +272,17 @@ impl Run<'_> {
         network::Shared::new(&self.plan.options, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
     }
 
-    /// The users of all scenarios, numbered one after the other.
+    /// The users of all scenarios.
     fn scenario_users(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
-        let mut first_id = 1;
-        let scenarios = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
-            let first = first_id;
-            first_id += scenario.executor.most_vus();
-            ScenarioUsers {
-                offering: offering(scenario, self.seed),
-                function: scenario.exec.clone(),
-                arguments: data.iter().map(|data| (*data).to_owned()).collect(),
-                result: ResultFormat::Nothing,
-                scenario: Some(index),
-                first_id: first,
-                made_before: made_before(scenario),
-            }
+        let ids = user_ids(&self.plan.scenarios, self.threads.max(1));
+        let scenarios = self.plan.scenarios.iter().zip(ids).enumerate().map(|(index, (scenario, ids))| ScenarioUsers {
+            offering: offering(scenario, self.seed),
+            function: scenario.exec.clone(),
+            arguments: data.iter().map(|data| (*data).to_owned()).collect(),
+            result: ResultFormat::Nothing,
+            scenario: Some(index),
+            ids: Ids::Listed(ids),
+            made_before: made_before(scenario),
         });
         scenarios.collect()
     }

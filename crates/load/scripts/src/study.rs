@@ -4,7 +4,7 @@ use super::alone::{self, Inspected};
 use super::console::KeptConsole;
 use super::network;
 use super::systems::Systems;
-use super::threads::{Load, ScenarioUsers, allow_users};
+use super::threads::{Ids, Load, ScenarioUsers, allow_users};
 use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Jobs, LocalJob};
@@ -55,7 +55,7 @@ impl CompiledScript {
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
             .map_err(|faults| faults.iter().map(|fault| WorkloadDiagnostic::new(fault.render())).collect::<Vec<_>>())?;
         let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let inspected = alone::inspect(&program, env, limits(script), &silent())
+        let inspected = alone::inspect(&program, env, Arc::default(), limits(script), &silent())
             .map_err(|why| fault(format!("failed to load `{}`: {why}", script.entry.display())))?;
         if !program.exports().contains(&script.exec) {
             let why = no_such_function(&script.exec, program.exports().iter().map(String::as_str));
@@ -215,7 +215,7 @@ impl CompiledScript {
             arguments: data.into_iter().collect(),
             result: ResultFormat::Nothing,
             scenario: Some(0),
-            first_id: 1,
+            ids: Ids::From(1),
             made_before: u64::from(job.load.most_users()),
         }
     }
@@ -269,6 +269,9 @@ fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<Strin
     }
     if thresholds {
         notes.push("the script's `thresholds` are left aside: `[decide]` of the study says what counts".to_owned());
+    }
+    if options.http_debug.take().is_some() {
+        notes.push("the script's `httpDebug` is left aside: to show a request takes longer than to send it".to_owned());
     }
     let own = script.tags.iter().map(|(name, value)| (name.clone(), value.clone()));
     options.tags.get_or_insert_default().extend(own);

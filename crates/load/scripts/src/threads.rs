@@ -4,6 +4,7 @@
 use super::RunContext;
 use super::network::Network;
 use super::user::{CallError, Called, CalledFunction, ScriptUser, ThreadHost};
+use super::user_ids::UserId;
 use super::users::Users;
 use plimsoll_engine::clock::{Clock, nanos};
 use plimsoll_engine::event_loop;
@@ -23,7 +24,7 @@ use plimsoll_model::job::{JobError, Report};
 use plimsoll_model::load::{LoadModel, Share};
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::{Instant, Processors, UnixTime};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender};
@@ -37,10 +38,28 @@ pub(super) struct ScenarioUsers {
     pub(super) arguments: Vec<String>,
     pub(super) result: ResultFormat,
     pub(super) scenario: Option<usize>,
-    /// `__VU` of the first.
-    pub(super) first_id: u64,
+    /// The numbers of all users.
+    pub(super) ids: Ids,
     /// The number of users that are made before the clock starts.
     pub(super) made_before: u64,
+}
+
+/// The numbers of users, `__VU`.
+pub(super) enum Ids {
+    /// One after the other, from this one. All of the users are new.
+    From(u64),
+    /// These.
+    Listed(Vec<UserId>),
+}
+
+impl Ids {
+    /// The number of the user at an index.
+    fn at(&self, index: u64) -> UserId {
+        match self {
+            Ids::From(first) => UserId { id: first + index, is_new: true },
+            Ids::Listed(ids) => ids[index as usize],
+        }
+    }
 }
 
 /// Users with their first load.
@@ -222,12 +241,15 @@ impl ThreadUsers {
         let offer = |(offering, quota)| Offer::new(offering, quota, part);
         let offers: Vec<Offer> = shared.offerings.iter().zip(&shared.quotas).map(offer).collect();
         let mut users = Vec::new();
+        let mut known: HashMap<u64, Rc<User>> = HashMap::new();
         for (index, (offer, scenarios)) in offers.iter().zip(load.scenarios).enumerate() {
             let made_before = share.of_first(scenarios.made_before);
             for place in 0..offer.len() as u64 {
-                let id = scenarios.first_id + place * share.of as u64 + share.index as u64;
-                let mut script_user = ScriptUser::new(User::new(&recording, id, common.seed), index);
-                if place < made_before && !common.interrupted.load(Relaxed) {
+                let UserId { id, is_new } = scenarios.ids.at(place * share.of as u64 + share.index as u64);
+                let user = known.entry(id).or_insert_with(|| User::new(&recording, id, common.seed));
+                let mut script_user = ScriptUser::new(Rc::clone(user), index, !is_new);
+                // A user of an earlier scenario brings along what it has.
+                if is_new && place < made_before && !common.interrupted.load(Relaxed) {
                     let unmade = |error| JobError::Users(format!("failed to make user {id}: {error}"));
                     load_now(common, script_user.make(common, &host).map_err(unmade)?, &host)?;
                 }
@@ -310,12 +332,12 @@ pub(super) fn allow_users(users: u64) -> Result<(), JobError> {
 fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Result<(), JobError> {
     match run_modules(vm, host) {
         Parked::Over(_) => Ok(()),
-        Parked::Ended(End::NotLoaded(exception)) => Err(JobError::Users(exception.to_string())),
+        Parked::Ended(End::NotLoaded(exception)) => Err(JobError::Script(exception.to_string())),
         Parked::Ended(End::Limit(limit, place)) => {
-            Err(JobError::Users(format!("while the script is loaded, {}", common.limits.exceeded(limit, place))))
+            Err(JobError::Script(format!("while the script is loaded, {}", common.limits.exceeded(limit, place))))
         }
         Parked::Ended(End::Stopped) | Parked::Waiting => {
-            Err(JobError::Users("the script waits while it is loaded for what never comes".to_owned()))
+            Err(JobError::Script("the script waits while it is loaded for what never comes".to_owned()))
         }
     }
 }

@@ -12,7 +12,6 @@ use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The function that the users of an offer call.
@@ -39,6 +38,8 @@ pub(super) struct ScriptUser {
     /// The phase that its iteration belongs to.
     pub(super) phase: RecordedPhase,
     pub(super) offer: usize,
+    /// True if it is the user of an earlier scenario too.
+    pub(super) is_shared: bool,
 }
 
 /// The present activity of a user.
@@ -93,10 +94,10 @@ impl Host for ThreadHost {
 }
 
 impl ScriptUser {
-    pub(super) fn new(user: Rc<User>, offer: usize) -> ScriptUser {
+    pub(super) fn new(user: Rc<User>, offer: usize, is_shared: bool) -> ScriptUser {
         let (due, began) = (Instant(0), Instant(0));
         let (activity, phase) = (Activity::Nothing, RecordedPhase::Warmup);
-        ScriptUser { vm: None, user, activity, due, began, first_due: None, phase, offer }
+        ScriptUser { vm: None, user, activity, due, began, first_due: None, phase, offer, is_shared }
     }
 
     /// Moves all instants by `by` nanoseconds.
@@ -118,8 +119,7 @@ impl ScriptUser {
             prepare: Some(plimsoll_k6::prepare(&self.user)),
         };
         let vm = Vm::new(common.program, setup)?;
-        // A user that runs before or after all scenarios is not a user of a scenario.
-        common.plan.counts.users_made.fetch_add(u64::from(self.user.id > 0), Relaxed);
+        self.user.count_as_made();
         Ok(self.vm.insert(vm))
     }
 

@@ -221,10 +221,11 @@ impl Users<'_> {
         self.network.begin_iteration(user, phase);
         let script_user = &mut self.users[user as usize];
         (script_user.due, script_user.first_due, script_user.phase) = (due, None, phase);
-        if script_user.vm.is_some() {
+        if script_user.vm.is_some() || self.take_over(context, user, now) {
             self.call(context, user, now);
             return;
         }
+        let script_user = &mut self.users[user as usize];
         script_user.activity = Activity::Loading;
         match script_user.make(self.common, &self.host).map(plimsoll_javascript::Vm::load) {
             Ok(parked) => self.parked(context, user, parked),
@@ -233,6 +234,20 @@ impl Users<'_> {
                 self.remove_user(context, user, ErrorKind::Script, error.to_string());
             }
         }
+    }
+
+    /// Goes on as the user of the same number in an earlier scenario, with its runtime and connections. Returns false if
+    /// there is none.
+    fn take_over(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant) -> bool {
+        let ScriptUser { user: own, is_shared: true, .. } = &self.users[user as usize] else { return false };
+        let has_it = |other: &ScriptUser| Rc::ptr_eq(&other.user, own) && other.vm.is_some();
+        let Some(before) = self.users.iter().position(has_it) else { return false };
+        // That scenario is over: the loop would break off in this turn what is still under way.
+        self.cut_off(context, before as u32, now);
+        let vm = self.users[before].vm.take();
+        self.network.hand_over(before as u32, user);
+        self.users[user as usize].vm = vm;
+        self.users[user as usize].vm.is_some()
     }
 
     /// Calls the function that is an iteration.

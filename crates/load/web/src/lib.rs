@@ -6,6 +6,7 @@
 
 pub mod coding;
 pub mod cookie;
+mod encodings;
 pub mod form;
 pub mod multipart;
 pub mod percent;
@@ -13,4 +14,5 @@ pub mod url;
 
 pub use coding::{Coding, CodingFault};
 pub use cookie::{Jar, SetCookie, UnixSeconds};
+pub use encodings::encodings;
 pub use url::{Place, Scheme, Url, UrlFault};

@@ -1,6 +1,5 @@
 //! Secrets of a run: generates those of the servers that it starts, and keeps all of them out of its bundle.
 
-use crate::encodings::encodings;
 use plimsoll_database::Databases;
 use plimsoll_model::database::{Database, DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
@@ -9,6 +8,7 @@ use plimsoll_model::start::Validity;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_study::{SecretSource, Study};
 use plimsoll_system::random_text;
+use plimsoll_web::encodings;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

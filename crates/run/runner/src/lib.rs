@@ -6,7 +6,6 @@
 
 mod databases;
 mod disk_space;
-mod encodings;
 pub mod generator;
 mod keys;
 mod load;

@@ -1,6 +1,7 @@
 //! The command line of `plimsoll script run`: the flags of `k6 run`, and a few of Plimsoll's own.
 
 use clap::{Args, Subcommand};
+use plimsoll_javascript::Level;
 use plimsoll_k6_run::duration;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,11 +12,48 @@ pub(crate) enum Script {
     /// Run a script for k6, as `k6 run` does
     #[command(after_help = EXIT_CODES)]
     Run(Box<Flags>),
+    /// Print the options of a script as JSON, as `k6 inspect` does
+    Inspect(Box<InspectFlags>),
+    /// Write a script to start from, as `k6 new` does
+    New(NewScript),
+}
+
+/// What is printed of a script.
+#[derive(Debug, Args)]
+pub(crate) struct InspectFlags {
+    /// Print the scenarios and how many users and how much time they need as well
+    #[arg(long)]
+    pub(crate) execution_requirements: bool,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+/// A script to write.
+#[derive(Debug, Args)]
+pub(crate) struct NewScript {
+    /// The file
+    #[arg(default_value = "script.js")]
+    pub(crate) file: PathBuf,
+    /// Overwrite the file
+    #[arg(short = 'f', long)]
+    pub(crate) force: bool,
+    /// What it shows
+    #[arg(long, value_name = "TEMPLATE", default_value = "minimal")]
+    pub(crate) template: Template,
+}
+
+/// What a new script shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Template {
+    /// One request in a loop
+    Minimal,
+    /// Scenarios, thresholds, checks and groups
+    Protocol,
 }
 
 const EXIT_CODES: &str = "Exit codes, as those of k6: 0 fine, 99 a threshold does not hold, 100 setup timed out, \
 101 teardown timed out, 104 options at fault, 105 interrupted, 107 the script is at fault, 108 the script ended the run, \
-110 the script called it a failure, 1 anything else.";
+110 the script called it a failure, 255 it exports no function, 1 anything else.";
 
 /// Makes a flag of each option that scripts have as well.
 macro_rules! options {
@@ -104,6 +142,9 @@ options! {
     /// Leave bodies of responses aside
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     discard_response_bodies: "discardResponseBodies", "--discard-response-bodies";
+    /// Show requests and responses on the console: their heads, or with `full` their bodies too
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "headers", value_name = "WHAT")]
+    http_debug: "httpDebug", "--http-debug";
     /// Leave `setup` out
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     no_setup: "noSetup", "--no-setup";
@@ -152,6 +193,26 @@ pub(crate) struct Flags {
     /// Where the console of the script goes [default: standard error]
     #[arg(long, value_name = "FILE", env = "K6_CONSOLE_OUTPUT")]
     pub(crate) console_output: Option<PathBuf>,
+    /// Where log lines go, the console of the script included: `stderr`, `stdout`, `none`, or `file=FILE`, which
+    /// `,level=LEVEL` may follow
+    #[arg(long, value_name = "OUTPUT", env = "K6_LOG_OUTPUT", default_value = "stderr", value_parser = LogOutput::parse)]
+    pub(crate) log_output: LogOutput,
+    /// The form of log lines
+    #[arg(long, value_name = "FORMAT", env = "K6_LOG_FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+    /// A source of secrets for `k6/secrets`: `file=FILE` with a line `NAME=VALUE` for each, or `mock=NAME=VALUE,…`
+    /// [may be repeated]
+    #[arg(long, value_name = "SOURCE", env = "K6_SECRET_SOURCE")]
+    pub(crate) secret_source: Vec<String>,
+    /// Stay after the end of the run, until a signal comes
+    #[arg(long, env = "K6_LINGER")]
+    pub(crate) linger: bool,
+    /// Accepted: nothing listens there, since there is no server to control a run
+    #[arg(long, value_name = "ADDRESS", hide = true)]
+    pub(crate) address: Option<String>,
+    /// Accepted: all modes are the same here
+    #[arg(long, value_name = "MODE", env = "K6_COMPATIBILITY_MODE", hide = true)]
+    pub(crate) compatibility_mode: Option<CompatibilityMode>,
     /// Show no progress
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
@@ -198,6 +259,70 @@ fn time(text: &str) -> Result<Duration, String> {
     read.ok_or_else(|| "expected a time above 0 such as `1s`".to_owned())
 }
 
+/// Where log lines go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LogOutput {
+    Stderr,
+    Stdout,
+    Nowhere,
+    /// Lines of this level and above.
+    File {
+        path: PathBuf,
+        least: Level,
+    },
+}
+
+impl LogOutput {
+    /// Reads `stderr`, `stdout`, `none`, `file=FILE` or `file=FILE,level=warn`.
+    pub(crate) fn parse(text: &str) -> Result<LogOutput, String> {
+        let wrong = || format!("expected `stderr`, `stdout`, `none` or `file=FILE,level=LEVEL`, found `{text}`");
+        let Some(rest) = text.strip_prefix("file=") else {
+            return match text {
+                "stderr" => Ok(LogOutput::Stderr),
+                "stdout" => Ok(LogOutput::Stdout),
+                "none" => Ok(LogOutput::Nowhere),
+                _ => Err(wrong()),
+            };
+        };
+        let (path, least) = match rest.split_once(",level=") {
+            Some((path, level)) => (path, log_level(level).ok_or_else(wrong)?),
+            None => (rest, Level::Debug),
+        };
+        if path.is_empty() { Err(wrong()) } else { Ok(LogOutput::File { path: path.into(), least }) }
+    }
+}
+
+/// A level as k6 names it.
+fn log_level(name: &str) -> Option<Level> {
+    match name {
+        "trace" | "debug" => Some(Level::Debug),
+        "info" => Some(Level::Info),
+        "warn" | "warning" => Some(Level::Warn),
+        "error" | "fatal" | "panic" => Some(Level::Error),
+        _ => None,
+    }
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// `INFO[0001] text`
+    Text,
+    /// The text alone
+    Raw,
+    /// An object with `level`, `msg` and `time`
+    Json,
+}
+
+/// The modes in which k6 reads scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum CompatibilityMode {
+    Base,
+    Extended,
+    ExperimentalEnhanced,
+}
+
 /// How much the summary shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Shown {
@@ -237,21 +362,14 @@ macro_rules! unsupported {
 unsupported! {
     {
         paused: "--paused", "a run begins at once";
-        http_debug: "--http-debug", "write what you want to see with console.log";
-        linger: "--linger", "there is no server that could be asked after a run";
         new_machine_readable_summary: "--new-machine-readable-summary", "take `--summary-export` or `handleSummary`";
         profiling_enabled: "--profiling-enabled", "profile the program from outside";
     }
     {
-        address: "--address", "there is no server to control a run";
         execution_segment: "--execution-segment", "a run is of one machine";
         execution_segment_sequence: "--execution-segment-sequence", "a run is of one machine";
         local_ips: "--local-ips", "connections come from the address that the system picks";
         dns: "--dns", "names are looked up once, by the system";
-        compatibility_mode: "--compatibility-mode", "scripts are modules of JavaScript or TypeScript, and need no mode";
-        log_format: "--log-format", "what is said goes to standard error as text";
-        log_output: "--log-output", "what is said goes to standard error; `--console-output` takes the console of the script";
-        secret_source: "--secret-source", "pass secrets with `--env`, or in the environment";
         traces_output: "--traces-output", "there are no traces";
     }
 }
@@ -289,9 +407,27 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_refused_by_name() {
-        let flags = given(&["--paused", "--address", "localhost:6565", "a.js"]);
+        let flags = given(&["--paused", "--traces-output", "otel", "a.js"]);
         let refusals = flags.unsupported.refusals();
         assert_eq!(refusals.len(), 2, "{refusals:?}");
-        assert!(refusals[1].contains("`--address` is not supported"), "{refusals:?}");
+        assert!(refusals[1].contains("`--traces-output` is not supported"), "{refusals:?}");
+    }
+
+    #[test]
+    fn log_lines_go_where_k6_sends_them() {
+        let file = |path: &str, least| Ok(LogOutput::File { path: path.into(), least });
+        for (text, output) in [
+            ("stderr", Ok(LogOutput::Stderr)),
+            ("stdout", Ok(LogOutput::Stdout)),
+            ("none", Ok(LogOutput::Nowhere)),
+            ("file=a=b.log", file("a=b.log", Level::Debug)),
+            ("file=a.log,level=warning", file("a.log", Level::Warn)),
+        ] {
+            assert_eq!(LogOutput::parse(text), output, "{text}");
+        }
+        for text in ["", "file=", "file", "file=a.log,level=loud", "loki=http://127.0.0.1:3100"] {
+            let refused = LogOutput::parse(text).expect_err(text);
+            assert!(refused.contains("`stderr`, `stdout`, `none`") && refused.contains(text), "{refused}");
+        }
     }
 }

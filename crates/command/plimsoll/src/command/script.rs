@@ -1,6 +1,8 @@
-//! `plimsoll script run`: runs a script for k6 on its own, as `k6 run` does.
+//! `plimsoll script`: runs a script for k6 on its own, as `k6 run` does, prints its options, or writes one to start from.
 
 mod exit;
+mod inspect;
+mod new;
 mod outputs;
 mod settle;
 mod summary;
@@ -18,6 +20,7 @@ use plimsoll_generator::script::{
     self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, Refused, RunOutcome,
 };
 use plimsoll_javascript::{Entry, Fault, Files, Level, Program, project_of};
+use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::scenario;
@@ -28,18 +31,41 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
-use terminal::Terminal;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use terminal::{LogSettings, Terminal};
 use watch::Watch;
 
+/// How often a run that is over looks for the signal that ends it.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
 pub(super) fn script(script: &Script) -> ExitCode {
-    let Script::Run(flags) = script;
-    run(flags).map_or_else(|failure| failure.report(), ExitCode::from)
+    let done = match script {
+        Script::Run(flags) => with_secrets(flags, run),
+        Script::Inspect(wanted) => with_secrets(&wanted.flags, |_, secrets| inspect::inspect(wanted, secrets)),
+        Script::New(wanted) => new::new(wanted),
+    };
+    done.map_or_else(|failure| failure.report(), ExitCode::from)
 }
 
-fn run(flags: &Flags) -> Result<Exit, Failure> {
+/// Does something with a script, which may read the secrets of the command line. No message shows those that it has read.
+fn with_secrets(
+    flags: &Flags,
+    work: impl FnOnce(&Flags, &Arc<Secrets>) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let secrets = Secrets::configured(&flags.secret_source, |path| std::fs::read_to_string(path));
+    let secrets = Arc::new(secrets.map_err(|why| Failure::new(Exit::Options, why))?);
+    work(flags, &secrets).map_err(|failure| failure.masked(&secrets))
+}
+
+fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     let program = program(flags)?;
-    let terminal = Arc::new(Terminal::open(flags.quiet, flags.console_output.as_deref())?);
+    let settings = LogSettings {
+        output: &flags.log_output,
+        format: flags.log_format,
+        console: flags.console_output.as_deref(),
+        secrets,
+    };
+    let terminal = Arc::new(Terminal::open(flags.quiet, &settings)?);
     let console: Console = {
         let (terminal, least) = (Arc::clone(&terminal), if flags.verbose { Level::Debug } else { Level::Info });
         Arc::new(move |level, line| {
@@ -48,10 +74,13 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
             }
         })
     };
-    let inspected = inspect(flags, &program, &console)?;
-    let warn = &mut |warning: &str| terminal.note(&format!("warning: {warning}"));
-    let settled = settle(flags, program.exports(), inspected.options.as_deref(), &inspected.registry, warn)?;
-    let writers = Writers::start(&settled.outputs, &settled.registry, &settled.limits)?;
+    let inspected = loaded(flags, &program, secrets, &console)?;
+    let warn = &mut |warning: &str| terminal.log(Level::Warn, warning);
+    if let Some(address) = flags.address.as_deref().filter(|address| !address.is_empty()) {
+        warn(&format!("`--address {address}` has no effect: there is no server to control a run"));
+    }
+    let settled = settle(flags, &inspected.functions, inspected.options.as_deref(), &inspected.registry, warn)?;
+    let writers = Writers::start(&settled.outputs, &settled.registry, &settled.limits, secrets)?;
     let plan = Arc::new(plan(flags, &settled, &inspected, &writers));
     if !flags.quiet {
         say::note(&header(flags, &plan));
@@ -78,13 +107,20 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     let crossed = summary::show(flags, &settled, &run, &ran);
     written?;
     for (kind, count) in plan.log_limit.suppressed() {
-        terminal.console(Level::Warn, &format!("{count} more of: {kind}"));
+        terminal.log(Level::Warn, &format!("{count} more of: {kind}"));
     }
     let refused = run.allowed.refused();
     if !refused.hosts.is_empty() {
-        terminal.console(if refused.all { Level::Error } else { Level::Warn }, &unsent(&refused));
+        terminal.log(if refused.all { Level::Error } else { Level::Warn }, &unsent(&refused));
     }
-    Ok(conclude(&terminal, &plan, &ran, &crossed, &refused))
+    let exit = conclude(&terminal, &plan, &ran, &crossed, &refused, signals.interrupt().is_set());
+    if flags.linger && !signals.interrupt().is_set() {
+        terminal.log(Level::Info, "the run is over; it stays until a signal comes, as `--linger` says");
+        while !signals.interrupt().is_set() {
+            std::thread::sleep(SIGNAL_CHECK);
+        }
+    }
+    Ok(exit)
 }
 
 /// The message about hosts that are not allowed.
@@ -125,12 +161,22 @@ fn limits(flags: &Flags) -> Limits {
 }
 
 /// Loads the script for its options and metrics.
-fn inspect(flags: &Flags, program: &Arc<Program>, console: &Console) -> Result<Inspected, Failure> {
-    let inspected = load::inspect(program, environment(flags)?, limits(flags), console);
-    inspected.map_err(|why| match why {
+fn loaded(
+    flags: &Flags,
+    program: &Arc<Program>,
+    secrets: &Arc<Secrets>,
+    console: &Console,
+) -> Result<Inspected, Failure> {
+    let inspected = load::inspect(program, environment(flags)?, Arc::clone(secrets), limits(flags), console);
+    let inspected = inspected.map_err(|why| match why {
         CallError::Aborted(message) => Failure::new(Exit::Aborted, aborted(&message)),
         why => Failure::new(Exit::Script, why.render()),
-    })
+    })?;
+    if inspected.functions.is_empty() {
+        let why = "expected a script that exports a function, such as `export default function () { … }`, found none";
+        return Err(Failure::new(Exit::NoFunction, why));
+    }
+    Ok(inspected)
 }
 
 /// `__ENV`: the variables of the system, overridden by those of the command line.
@@ -184,14 +230,23 @@ fn processors() -> usize {
 }
 
 /// The exit code of the command; prints why it does not end well. The end of the run takes precedence over thresholds.
-fn conclude(terminal: &Terminal, plan: &RunState, ran: &RunOutcome, crossed: &[&str], refused: &Refused) -> Exit {
+fn conclude(
+    terminal: &Terminal,
+    plan: &RunState,
+    ran: &RunOutcome,
+    crossed: &[&str],
+    refused: &Refused,
+    is_interrupted: bool,
+) -> Exit {
     let crossed_says = || format!("thresholds on {} do not hold", and_list(quoted(crossed)));
     let (exit, why) = match &ran.end {
         End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
+        End::NotLoaded(why) => (Exit::Script, format!("a user could not load the script: {why}")),
         End::Setup(why) => failed("setup", why, Exit::SetupTimeout),
         End::Teardown(why) => failed("teardown", why, Exit::TeardownTimeout),
         End::Stopped => (Exit::Thresholds, format!("{}, and one of them ends the run", crossed_says())),
         End::Aborted(message) => (Exit::Aborted, aborted(message)),
+        End::Finished if is_interrupted => (Exit::Interrupted, "the run was interrupted in its summary".to_owned()),
         End::Finished if !ran.broken.is_empty() => (Exit::Script, "the script broke a limit: see above".to_owned()),
         // Reported before. It is no success, because the script could not do any of its work.
         End::Finished if refused.all => return Exit::Options,
@@ -202,7 +257,7 @@ fn conclude(terminal: &Terminal, plan: &RunState, ran: &RunOutcome, crossed: &[&
         End::Finished if !crossed.is_empty() => (Exit::Thresholds, crossed_says()),
         End::Finished => return Exit::Fine,
     };
-    terminal.console(Level::Error, why.trim_end_matches([':', ' ']));
+    terminal.log(Level::Error, why.trim_end_matches([':', ' ']));
     exit
 }
 

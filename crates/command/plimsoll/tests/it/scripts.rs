@@ -185,3 +185,148 @@ fn what_teardown_throws_is_told_also_where_something_else_ended_the_run() {
     place.write("a.js", text);
     place.plimsoll(&["script", "run", "a.js"]).with(108).says(&["enough", "`teardown` failed: Error: still there"]);
 }
+
+#[test]
+fn a_secret_that_a_script_has_read_is_in_nothing_that_the_run_writes() {
+    let (place, servers) = (Place::empty(), Servers::start());
+    let text = "import http from 'k6/http'; import secrets from 'k6/secrets'; import { check } from 'k6';
+        export default async function () {
+            const token = await secrets.get('token');
+            console.log(token, encodeURIComponent(token), JSON.stringify(token));
+            http.get(`${__ENV.URL}/text?t=${token}`, { headers: { Authorization: token } });
+            check(1, { [`with ${token}`]: true });
+            throw new Error(`thrown with ${token}`);
+        }
+        export function handleSummary(data) { return { stdout: JSON.stringify(data), 'own.txt': JSON.stringify(data) }; }";
+    place.write("a.js", text);
+    place.write("secrets.txt", "token=hunter2/&\n\n");
+    let [url, ..] = servers.variables();
+    let flags = "--secret-source file=secrets.txt --http-debug=full --summary-export sum.json --console-output console.log \
+                 -o json=samples.json -o csv=samples.csv";
+    let words: Vec<&str> = ["script", "run", "-e", &url, "a.js"].into_iter().chain(flags.split_whitespace()).collect();
+    let ended = place.plimsoll(&words).with(0);
+    assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
+    let written = ["own.txt", "sum.json", "console.log", "samples.json", "samples.csv"].map(|file| place.read(file));
+    for text in [&ended.stdout].into_iter().chain(&written) {
+        assert!(text.contains("***SECRET_REDACTED***") && !text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn sources_of_secrets_that_cannot_be_read_are_refused() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () {}");
+    for (source, why) in [("vault=x", "found `vault`"), ("file=none.txt", "failed to read none.txt")] {
+        place.plimsoll(&["script", "run", "--secret-source", source, "a.js"]).with(104).says(&[why]);
+    }
+}
+
+#[test]
+fn log_lines_go_where_the_command_line_says() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () { console.log('said'); console.warn('warned'); }");
+    let run = |flags: &str| {
+        let words: Vec<&str> = ["script", "run", "-q", "a.js"].into_iter().chain(flags.split_whitespace()).collect();
+        place.plimsoll(&words).with(0)
+    };
+    assert!(run("").stderr.contains("INFO[0000] said"));
+    assert!(run("--log-output stdout --log-format raw").stdout.starts_with("said\nwarned\n"));
+    let nothing = run("--log-output none");
+    assert!(!nothing.stderr.contains("said") && !nothing.stdout.contains("said"), "{}", nothing.stderr);
+    let filed = run("--log-output file=log.txt,level=warn --log-format json");
+    let line: Value = serde_json::from_str(place.read("log.txt").trim()).expect("one line");
+    assert_eq!(
+        (&line["level"], &line["msg"], &line["source"]),
+        (&"warning".into(), &"warned".into(), &"console".into())
+    );
+    assert!(!filed.stderr.contains("warned"), "{}", filed.stderr);
+    let words = ["script", "run", "--log-output", "loki=http://127.0.0.1:1", "a.js"];
+    place.plimsoll(&words).with(2).says(&["`stderr`, `stdout`, `none` or `file=FILE,level=LEVEL`"]);
+}
+
+#[test]
+fn requests_and_responses_are_shown_where_that_is_asked_for() {
+    let (place, servers) = (Place::empty(), Servers::start());
+    let text = "import http from 'k6/http'; export default function () { http.post(`${__ENV.URL}/text`, 'sent'); }";
+    place.write("a.js", text);
+    let [url, ..] = servers.variables();
+    for (flag, shown, hidden) in [
+        ("--http-debug", &["POST /text HTTP/1.1\n", "HTTP/1.1 200"][..], &["\n\nsent", "\n\nhello"][..]),
+        ("--http-debug=full", &["POST /text HTTP/1.1\n", "\n\nsent", "\n\nhello"], &[]),
+    ] {
+        let ended = place.plimsoll(&["script", "run", "-q", "-e", &url, flag, "a.js"]).with(0).says(shown);
+        assert!(hidden.iter().all(|text| !ended.stderr.contains(text)), "{flag}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_run_that_lingers_ends_with_a_signal_and_its_own_code() {
+    let place = Place::empty();
+    place.write(
+        "a.js",
+        "export const options = { thresholds: { iterations: ['count>5'] } }; export default function () {}",
+    );
+    let mut started = place.start(&["script", "run", "-q", "--linger", "a.js"]);
+    started.wait_until("the end of the run", |started| started.stderr().contains("until a signal comes"));
+    started.signal(Signal::INT);
+    started.end().with(99).prints(&["TOTAL RESULTS"]);
+}
+
+#[test]
+fn a_signal_breaks_off_a_summary_that_does_not_end() {
+    let place = Place::empty();
+    let text = "import { sleep } from 'k6'; export default function () {}
+                export function handleSummary() { console.log('begun'); sleep(100); return {}; }";
+    place.write("a.js", text);
+    let mut started = place.start(&["script", "run", "-q", "a.js"]);
+    started.wait_until("the summary", |started| started.stderr().contains("begun"));
+    started.signal(Signal::INT);
+    started.end().with(105).prints(&["TOTAL RESULTS"]).says(&["`handleSummary` failed"]);
+}
+
+#[test]
+fn options_are_printed_as_the_script_and_the_command_line_have_them() {
+    let place = Place::empty();
+    place.write("a.js", "export const options = { vus: 3, duration: '4s' }; export default function () {}");
+    let printed = |flags: &[&str]| -> Value {
+        let ended = place.plimsoll(&[&["script", "inspect", "a.js"], flags].concat()).with(0);
+        serde_json::from_str(&ended.stdout).expect("JSON")
+    };
+    assert_eq!(printed(&[]), serde_json::json!({ "vus": 3, "duration": "4s" }));
+    let all = printed(&["--execution-requirements", "-u", "5"]);
+    assert_eq!((&all["maxVUs"], &all["totalDuration"]), (&5.into(), &"34s".into()));
+    assert_eq!(all["scenarios"]["default"]["executor"], "constant-vus");
+    place.write("b.js", "export default 5;");
+    place.plimsoll(&["script", "inspect", "b.js"]).with(255).says(&["exports a function"]);
+}
+
+#[test]
+fn a_new_script_runs_and_overwrites_nothing() {
+    let (place, servers) = (Place::empty(), Servers::start());
+    place.plimsoll(&["script", "new"]).with(0).prints(&["script.js"]);
+    place.plimsoll(&["script", "new", "own.js", "--template", "protocol"]).with(0);
+    for (file, flags) in [("script.js", &["-i", "1", "-u", "1"][..]), ("own.js", &["-i", "1", "-u", "1"])] {
+        let [url, ..] = servers.variables();
+        place.plimsoll(&[&["script", "run", "-e", &url, file], flags].concat()).with(0).prints(&["✓ status is 200"]);
+    }
+    place.write("script.js", "mine");
+    place.plimsoll(&["script", "new"]).with(1).says(&["script.js is there already", "--force"]);
+    assert_eq!(place.read("script.js"), "mine");
+    place.plimsoll(&["script", "new", "--force"]).with(0);
+    assert!(place.read("script.js").contains("export default function"));
+}
+
+#[test]
+fn definitions_of_services_are_read_from_folders_that_the_command_line_allows() {
+    let (place, other) = (Place::empty(), Place::empty());
+    other.write("own.proto", "syntax = \"proto3\"; package own; message A {} service S { rpc Do(A) returns (A); }");
+    let folder = other.path(".").canonicalize().unwrap();
+    let text = format!(
+        "import grpc from 'k6/net/grpc'; new grpc.Client().load(['{}'], 'own.proto');
+        export default function () {{}}",
+        folder.display()
+    );
+    place.write("a.js", &text);
+    place.plimsoll(&["script", "run", "a.js"]).with(107).says(&["lies outside the folders", "`--files DIR`"]);
+    place.plimsoll(&["script", "run", "--files", &folder.to_string_lossy(), "a.js"]).with(0);
+}

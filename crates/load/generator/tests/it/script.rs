@@ -41,7 +41,8 @@ impl Trial {
         let program = program.unwrap_or_else(|faults| panic!("{faults:?}"));
         let env = vec![("TARGET".to_owned(), target.to_owned())];
         let lines = Arc::default();
-        let inspected = inspect(&program, env, Limits::default(), &console(&lines)).expect("it can be loaded");
+        let inspected =
+            inspect(&program, env, Arc::default(), Limits::default(), &console(&lines)).expect("it can be loaded");
         let json = inspected.options.as_deref().unwrap_or("{}");
         let read = Options::read(&serde_json::from_str(json).expect("JSON"));
         assert_eq!((read.faults, read.ignored), (Vec::new(), Vec::new()));

@@ -38,7 +38,11 @@ pub(super) fn text(summary: &Summary<'_>, full: bool) -> String {
     let mut out = String::from("\n\n");
     thresholds(summary, &rows, &mut out);
     out.push_str("  █ TOTAL RESULTS \n\n");
-    checks_of(summary, &summary.checks.by_name(), 4, &mut out);
+    let checks = summary.checks.by_name();
+    // A threshold on checks shows their numbers, also where there were none.
+    if !checks.is_empty() || rows.iter().any(|row| row.metric.name == "checks") {
+        checks_of(summary, &checks, 4, &mut out);
+    }
     sections(summary, &rows, full, 4, &mut out);
     if full {
         parts(summary, &mut out);
@@ -75,11 +79,8 @@ fn checks_of(summary: &Summary<'_>, checks: &[Check], indent: usize, out: &mut S
     let passes: u64 = checks.iter().map(|check| check.passes).sum();
     let fails: u64 = checks.iter().map(|check| check.fails).sum();
     let total = passes + fails;
-    if total == 0 {
-        return;
-    }
     let per_second = total as f64 / summary.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-    let share = |part: u64| (number::percent(part as f64 / total as f64), format!("{part} out of {total}"));
+    let share = |part: u64| (number::percent(part as f64 / total.max(1) as f64), format!("{part} out of {total}"));
     let rate = format!("{}/s", number::value(per_second, Contains::Default, None));
     let values = [(total.to_string(), rate), share(passes), share(fails)];
     let longest = LABELS_OF_CHECKS.iter().map(|label| length(label)).max().unwrap_or_default();
@@ -169,7 +170,9 @@ impl Part<'_> {
     }
 
     fn results(&self, group: &str, checks: &[Check], indent: usize, out: &mut String) {
-        checks_of(self.summary, checks, indent, out);
+        if !checks.is_empty() {
+            checks_of(self.summary, checks, indent, out);
+        }
         sections(self.summary, &self.summary.rows_of(self.scenario, group), true, indent, out);
     }
 }

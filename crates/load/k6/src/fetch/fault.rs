@@ -60,6 +60,7 @@ fn message(kind: HttpFaultKind) -> Option<&'static str> {
         HttpFaultKind::DialTimeout => "dial: i/o timeout",
         HttpFaultKind::Refused => "dial: connection refused",
         HttpFaultKind::Reset => "read: connection reset by peer",
+        HttpFaultKind::NotTls => "tls: first record does not look like a TLS handshake",
         HttpFaultKind::UnknownAuthority => "x509: unknown authority",
         HttpFaultKind::WrongHost => "x509: certificate doesn't match hostname",
         _ => return None,

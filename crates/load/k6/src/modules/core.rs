@@ -4,6 +4,7 @@
 use crate::native::Native;
 use crate::operations::K6;
 use crate::user::{User, milliseconds, read_tags};
+use crate::value::{Arg, TextArg};
 use plimsoll_javascript::{EventLoop, NativeModule};
 use plimsoll_k6_run::checks::SEPARATOR;
 use plimsoll_k6_run::metrics::builtin;
@@ -30,7 +31,7 @@ impl NativeModule for Core {
 }
 
 /// `check(value, { name: test, … }, tags)`: true if all tests hold.
-fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, tests: Value<'js>, tags: Opt<Value<'js>>) -> Result<bool> {
+fn check<'js>(ctx: Ctx<'js>, Arg(value): Arg<'js>, Arg(tests): Arg<'js>, tags: Opt<Value<'js>>) -> Result<bool> {
     let user = User::running(&ctx, "check()")?;
     let tags = read_tags(&ctx, tags.0)?;
     let Some(tests) = tests.as_object() else {
@@ -40,6 +41,10 @@ fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, tests: Value<'js>, tags: Opt<Val
     let mut all = true;
     for test in tests.props::<String, Value<'js>>() {
         let (name, test) = test?;
+        if is_async(&test)? {
+            let what = format!("check() takes no async function as `{name}`: await its result before, and check that");
+            return Err(Exception::throw_type(&ctx, &what));
+        }
         let outcome = outcome(&ctx, &name, &value, test);
         let passed = *outcome.as_ref().unwrap_or(&false);
         record(&ctx, &user, &name, passed, &tags)?;
@@ -59,6 +64,13 @@ fn outcome<'js>(ctx: &Ctx<'js>, name: &str, value: &Value<'js>, test: Value<'js>
         return Err(Exception::throw_type(ctx, &what));
     }
     Ok(Coerced::<bool>::from_js(ctx, result)?.0)
+}
+
+/// True for an async function.
+fn is_async(value: &Value<'_>) -> Result<bool> {
+    let Some(function) = value.as_function() else { return Ok(false) };
+    let kind: Object<'_> = function.get("constructor")?;
+    Ok(kind.get::<_, String>("name")? == "AsyncFunction")
 }
 
 fn record(ctx: &Ctx<'_>, user: &User, name: &str, passed: bool, tags: &[(String, String)]) -> Result<()> {
@@ -84,14 +96,13 @@ fn must_be_plain(ctx: &Ctx<'_>, name: &str) -> Result<()> {
 }
 
 /// `group(name, function)`: the result of the function.
-fn group<'js>(ctx: Ctx<'js>, name: Coerced<String>, function: Value<'js>) -> Result<Value<'js>> {
+fn group<'js>(ctx: Ctx<'js>, name: TextArg, Arg(function): Arg<'js>) -> Result<Value<'js>> {
     let user = User::running(&ctx, "group()")?;
     must_be_plain(&ctx, &name.0)?;
     let Some(function) = function.as_function() else {
         return Err(Exception::throw_type(&ctx, "expected a function as second argument of group()"));
     };
-    let kind: Object<'js> = function.get("constructor")?;
-    if kind.get::<_, String>("name")? == "AsyncFunction" {
+    if is_async(function.as_value())? {
         let what = "group() takes no async function: it would be left before that is over";
         return Err(Exception::throw_type(&ctx, what));
     }

@@ -8,7 +8,7 @@ pub(crate) mod web;
 use crate::hex::hex;
 use crate::modules::encoding;
 use crate::native::Native;
-use crate::value::{buffer, bytes, optional_text, thrown};
+use crate::value::{Arg, TextArg, buffer, bytes, optional_text, thrown};
 use hash::Hash;
 use plimsoll_javascript::NativeModule;
 use rquickjs::class::Trace;
@@ -46,7 +46,7 @@ impl NativeModule for Crypto {
         object.native("hexEncode", hex_encode)?;
         object.native("randomBytes", random_bytes)?;
         for name in hash::NAMES {
-            let hash = move |ctx: Ctx<'js>, data: Value<'js>, encoding: Opt<Value<'js>>| {
+            let hash = move |ctx: Ctx<'js>, Arg(data): Arg<'js>, encoding: Opt<Value<'js>>| {
                 let mut hash = hash_named(&ctx, name)?;
                 hash.update(&bytes(&ctx, &data)?);
                 output(&ctx, hash.value(), encoding.0)
@@ -67,8 +67,8 @@ struct Hasher {
 
 #[rquickjs::methods]
 impl Hasher {
-    fn update<'js>(&mut self, ctx: Ctx<'js>, data: Value<'js>) -> Result<()> {
-        self.hash.update(&bytes(&ctx, &data)?);
+    fn update<'js>(&mut self, ctx: Ctx<'js>, data: Arg<'js>) -> Result<()> {
+        self.hash.update(&bytes(&ctx, &data.0)?);
         Ok(())
     }
 
@@ -77,19 +77,19 @@ impl Hasher {
     }
 }
 
-fn create_hash<'js>(ctx: Ctx<'js>, name: String) -> Result<Class<'js, Hasher>> {
+fn create_hash<'js>(ctx: Ctx<'js>, TextArg(name): TextArg) -> Result<Class<'js, Hasher>> {
     Class::instance(ctx.clone(), Hasher { hash: hash_named(&ctx, &name)? })
 }
 
-fn create_hmac<'js>(ctx: Ctx<'js>, name: String, secret: Value<'js>) -> Result<Class<'js, Hasher>> {
+fn create_hmac<'js>(ctx: Ctx<'js>, TextArg(name): TextArg, Arg(secret): Arg<'js>) -> Result<Class<'js, Hasher>> {
     Class::instance(ctx.clone(), Hasher { hash: hmac_named(&ctx, &name, &secret)? })
 }
 
 fn hmac<'js>(
     ctx: Ctx<'js>,
-    name: String,
-    secret: Value<'js>,
-    data: Value<'js>,
+    TextArg(name): TextArg,
+    Arg(secret): Arg<'js>,
+    Arg(data): Arg<'js>,
     encoding: Opt<Value<'js>>,
 ) -> Result<Value<'js>> {
     let mut hash = hmac_named(&ctx, &name, &secret)?;
@@ -97,7 +97,7 @@ fn hmac<'js>(
     output(&ctx, hash.value(), encoding.0)
 }
 
-fn hex_encode<'js>(ctx: Ctx<'js>, data: Value<'js>) -> Result<String> {
+fn hex_encode<'js>(ctx: Ctx<'js>, Arg(data): Arg<'js>) -> Result<String> {
     Ok(hex(&bytes(&ctx, &data)?))
 }
 

@@ -59,7 +59,7 @@ fn elements_of<'js>(ctx: &Ctx<'js>, made: &Value<'js>) -> Result<Elements> {
 }
 
 /// The array as a script sees it: elements are parsed on demand, and neither they nor the array can be changed.
-fn proxy<'js>(ctx: &Ctx<'js>, elements: Elements) -> Result<Value<'js>> {
+pub(super) fn proxy<'js>(ctx: &Ctx<'js>, elements: Elements) -> Result<Value<'js>> {
     let count = elements.len();
     // Functions in Rust must hold no value of the engine, which would not see the cycle and never free it.
     let get = move |ctx: Ctx<'js>, target: Object<'js>, key: Value<'js>| match index(&key)? {

@@ -2,7 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::native::Native;
-use crate::value::{buffer, bytes, optional_text, thrown};
+use crate::value::{Arg, buffer, bytes, optional_text, thrown};
 use base64::Engine;
 use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -25,7 +25,7 @@ impl NativeModule for Encoding {
     }
 }
 
-fn b64encode<'js>(ctx: Ctx<'js>, data: Value<'js>, variant: Opt<Value<'js>>) -> Result<String> {
+fn b64encode<'js>(ctx: Ctx<'js>, Arg(data): Arg<'js>, variant: Opt<Value<'js>>) -> Result<String> {
     let variant = optional_text(&ctx, variant.0)?;
     Ok(encode(&bytes(&ctx, &data)?, variant.as_deref().unwrap_or("std")))
 }
@@ -33,7 +33,7 @@ fn b64encode<'js>(ctx: Ctx<'js>, data: Value<'js>, variant: Opt<Value<'js>>) -> 
 /// Decodes to a text with the format `s`, else to a buffer.
 fn b64decode<'js>(
     ctx: Ctx<'js>,
-    data: Value<'js>,
+    Arg(data): Arg<'js>,
     variant: Opt<Value<'js>>,
     format: Opt<Value<'js>>,
 ) -> Result<Value<'js>> {

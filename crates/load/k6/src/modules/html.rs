@@ -4,18 +4,21 @@
 mod document;
 mod element;
 mod form;
+mod render;
 mod selection;
+mod selector;
 #[cfg(test)]
 mod tests;
 mod typed;
 
-pub(crate) use document::Selector;
 pub(crate) use form::{FormValue, fields, value_of};
 pub(crate) use selection::Selection;
+pub(crate) use selector::Selector;
 
 use crate::native::Native;
+use crate::value::TextArg;
 use plimsoll_javascript::NativeModule;
-use rquickjs::{Class, Ctx, Object, Result, Value};
+use rquickjs::{Class, Ctx, Object, Result};
 
 /// See the module.
 pub(crate) struct Html;
@@ -31,7 +34,6 @@ impl NativeModule for Html {
     }
 }
 
-fn parse_html<'js>(ctx: Ctx<'js>, text: Value<'js>) -> Result<Class<'js, Selection>> {
-    let text = crate::value::text(&ctx, text)?;
-    Class::instance(ctx, Selection::of_page(&text, ""))
+fn parse_html<'js>(ctx: Ctx<'js>, text: TextArg) -> Result<Class<'js, Selection>> {
+    Class::instance(ctx, Selection::of_page(&text.0, ""))
 }

@@ -8,6 +8,7 @@ mod arguments;
 mod body;
 mod client;
 mod cookie_jar;
+mod debug;
 mod page;
 mod response;
 mod samples;
@@ -21,7 +22,7 @@ pub(crate) use cookie_jar::jar_of;
 use crate::fetch::request::ScriptRequest;
 use crate::native::{Native, joined, names_of};
 use crate::user::User;
-use crate::value::{instance, non_null, text, thrown};
+use crate::value::{Arg, instance, non_null, text, thrown};
 use arguments::Arguments;
 use client::{Client, ResponseObject};
 use cookie_jar::CookieJar;
@@ -107,15 +108,15 @@ impl NativeModule for Http {
 fn add_requests<'js>(object: &Object<'js>, client: &Rc<Client>) -> Result<()> {
     for (name, method, call) in WITHOUT_BODY {
         let client = Rc::clone(client);
-        let send = move |ctx: Ctx<'js>, url: Value<'js>, params: Opt<Value<'js>>| {
-            client.request(&ctx, call, Arguments { method: method.into(), url, body: None, params: params.0 })
+        let send = move |ctx: Ctx<'js>, url: Arg<'js>, params: Opt<Value<'js>>| {
+            client.request(&ctx, call, Arguments { method: method.into(), url: url.0, body: None, params: params.0 })
         };
         object.native(name, send)?;
     }
     for (name, method, call) in WITH_BODY {
         let client = Rc::clone(client);
-        let send = move |ctx: Ctx<'js>, url: Value<'js>, body: Opt<Value<'js>>, params: Opt<Value<'js>>| {
-            client.request(&ctx, call, Arguments { method: method.into(), url, body: body.0, params: params.0 })
+        let send = move |ctx: Ctx<'js>, url: Arg<'js>, body: Opt<Value<'js>>, params: Opt<Value<'js>>| {
+            client.request(&ctx, call, Arguments { method: method.into(), url: url.0, body: body.0, params: params.0 })
         };
         object.native(name, send)?;
     }
@@ -137,31 +138,31 @@ fn add_others<'js>(object: &Object<'js>) -> Result<()> {
 
 fn request<'js>(
     ctx: Ctx<'js>,
-    method: Value<'js>,
-    url: Value<'js>,
+    method: Arg<'js>,
+    url: Arg<'js>,
     body: Opt<Value<'js>>,
     params: Opt<Value<'js>>,
 ) -> Result<ResponseObject<'js>> {
-    let method = text(&ctx, method)?.into();
-    Client::of(&ctx)?.request(&ctx, "http.request()", Arguments { method, url, body: body.0, params: params.0 })
+    let method = text(&ctx, method.0)?.into();
+    Client::of(&ctx)?.request(&ctx, "http.request()", Arguments { method, url: url.0, body: body.0, params: params.0 })
 }
 
 fn async_request<'js>(
     ctx: Ctx<'js>,
-    method: Value<'js>,
-    url: Value<'js>,
+    method: Arg<'js>,
+    url: Arg<'js>,
     body: Opt<Value<'js>>,
     params: Opt<Value<'js>>,
 ) -> Result<Promise<'js>> {
     User::running(&ctx, "http.asyncRequest()")?;
-    let method = text(&ctx, method)?.into();
+    let method = text(&ctx, method.0)?.into();
     let client = Client::of(&ctx)?;
-    let request = Arguments { method, url, body: body.0, params: params.0 }.read(&ctx, &client);
+    let request = Arguments { method, url: url.0, body: body.0, params: params.0 }.read(&ctx, &client);
     client.promise(&ctx, request)
 }
 
 /// Requests in an array or an object; the responses come in the same form.
-fn batch<'js>(ctx: Ctx<'js>, requests: Value<'js>) -> Result<Value<'js>> {
+fn batch<'js>(ctx: Ctx<'js>, Arg(requests): Arg<'js>) -> Result<Value<'js>> {
     User::running(&ctx, "http.batch()")?;
     let client = Client::of(&ctx)?;
     let Some(object) = requests.as_object().filter(|object| !object.is_function()) else {

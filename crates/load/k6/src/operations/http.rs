@@ -218,6 +218,8 @@ pub enum HttpFaultKind {
     Reset,
     /// An error of TLS.
     Tls,
+    /// The server does not speak TLS.
+    NotTls,
     /// The certificate authority is unknown.
     UnknownAuthority,
     /// The certificate is for another host.
@@ -242,6 +244,7 @@ impl HttpFaultKind {
             HttpFaultKind::Refused => 1212,
             HttpFaultKind::Reset => 1220,
             HttpFaultKind::Tls => 1300,
+            HttpFaultKind::NotTls => 1301,
             HttpFaultKind::UnknownAuthority => 1310,
             HttpFaultKind::WrongHost => 1311,
         }

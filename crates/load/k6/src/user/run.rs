@@ -2,6 +2,7 @@
 
 use super::shared_arrays::SharedArrays;
 use crate::schema::Schemas;
+use crate::secrets::Secrets;
 use plimsoll_k6_run::log_limit::LogLimit;
 use plimsoll_k6_run::metrics::{Registry, Sinks};
 use plimsoll_k6_run::options::Options;
@@ -31,6 +32,8 @@ pub struct RunState {
     pub shared_arrays: SharedArrays,
     /// Definitions of gRPC services that were loaded.
     pub schemas: Schemas,
+    /// The secrets that the script may read.
+    pub secrets: Arc<Secrets>,
     /// Users and iterations so far.
     pub counts: Counts,
     /// Limits how often a line is written to the console.
@@ -82,6 +85,7 @@ impl RunState {
             by_group: false,
             shared_arrays: SharedArrays::default(),
             schemas: Schemas::default(),
+            secrets: Arc::default(),
             counts,
             log_limit: LogLimit::default(),
             abort: OnceLock::new(),
@@ -99,7 +103,8 @@ impl RunState {
     #[must_use]
     pub fn configured(&self, options: Options, scenarios: Vec<Scenario>, registry: Registry) -> RunState {
         let (shared_arrays, schemas) = (self.shared_arrays.clone(), self.schemas.clone());
-        RunState { shared_arrays, schemas, ..RunState::new(options, scenarios, registry, self.env.clone()) }
+        let secrets = Arc::clone(&self.secrets);
+        RunState { shared_arrays, schemas, secrets, ..RunState::new(options, scenarios, registry, self.env.clone()) }
     }
 
     /// Sinks for the samples of a thread.

@@ -1,6 +1,7 @@
 //! Exit codes of `plimsoll script run`: those of k6, at which the scripts of teams look.
 
 use crate::say;
+use plimsoll_k6::secrets::Secrets;
 use std::process::ExitCode;
 
 /// How the command ends.
@@ -26,6 +27,8 @@ pub(super) enum Exit {
     Aborted = 108,
     /// The script called the run a failure.
     Marked = 110,
+    /// The script exports no function.
+    NoFunction = 255,
 }
 
 /// Why it ends so.
@@ -38,6 +41,11 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn new(exit: Exit, why: impl Into<String>) -> Failure {
         Failure { exit, why: why.into() }
+    }
+
+    /// The same without secrets that a script has read.
+    pub(super) fn masked(self, secrets: &Secrets) -> Failure {
+        Failure { why: secrets.masked(&self.why).into_owned(), ..self }
     }
 
     /// Says why on standard error.

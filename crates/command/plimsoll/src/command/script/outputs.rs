@@ -1,12 +1,14 @@
 //! The files of `--out`, each written by a thread of its own.
 
 use anyhow::{Context, anyhow, bail};
+use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6_run::metrics::{MetricId, Registry};
 use plimsoll_k6_run::output::{Format, Lines, Output, csv_header, json_metric};
 use plimsoll_k6_run::threshold::Limits;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
@@ -49,9 +51,15 @@ impl OutputFile {
 
 impl Writers {
     /// Opens the files.
-    pub(super) fn start(wanted: &[OutputFile], registry: &Registry, limits: &[Limits]) -> anyhow::Result<Writers> {
+    pub(super) fn start(
+        wanted: &[OutputFile],
+        registry: &Registry,
+        limits: &[Limits],
+        secrets: &Arc<Secrets>,
+    ) -> anyhow::Result<Writers> {
         let start = |wanted: &OutputFile| {
-            let mut file = Samples { out: BufWriter::new(wanted.open()?), begun: begin(wanted, registry, limits) };
+            let (out, begun) = (BufWriter::new(wanted.open()?), begin(wanted, registry, limits));
+            let mut file = Samples { out, begun, secrets: Arc::clone(secrets) };
             let (to, lines) = sync_channel(WAITING);
             let shown = wanted.file.clone().unwrap_or_else(|| "standard output".to_owned());
             let thread =
@@ -104,6 +112,7 @@ fn begin(wanted: &OutputFile, registry: &Registry, limits: &[Limits]) -> Begin {
 struct Samples<W: Write> {
     out: W,
     begun: Begin,
+    secrets: Arc<Secrets>,
 }
 
 impl<W: Write> Samples<W> {
@@ -113,7 +122,7 @@ impl<W: Write> Samples<W> {
             && !lines.text.is_empty()
         {
             self.begin(&lines.metrics)?;
-            self.out.write_all(lines.text.as_bytes())?;
+            self.out.write_all(self.secrets.masked(&lines.text).as_bytes())?;
         }
         self.begin(&BTreeSet::new())?;
         self.out.flush().map_err(|error| anyhow!(error))
@@ -153,7 +162,8 @@ mod tests {
     fn a_metric_is_told_before_its_first_sample() {
         let registry = Registry::default();
         let wanted = OutputFile { format: Format::Json, file: None };
-        let mut file = Samples { out: Vec::new(), begun: begin(&wanted, &registry, &[]) };
+        let begun = begin(&wanted, &registry, &[]);
+        let mut file = Samples { out: Vec::new(), begun, secrets: Arc::default() };
         let (to, from) = sync_channel(4);
         let metrics = BTreeSet::from([registry.id("vus").expect("built in")]);
         for text in ["one\n", "two\n"] {

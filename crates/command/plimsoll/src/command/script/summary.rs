@@ -49,7 +49,7 @@ pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: 
             texts.push((file.clone(), format!("{:#}", summary.export(setup_data))));
         }
         for (to, text) in &texts {
-            if let Err(error) = write(to, text) {
+            if let Err(error) = write(to, &run.plan.secrets.masked(text)) {
                 say::note(&format!("failed to write {}: {error}", to.display()));
             }
         }

@@ -241,6 +241,9 @@ fn method_info<'js>(ctx: &Ctx<'js>, method: &MethodDescriptor) -> Result<Object<
     info.set("package", method.parent_service().package_name())?;
     info.set("service", method.parent_service().name())?;
     info.set("full_method", path_of(method))?;
+    info.set("name", method.name())?;
+    info.set("is_client_stream", method.is_client_streaming())?;
+    info.set("is_server_stream", method.is_server_streaming())?;
     Ok(info)
 }
 

@@ -1,5 +1,7 @@
 //! A page as a tree of nodes, and the ways between them.
 
+use super::render;
+use super::selector::Selector;
 use ego_tree::{NodeId, NodeRef};
 use plimsoll_web::url::Parts;
 use scraper::{ElementRef, Html, Node};
@@ -11,42 +13,6 @@ pub(crate) struct Document {
     html: Html,
     /// Its URL; empty if unknown.
     url: String,
-}
-
-/// A selector: CSS, then jQuery's `:contains("text")`.
-#[derive(Clone, Debug)]
-pub(crate) struct Selector {
-    css: scraper::Selector,
-    contained: Vec<String>,
-}
-
-impl Selector {
-    pub(crate) fn parse(text: &str) -> Result<Selector, String> {
-        let (mut css, mut contained) = (text.trim(), Vec::new());
-        while let Some((before, inner)) = split_contains(css) {
-            contained.push(inner.to_owned());
-            css = before.trim_end();
-        }
-        let css = if css.is_empty() && !contained.is_empty() { "*" } else { css };
-        let parsed = scraper::Selector::parse(css);
-        let css =
-            parsed.map_err(|_| format!("expected a selector of CSS, found `{text}`, which is not supported here"))?;
-        Ok(Selector { css, contained })
-    }
-
-    fn matches(&self, element: &ElementRef<'_>) -> bool {
-        let holds = |text: &String| element.text().collect::<String>().contains(text);
-        self.css.matches(element) && self.contained.iter().all(holds)
-    }
-}
-
-/// Splits `:contains(…)` off the end of a selector: the rest, and its text.
-fn split_contains(selector: &str) -> Option<(&str, &str)> {
-    let (before, inner) = selector.strip_suffix(')')?.rsplit_once(":contains(")?;
-    let inner = inner.trim();
-    let unquoted = ['"', '\''].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));
-    // In a list of selectors, it belongs to the last one only.
-    (!before.contains(',')).then_some((before, unquoted.unwrap_or(inner)))
 }
 
 /// A direction from a node.
@@ -98,13 +64,13 @@ impl Document {
     }
 
     pub(crate) fn matches(&self, id: NodeId, selector: &Selector) -> bool {
-        self.element(id).is_some_and(|element| selector.matches(&element))
+        self.element(id).is_some_and(|element| selector.matches(element))
     }
 
     /// The elements below a node that match, in the order of the page.
     pub(crate) fn find(&self, id: NodeId, selector: &Selector) -> Vec<NodeId> {
         let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap);
-        below.filter(|element| selector.matches(element)).map(|element| element.id()).collect()
+        below.filter(|element| selector.matches(*element)).map(|element| element.id()).collect()
     }
 
     /// The elements below a node with one of these names, in the order of the page; all of them for no name.
@@ -153,13 +119,9 @@ impl Document {
         texts.map(|text| &*text.text as &str).collect()
     }
 
-    /// The inner HTML of an element, or of the whole document.
+    /// What is in an element, or in the whole document, as HTML.
     pub(crate) fn inner_html(&self, id: NodeId) -> String {
-        match self.element(id) {
-            Some(element) => element.inner_html(),
-            None if id == self.root() => self.html.html(),
-            None => String::new(),
-        }
+        render::inner_html(self.node(id))
     }
 
     pub(crate) fn attribute(&self, id: NodeId, name: &str) -> Option<&str> {

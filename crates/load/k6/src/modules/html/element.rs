@@ -1,10 +1,11 @@
 //! `Element`: a single node of a page, with the API of browsers.
 
-use super::document::{Direction, Document, Selector};
+use super::document::{Direction, Document};
 use super::form::value_of;
 use super::selection::Selection;
+use super::selector::Selector;
 use super::typed;
-use crate::value::{instance, thrown};
+use crate::value::{TextArg, instance, thrown};
 use ego_tree::NodeId;
 use rquickjs::class::Trace;
 use rquickjs::{Class, Ctx, JsLifetime, Object, Result, Value};
@@ -125,21 +126,21 @@ impl Element {
         self.document.text(self.id)
     }
 
-    fn get_attribute(&self, name: String) -> Option<String> {
-        self.attribute(&name)
+    fn get_attribute(&self, name: TextArg) -> Option<String> {
+        self.attribute(&name.0)
     }
 
-    fn has_attribute(&self, name: String) -> bool {
-        self.attribute(&name).is_some()
+    fn has_attribute(&self, name: TextArg) -> bool {
+        self.attribute(&name.0).is_some()
     }
 
     fn has_attributes(&self) -> bool {
         self.document.node(self.id).value().as_element().is_some_and(|element| element.attrs().next().is_some())
     }
 
-    fn get_attribute_node<'js>(&self, ctx: Ctx<'js>, name: String) -> Result<Option<Object<'js>>> {
-        let value = self.attribute(&name);
-        value.map(|value| self.attribute_node(&ctx, &name, &value)).transpose()
+    fn get_attribute_node<'js>(&self, ctx: Ctx<'js>, name: TextArg) -> Result<Option<Object<'js>>> {
+        let value = self.attribute(&name.0);
+        value.map(|value| self.attribute_node(&ctx, &name.0, &value)).transpose()
     }
 
     fn attributes<'js>(&self, ctx: Ctx<'js>) -> Result<Object<'js>> {
@@ -224,26 +225,26 @@ impl Element {
         node_of(&other).is_some_and(|other| self.document.contains(self.id, other))
     }
 
-    fn matches(&self, ctx: Ctx<'_>, selector: String) -> Result<bool> {
-        let selector = Selector::parse(&selector).map_err(|why| thrown(&ctx, why))?;
+    fn matches(&self, ctx: Ctx<'_>, selector: TextArg) -> Result<bool> {
+        let selector = Selector::parse(&selector.0).map_err(|why| thrown(&ctx, why))?;
         Ok(self.document.matches(self.id, &selector))
     }
 
-    fn query_selector<'js>(&self, ctx: Ctx<'js>, selector: String) -> Result<Value<'js>> {
-        let found = self.found(&ctx, &selector)?;
+    fn query_selector<'js>(&self, ctx: Ctx<'js>, selector: TextArg) -> Result<Value<'js>> {
+        let found = self.found(&ctx, &selector.0)?;
         self.other(&ctx, found.first().copied())
     }
 
-    fn query_selector_all<'js>(&self, ctx: Ctx<'js>, selector: String) -> Result<Vec<Value<'js>>> {
-        let found = self.found(&ctx, &selector)?;
+    fn query_selector_all<'js>(&self, ctx: Ctx<'js>, selector: TextArg) -> Result<Vec<Value<'js>>> {
+        let found = self.found(&ctx, &selector.0)?;
         self.others(&ctx, found)
     }
 
-    fn get_elements_by_class_name<'js>(&self, ctx: Ctx<'js>, name: String) -> Result<Vec<Value<'js>>> {
-        self.query_selector_all(ctx, format!(".{name}"))
+    fn get_elements_by_class_name<'js>(&self, ctx: Ctx<'js>, name: TextArg) -> Result<Vec<Value<'js>>> {
+        self.query_selector_all(ctx, TextArg(format!(".{}", name.0)))
     }
 
-    fn get_elements_by_tag_name<'js>(&self, ctx: Ctx<'js>, name: String) -> Result<Vec<Value<'js>>> {
+    fn get_elements_by_tag_name<'js>(&self, ctx: Ctx<'js>, name: TextArg) -> Result<Vec<Value<'js>>> {
         self.query_selector_all(ctx, name)
     }
 

@@ -1,6 +1,7 @@
 //! Values of inputs, and the fields of forms.
 
-use super::document::{Document, Selector};
+use super::document::Document;
+use super::selector::Selector;
 use ego_tree::NodeId;
 use std::sync::LazyLock;
 

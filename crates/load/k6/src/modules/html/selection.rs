@@ -1,9 +1,10 @@
 //! `Selection`: nodes of a page.
 
-use super::document::{Direction, Document, Selector, unique};
+use super::document::{Direction, Document, unique};
 use super::element::Element;
 use super::form::{FormValue, fields, value_of};
-use crate::value::{instance, non_null, text, thrown, wrong};
+use super::selector::Selector;
+use crate::value::{Arg, TextArg, instance, non_null, text, thrown, wrong};
 use ego_tree::NodeId;
 use plimsoll_web::form;
 use rquickjs::class::Trace;
@@ -184,34 +185,34 @@ fn selector<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Selector> {
 
 #[rquickjs::methods(rename_all = "camelCase")]
 impl Selection {
-    fn find<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        let sought = Sought::read(&ctx, &sought)?;
+    fn find<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
+        let sought = Sought::read(&ctx, &sought.0)?;
         let below = self.nodes.iter().map(|id| sought.below(&ctx, &self.document, *id));
         Ok(self.with(below.collect::<Result<Vec<_>>>()?.into_iter().flatten()))
     }
 
-    fn add<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        let more = match Sought::read(&ctx, &sought)? {
+    fn add<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
+        let more = match Sought::read(&ctx, &sought.0)? {
             Sought::Nodes(nodes) => nodes,
             other => other.below(&ctx, &self.document, self.document.root())?,
         };
         Ok(self.with(self.nodes.iter().copied().chain(more)))
     }
 
-    fn filter<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        Ok(self.with(self.nodes_that_match(&ctx, &sought, true)?))
+    fn filter<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
+        Ok(self.with(self.nodes_that_match(&ctx, &sought.0, true)?))
     }
 
-    fn not<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        Ok(self.with(self.nodes_that_match(&ctx, &sought, false)?))
+    fn not<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
+        Ok(self.with(self.nodes_that_match(&ctx, &sought.0, false)?))
     }
 
-    fn is<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<bool> {
-        Ok(!self.nodes_that_match(&ctx, &sought, true)?.is_empty())
+    fn is<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<bool> {
+        Ok(!self.nodes_that_match(&ctx, &sought.0, true)?.is_empty())
     }
 
-    fn has<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        let sought = Sought::read(&ctx, &sought)?;
+    fn has<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
+        let sought = Sought::read(&ctx, &sought.0)?;
         let mut kept = Vec::new();
         for id in &*self.nodes {
             if !sought.below(&ctx, &self.document, *id)?.is_empty() {
@@ -221,8 +222,8 @@ impl Selection {
         Ok(self.with(kept))
     }
 
-    fn closest<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
-        let sought = Sought::read(&ctx, &sought)?;
+    fn closest<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
+        let sought = Sought::read(&ctx, &sought.0)?;
         let mut found = Vec::new();
         for id in &*self.nodes {
             for other in [*id].into_iter().chain(self.document.along(*id, Direction::Up)) {
@@ -371,8 +372,8 @@ impl Selection {
         self.nodes.first().map(|id| self.document.inner_html(*id)).unwrap_or_default()
     }
 
-    fn attr<'js>(&self, ctx: Ctx<'js>, name: String, otherwise: Opt<Value<'js>>) -> Result<Value<'js>> {
-        match self.attribute(&name) {
+    fn attr<'js>(&self, ctx: Ctx<'js>, name: TextArg, otherwise: Opt<Value<'js>>) -> Result<Value<'js>> {
+        match self.attribute(&name.0) {
             Some(value) => value.into_js(&ctx),
             None => Ok(otherwise.0.unwrap_or_else(|| Value::new_undefined(ctx))),
         }

@@ -1,7 +1,7 @@
 //! The bodies of requests: texts, bytes, forms, and forms with files.
 
 use super::arguments::{RequestError, refused};
-use crate::value::{self, binary, bytes, instance, is_nothing, text};
+use crate::value::{self, Arg, binary, bytes, instance, is_nothing, text};
 use plimsoll_web::form;
 use plimsoll_web::multipart::{self, Boundary, Part};
 use rquickjs::class::Trace;
@@ -19,54 +19,47 @@ pub(crate) struct Content {
 /// A field of a form.
 pub(crate) enum Field {
     Text(String),
-    File(FileData),
+    File(File),
 }
 
-/// A file in a form: the result of `http.file(…)`.
-#[derive(Clone, Trace, JsLifetime)]
+/// A file in a form: the result of `http.file(…)`. Its content, name and type are properties that a script may change.
+#[derive(Trace, JsLifetime)]
 #[rquickjs::class]
-pub(crate) struct FileData {
-    #[qjs(skip_trace)]
+pub(crate) struct FileData {}
+
+/// A file in a form, as it is sent.
+pub(crate) struct File {
     data: Vec<u8>,
-    #[qjs(skip_trace)]
     filename: String,
-    #[qjs(skip_trace)]
     content_type: String,
-}
-
-#[rquickjs::methods]
-impl FileData {
-    #[qjs(get)]
-    fn data<'js>(&self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        value::buffer(&ctx, self.data.clone())
-    }
-
-    #[qjs(get)]
-    fn filename(&self) -> String {
-        self.filename.clone()
-    }
-
-    #[qjs(get, rename = "content_type")]
-    fn content_type(&self) -> String {
-        self.content_type.clone()
-    }
 }
 
 /// `http.file(data, name, type)`
 pub(crate) fn file<'js>(
     ctx: Ctx<'js>,
-    data: Value<'js>,
+    Arg(data): Arg<'js>,
     name: Opt<Value<'js>>,
     content_type: Opt<Value<'js>>,
 ) -> Result<Class<'js, FileData>> {
     let unnamed = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
-    let file = FileData {
-        data: bytes(&ctx, &data)?,
-        filename: value::optional_text(&ctx, name.0)?.unwrap_or_else(unnamed),
-        content_type: value::optional_text(&ctx, content_type.0)?
-            .unwrap_or_else(|| "application/octet-stream".to_owned()),
-    };
-    Class::instance(ctx, file)
+    // Other values are refused here, where the script makes them, and not when they are sent.
+    let data = if data.is_string() { data } else { value::buffer(&ctx, bytes(&ctx, &data)?)? };
+    let file = Class::instance(ctx.clone(), FileData {})?;
+    file.set("data", data)?;
+    file.set("filename", value::optional_text(&ctx, name.0)?.unwrap_or_else(unnamed))?;
+    let content_type = value::optional_text(&ctx, content_type.0)?;
+    file.set("content_type", content_type.unwrap_or_else(|| "application/octet-stream".to_owned()))?;
+    Ok(file)
+}
+
+impl File {
+    fn read<'js>(ctx: &Ctx<'js>, file: &Class<'js, FileData>) -> Result<File> {
+        Ok(File {
+            data: bytes(ctx, &file.get("data")?)?,
+            filename: text(ctx, file.get("filename")?)?,
+            content_type: text(ctx, file.get("content_type")?)?,
+        })
+    }
 }
 
 /// Reads the body of a request.
@@ -104,7 +97,7 @@ fn fields<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Result<Vec<(String, Fiel
 
 fn field<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Field> {
     if let Some(file) = instance::<FileData>(&value) {
-        return Ok(Field::File(file.borrow().clone()));
+        return Ok(Field::File(File::read(ctx, &file)?));
     }
     // As Go, the language of k6, formats a missing value.
     Ok(Field::Text(if is_nothing(&value) { "<nil>".to_owned() } else { text(ctx, value)? }))
@@ -126,7 +119,7 @@ fn of_fields(fields: Vec<(String, Field)>) -> Result<Content> {
 fn of_parts(fields: &[(String, Field)]) -> Content {
     let parts = fields.iter().map(|(name, field)| match field {
         Field::Text(text) => Part { name, file: None, content_type: None, content: text.as_bytes() },
-        Field::File(FileData { data, filename, content_type }) => {
+        Field::File(File { data, filename, content_type }) => {
             Part { name, file: Some(filename), content_type: Some(content_type), content: data }
         }
     });

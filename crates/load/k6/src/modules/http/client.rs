@@ -1,13 +1,14 @@
 //! The client of a user: sends requests, blocking or with a promise.
 
 use super::arguments::{Arguments, RequestError};
+use super::debug::HttpDebug;
 use super::response::Response;
 use super::samples::{self, WantedTags};
 use crate::fetch::cache::RequestCache;
 use crate::fetch::fault::Fault;
 use crate::fetch::request::ScriptRequest;
 use crate::fetch::{Fetch, FetchResult, Progress};
-use crate::operations::{Event, K6, Op, Statuses};
+use crate::operations::{Event, HttpRequest, K6, Op, Statuses};
 use crate::user::{User, warn_of_kind};
 use crate::value::{settle, thrown};
 use plimsoll_javascript::{EventLoop, OpId, Then, Wakeup};
@@ -22,6 +23,7 @@ pub(crate) struct Client {
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
     events: Rc<EventLoop<K6>>,
     wanted_tags: WantedTags,
+    debug: HttpDebug,
     /// Owned by [`CurrentClient`] alone. Other owners of the client, such as functions of the module, may be freed during a
     /// garbage collection, when the engine cannot free values.
     prototype: Weak<ResponsePrototype>,
@@ -46,10 +48,10 @@ impl Client {
     pub(crate) fn install(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
         let user = User::of(ctx)?;
         let (wanted_tags, kept) = (WantedTags::by(&user), Rc::new(ResponsePrototype::new(ctx)?));
-        let (events, last) = (EventLoop::of(ctx)?, RefCell::default());
+        let (events, last, debug) = (EventLoop::of(ctx)?, RefCell::default(), HttpDebug::of(&user));
         let expected = RefCell::new(Some(Rc::clone(&user.recording().requests().expected)));
         let prototype = Rc::downgrade(&kept);
-        let client = Rc::new(Client { user, expected, events, wanted_tags, prototype, last });
+        let client = Rc::new(Client { user, expected, events, wanted_tags, debug, prototype, last });
         let current = CurrentClient { client: Rc::clone(&client), _model: kept };
         ctx.store_userdata(current).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(client)
@@ -119,7 +121,7 @@ impl Client {
         loop {
             match progress {
                 Progress::Exchange(fetch) => {
-                    let event = self.events.call(ctx, Op::Http(fetch.next_exchange()))?;
+                    let event = self.events.call(ctx, Op::Http(self.next_exchange(ctx, &fetch)?))?;
                     progress = self.receive(ctx, fetch, event)?;
                 }
                 Progress::Done(answer) => return self.response(ctx, answer),
@@ -149,7 +151,7 @@ impl Client {
                 return settle(ctx, &promise.0.restore(ctx)?, &promise.1.restore(ctx)?, made);
             }
         };
-        let request = fetch.next_exchange();
+        let request = self.next_exchange(ctx, &fetch)?;
         let client = Rc::clone(self);
         let mut pending = Some((fetch, promise));
         let handler = move |ctx: &Ctx<'_>, event: Wakeup<Event>| {
@@ -178,7 +180,7 @@ impl Client {
         while !waiting.is_empty() || !open.is_empty() {
             while let Some(at) = next_of_batch(&waiting, &open, limits) {
                 let (index, fetch) = waiting.remove(at);
-                open.push(Open::start(events, index, fetch));
+                open.push(self.open(ctx, index, fetch)?);
             }
             let ids: Vec<OpId> = open.iter().map(|open| open.id).collect();
             let (id, Wakeup::Operation(event)) = events.next(ctx, &ids)? else { continue };
@@ -186,11 +188,25 @@ impl Client {
             let at = ids.iter().position(|open| *open == id).expect("it is one of those waited for");
             let Open { index, fetch, .. } = open.swap_remove(at);
             match self.receive(ctx, fetch, event)? {
-                Progress::Exchange(next) => open.push(Open::start(events, index, next)),
+                Progress::Exchange(next) => open.push(self.open(ctx, index, next)?),
                 Progress::Done(answer) => answers[index] = Some(answer),
             }
         }
         answers.into_iter().flatten().map(|answer| self.response(ctx, answer)).collect()
+    }
+
+    /// Begins an exchange of a batch.
+    fn open(&self, ctx: &Ctx<'_>, index: usize, fetch: Fetch) -> Result<Open> {
+        Ok(Open { id: self.events.start(Op::Http(self.next_exchange(ctx, &fetch)?)), index, fetch })
+    }
+
+    /// The next exchange of a request, to be sent now.
+    fn next_exchange(&self, ctx: &Ctx<'_>, fetch: &Fetch) -> Result<Rc<HttpRequest>> {
+        let exchange = fetch.next_exchange();
+        if self.debug != HttpDebug::Nothing {
+            self.debug.show_request(ctx, &exchange)?;
+        }
+        Ok(exchange)
     }
 
     /// Takes the response of an exchange, and adds its samples.
@@ -198,6 +214,9 @@ impl Client {
         let Event::Http(response) = event else {
             return Err(Exception::throw_internal(ctx, "a request was answered with something else"));
         };
+        if let (HttpDebug::Heads | HttpDebug::All, Ok(reply)) = (self.debug, &response.outcome) {
+            self.debug.show_reply(ctx, reply)?;
+        }
         let done = response.done;
         Ok(fetch.receive(response, |exchange| samples::add(&self.user, self.wanted_tags, done, exchange)))
     }
@@ -266,12 +285,6 @@ struct Open {
     /// Its index in the batch.
     index: usize,
     fetch: Fetch,
-}
-
-impl Open {
-    fn start(events: &EventLoop<K6>, index: usize, fetch: Fetch) -> Open {
-        Open { id: events.start(Op::Http(fetch.next_exchange())), index, fetch }
-    }
 }
 
 /// The waiting request that may begin: the first whose host has room. A limit of 0 is no limit.

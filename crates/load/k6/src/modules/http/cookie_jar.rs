@@ -3,7 +3,7 @@
 use super::client::Client;
 use crate::fetch::request::unix_time;
 use crate::user::User;
-use crate::value::{instance, non_null, text, thrown};
+use crate::value::{TextArg, instance, non_null, text, thrown};
 use plimsoll_web::{Jar, Place, SetCookie, Url};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
@@ -28,8 +28,8 @@ impl CookieJar {
 
     /// The values of the cookies for a URL, by name.
     #[qjs(rename = "cookiesForURL")]
-    fn cookies_for_url<'js>(&self, ctx: Ctx<'js>, url: String) -> Result<Object<'js>> {
-        let url = parsed(&ctx, &url)?;
+    fn cookies_for_url<'js>(&self, ctx: Ctx<'js>, url: TextArg) -> Result<Object<'js>> {
+        let url = parsed(&ctx, &url.0)?;
         let jar = self.jar.borrow();
         let found = Object::new(ctx.clone())?;
         for (name, value) in jar.cookies(url.place(), unix_time()) {
@@ -43,15 +43,15 @@ impl CookieJar {
     fn set<'js>(
         &self,
         ctx: Ctx<'js>,
-        url: String,
-        name: Opt<String>,
+        url: TextArg,
+        name: TextArg,
         value: Opt<Value<'js>>,
         options: Opt<Value<'js>>,
     ) -> Result<bool> {
-        let url = parsed(&ctx, &url)?;
+        let url = parsed(&ctx, &url.0)?;
         // As in k6, what is missing is an empty text.
         let value = value.0.map_or_else(|| Ok(String::new()), |value| text(&ctx, value))?;
-        let mut cookie = SetCookie { name: name.0.unwrap_or_default(), value, ..SetCookie::default() };
+        let mut cookie = SetCookie { name: name.0, value, ..SetCookie::default() };
         if let Some(options) = non_null(options.0).and_then(Value::into_object) {
             read_options(&ctx, &mut cookie, &options)?;
         }
@@ -61,15 +61,15 @@ impl CookieJar {
         Ok(true)
     }
 
-    fn clear(&self, ctx: Ctx<'_>, url: String) -> Result<()> {
-        let url = parsed(&ctx, &url)?;
+    fn clear(&self, ctx: Ctx<'_>, url: TextArg) -> Result<()> {
+        let url = parsed(&ctx, &url.0)?;
         self.jar.borrow_mut().clear(url.place(), unix_time());
         Ok(())
     }
 
-    fn delete(&self, ctx: Ctx<'_>, url: String, name: String) -> Result<()> {
-        let url = parsed(&ctx, &url)?;
-        self.jar.borrow_mut().remove(&name, url.place(), unix_time());
+    fn delete(&self, ctx: Ctx<'_>, url: TextArg, name: TextArg) -> Result<()> {
+        let url = parsed(&ctx, &url.0)?;
+        self.jar.borrow_mut().remove(&name.0, url.place(), unix_time());
         Ok(())
     }
 }

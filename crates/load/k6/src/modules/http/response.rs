@@ -227,14 +227,16 @@ impl<'js> Response<'js> {
         self.source.answer().and_then(|answer| answer.response.tls).map_or("", |tls| tls.cipher_suite)
     }
 
-    /// Always empty: certificates are not checked by OCSP.
+    /// Says nothing of the certificate, which is not checked by OCSP.
     #[qjs(get, enumerable)]
     fn ocsp(&self, ctx: Ctx<'js>) -> Result<Object<'js>> {
         let ocsp = Object::new(ctx)?;
         ["produced_at", "this_update", "next_update", "revoked_at"]
             .into_iter()
             .try_for_each(|name| ocsp.set(name, 0))?;
-        ["revocation_reason", "status"].into_iter().try_for_each(|name| ocsp.set(name, ""))?;
+        ocsp.set("revocation_reason", "")?;
+        let is_encrypted = self.source.reply().is_some() && !self.tls_version().is_empty();
+        ocsp.set("status", if is_encrypted { "unknown" } else { "" })?;
         Ok(ocsp)
     }
 
@@ -396,7 +398,8 @@ fn request<'js>(ctx: &Ctx<'js>, answer: &FetchResult) -> Result<Value<'js>> {
     let headers = Object::new(ctx.clone())?;
     let cookie = cookie.as_deref();
     let others = request.headers.iter().filter(|(name, _)| *name != "Cookie");
-    for (name, value) in others.chain(cookie.map(|cookie| ("Cookie", cookie))) {
+    let host = request.host.as_deref().map(|host| ("Host", host));
+    for (name, value) in others.chain(host).chain(cookie.map(|cookie| ("Cookie", cookie))) {
         headers.set(name, vec![value])?;
     }
     let cookies = Object::new(ctx.clone())?;

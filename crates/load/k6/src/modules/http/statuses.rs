@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use crate::operations::Statuses;
-use crate::value::{instance, is_nothing};
+use crate::value::{Arg, instance, is_nothing};
 use rquickjs::class::Trace;
 use rquickjs::function::Rest;
 use rquickjs::{Class, Ctx, Exception, JsLifetime, Result, Value};
@@ -49,7 +49,7 @@ fn range<'js>(ctx: &Ctx<'js>, at: usize, value: &Value<'js>) -> Result<RangeIncl
 }
 
 /// `http.setResponseCallback(…)`; `null` for no expectation.
-pub(crate) fn set_response_callback<'js>(ctx: Ctx<'js>, callback: Value<'js>) -> Result<()> {
+pub(crate) fn set_response_callback<'js>(ctx: Ctx<'js>, Arg(callback): Arg<'js>) -> Result<()> {
     let expected = match instance::<ExpectedStatuses>(&callback) {
         Some(statuses) => Some(Rc::clone(&statuses.borrow().statuses)),
         None if is_nothing(&callback) => None,

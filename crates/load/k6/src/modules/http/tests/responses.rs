@@ -33,7 +33,7 @@ fn a_response_has_everything_that_scripts_look_at() {
             "timings": { "duration": 9, "blocked": 1, "looking_up": 0, "connecting": 0.5, "tls_handshaking": 0,
                 "sending": 2, "waiting": 3, "receiving": 4 },
             "tls_version": "tls1.3", "tls_cipher_suite": "TLS_AES_128_GCM_SHA256",
-            "ocsp": { "produced_at": 0, "this_update": 0, "next_update": 0, "revoked_at": 0, "revocation_reason": "", "status": "" },
+            "ocsp": { "produced_at": 0, "this_update": 0, "next_update": 0, "revoked_at": 0, "revocation_reason": "", "status": "unknown" },
             "error": "", "error_code": 0,
             "request": { "method": "POST", "url": "http://h/p", "headers": { "User-Agent": [agent], "X-A": ["1"] },
                 "body": "sent", "cookies": {} },
@@ -65,6 +65,7 @@ fn faults_have_the_codes_of_k6() {
         (HttpFaultKind::Refused, 1212, "dial: connection refused"),
         (HttpFaultKind::Reset, 1220, "read: connection reset by peer"),
         (HttpFaultKind::Tls, 1300, "because of this"),
+        (HttpFaultKind::NotTls, 1301, "tls: first record does not look like a TLS handshake"),
         (HttpFaultKind::UnknownAuthority, 1310, "x509: unknown authority"),
         (HttpFaultKind::WrongHost, 1311, "x509: certificate doesn't match hostname"),
     ];

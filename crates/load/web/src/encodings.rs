@@ -1,13 +1,14 @@
 //! The texts under which a secret may come back: as it is, and as it stands in a URL, in JSON and in base64.
 
+use crate::percent;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use plimsoll_web::percent;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// All texts that show the secret, each once.
-pub(crate) fn encodings(secret: &str) -> BTreeSet<String> {
+#[must_use]
+pub fn encodings(secret: &str) -> BTreeSet<String> {
     let in_json = Value::from(secret).to_string().trim_matches('"').to_owned();
     let in_url = percent::component(secret).to_string();
     let in_base64 = (0..3).flat_map(|before| base64_after(before, secret.as_bytes()));

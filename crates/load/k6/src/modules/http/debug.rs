@@ -1,0 +1,44 @@
+//! The option `httpDebug`: what is sent and received, on the console.
+
+use crate::operations::{HttpReply, HttpRequest};
+use crate::user::User;
+use rquickjs::{Ctx, Function, Object, Result};
+
+/// What the console shows of requests and responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HttpDebug {
+    Nothing,
+    Heads,
+    /// Heads and bodies.
+    All,
+}
+
+impl HttpDebug {
+    /// What the options of a user ask for.
+    pub(super) fn of(user: &User) -> HttpDebug {
+        match user.options().http_debug.as_deref() {
+            None | Some("" | "false") => HttpDebug::Nothing,
+            Some("full") => HttpDebug::All,
+            Some(_) => HttpDebug::Heads,
+        }
+    }
+
+    #[cold]
+    pub(super) fn show_request(self, ctx: &Ctx<'_>, request: &HttpRequest) -> Result<()> {
+        let HttpRequest { method, url, headers, body, .. } = request;
+        let head = format!("{method} {} HTTP/1.1\r\n{headers}", url.target());
+        self.show(ctx, "Request", &head, body)
+    }
+
+    #[cold]
+    pub(super) fn show_reply(self, ctx: &Ctx<'_>, reply: &HttpReply) -> Result<()> {
+        self.show(ctx, "Response", &reply.head.text, &reply.body)
+    }
+
+    fn show(self, ctx: &Ctx<'_>, what: &str, head: &str, body: &[u8]) -> Result<()> {
+        let head = head.trim_end().replace('\r', "");
+        let body = if self == HttpDebug::All { String::from_utf8_lossy(body) } else { "".into() };
+        let console: Object<'_> = ctx.globals().get("console")?;
+        console.get::<_, Function<'_>>("log")?.call((format!("{what}:\n{head}\n\n{body}").trim_end(),))
+    }
+}
