@@ -3,7 +3,6 @@
 mod flow;
 mod grpc;
 mod held;
-mod hostile;
 mod http;
 mod job;
 mod script;
