@@ -365,6 +365,13 @@ pub enum Source {
     Cookie(String),
 }
 
+/// True if a JSONPath ends inside of an escape such as `\u00fc`: then it is none, and its parser (serde_json_path 0.7.2)
+/// panics.
+#[must_use]
+pub fn ends_in_escape(json_path: &str) -> bool {
+    json_path.rsplit_once("\\u").is_some_and(|(_, digits)| digits.chars().count() < 4)
+}
+
 /// Which of several matches is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -519,4 +526,19 @@ pub enum Lifetime {
     Trial,
     /// For an iteration: each has a new user.
     Iteration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_stops_in_an_escape_is_told_from_one_that_does_not() {
+        for path in [r#"$["\u"#, r#"$["\u00f"#, r#"$["\ud83d\u"#, r#"$["a\u00fc\ude"#] {
+            assert!(ends_in_escape(path), "{path}");
+        }
+        for path in ["$.a", r#"$["\u00fc"]"#, r#"$["\ud83d\ude00"]"#, "$"] {
+            assert!(!ends_in_escape(path), "{path}");
+        }
+    }
 }

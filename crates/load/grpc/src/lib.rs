@@ -1,5 +1,6 @@
-//! What clients of gRPC need besides a connection: the statuses that a client sets itself, and the reflection protocol,
-//! by which a server describes its services.
+//! What clients of gRPC need besides a connection: the statuses that a client sets itself, the reflection protocol,
+//! by which a server describes its services, and types from what it describes.
 
 pub mod reflection;
 pub mod status;
+pub mod types;

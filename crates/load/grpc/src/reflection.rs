@@ -1,9 +1,10 @@
 //! The reflection protocol of gRPC, by which a server tells of its types: what it is asked, one question after the
 //! other, and what comes of the answers. Version 1 and its older alpha differ in name only.
 
+use crate::types;
 use prost::Message;
 use prost_reflect::DescriptorPool;
-use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
+use prost_reflect::prost_types::FileDescriptorProto;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
@@ -88,7 +89,7 @@ impl Inquiry {
     /// # Errors
     /// They do not fit together.
     pub fn pool(self) -> Result<DescriptorPool, String> {
-        DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: self.known })
+        types::of_files(self.known)
             .map_err(|error| format!("the message types from the server's reflection do not fit together: {error}"))
     }
 

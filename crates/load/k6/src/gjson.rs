@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 /// Why a path has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum GjsonFault {
+pub enum GjsonFault {
     /// The text is no JSON.
     #[error("expected JSON, found something else: {0}")]
     NoJson(String),
@@ -33,7 +33,10 @@ pub(crate) enum GjsonFault {
 }
 
 /// The JSON at a path of a text; `None` if there is none.
-pub(crate) fn get<'a>(json: &'a str, path: &str) -> Result<Option<Cow<'a, str>>, GjsonFault> {
+///
+/// # Errors
+/// The text is no JSON, or the path has syntax that is not supported.
+pub fn get<'a>(json: &'a str, path: &str) -> Result<Option<Cow<'a, str>>, GjsonFault> {
     let steps = path::parse(path).map_err(|what| GjsonFault::Unsupported { path: path.to_owned(), what })?;
     let root: &RawValue = serde_json::from_str(json).map_err(|error| GjsonFault::NoJson(error.to_string()))?;
     Ok(find(root.get(), &steps))

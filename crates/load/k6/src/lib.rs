@@ -4,7 +4,7 @@
 //! Where k6's documentation leaves something open, this does what k6 v1.8.1 was seen to do.
 
 mod fetch;
-mod gjson;
+pub mod gjson;
 mod hex;
 mod modules;
 mod native;

@@ -82,7 +82,7 @@ fn compile(program: &Arc<Program>, sources: &Sources) -> Result<DescriptorPool, 
         }
         Sources::Set(path) => {
             let bytes = program.files().read(path).map_err(|error| format!("couldn't open protoset: {error}"))?;
-            DescriptorPool::decode(&*bytes)
+            plimsoll_grpc::types::of_set(&bytes)
                 .map_err(|error| format!("couldn't unmarshal protoset file {}: {error}", path.display()))
         }
     }

@@ -19,6 +19,7 @@
 //! describes every file for those who want to read it with other tools.
 
 mod conceal;
+mod consistency;
 mod earlier;
 mod error;
 mod files;

@@ -1,6 +1,7 @@
 //! The manifest: the list of the bundle's contents, one JSON object a line. Lines are only ever appended.
 
 use crate::FORMAT;
+use crate::consistency;
 use crate::earlier::{Layout, Trial};
 use crate::error::BundleError;
 use crate::files::{MANIFEST, VERSIONS, drop_cut_off_line, open_lines, sha256};
@@ -129,9 +130,8 @@ impl Manifest {
     /// The plan as it was carried out: with the starts that the run decided on, and without those that a run that ended
     /// early no longer needed.
     pub(crate) fn carried_out(&mut self, mut plan: Plan) -> Plan {
-        let known = |variant: &usize| *variant < plan.block_size();
-        let fits = |start: &Start| start.variants.iter().all(known) && start.condition < plan.conditions.len();
-        let (fitting, misfits): (Vec<Start>, Vec<Start>) = self.decided.iter().cloned().partition(fits);
+        let (fitting, misfits): (Vec<Start>, Vec<Start>) =
+            self.decided.iter().cloned().partition(|start| consistency::fits(start, &plan));
         let misfits = misfits.iter().map(|start| format!("trial {} was added to another plan", start.number));
         self.problems.extend(misfits);
         plan.starts.extend(fitting);

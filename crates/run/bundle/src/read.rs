@@ -1,5 +1,6 @@
 //! Reads a bundle back: everything that is intact, with a message for everything that is not.
 
+use crate::consistency::{facts_fault, plan_fault, start_fault};
 use crate::earlier::{EarlierPlan, TrialSummary};
 use crate::error::BundleError;
 use crate::files::{self, FACTS, HOST, PLAN, STUDY, VERSIONS, read_json, sha256};
@@ -57,7 +58,8 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     for part in [STUDY_PART, VERSIONS_PART] {
         problems.extend(faults_of(folder, &manifest, part));
     }
-    let facts = read_required(folder, FACTS)?;
+    let facts: StudyFacts = read_required(folder, FACTS)?;
+    let facts = consistent(folder, FACTS, facts_fault(&facts), facts)?;
     let host = read_or_default(folder, HOST, &mut problems);
     let versions: Vec<Version> = read_or_default(folder, VERSIONS, &mut problems);
     problems.extend(changed_programs(&versions));
@@ -79,11 +81,17 @@ pub fn design_of(folder: &Path) -> Result<Design, BundleError> {
 
 /// Reads the plan in the bundle's format.
 pub(crate) fn read_plan(folder: &Path, manifest: &Manifest) -> Result<Plan, BundleError> {
-    if manifest.layout().is_earlier() {
+    let plan = if manifest.layout().is_earlier() {
         read_required::<EarlierPlan>(folder, PLAN).map(Plan::from)
     } else {
         read_required(folder, PLAN)
-    }
+    };
+    plan.and_then(|plan| consistent(folder, PLAN, plan_fault(&plan), plan))
+}
+
+/// The content of a file, unless it has a fault.
+fn consistent<T>(folder: &Path, name: &str, fault: Option<String>, content: T) -> Result<T, BundleError> {
+    fault.map_or(Ok(content), |fault| Err(BundleError::Damaged { path: folder.join(name), fault }))
 }
 
 /// True if the margins and the order that verdicts depend on are those that were declared before the run.
@@ -167,7 +175,11 @@ fn read_finished(start: &Path, manifest: &Manifest, plan: &Plan) -> Result<Finis
     } else {
         read_json(&path)
     };
-    finished.map_err(in_file(layout.summary))
+    let finished: FinishedStart = finished.map_err(in_file(layout.summary))?;
+    match start_fault(&finished) {
+        None => Ok(finished),
+        Some(fault) => Err(in_file(layout.summary)(fault)),
+    }
 }
 
 /// A sentence for each file of a part that is missing or was changed.

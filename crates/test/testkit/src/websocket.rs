@@ -26,6 +26,13 @@ use tungstenite::http::{HeaderMap, HeaderValue, StatusCode};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::{Error, Message, WebSocket, accept_hdr};
 
+/// The value of `Sec-WebSocket-Accept` by which a server accepts a request; empty for one without a key.
+#[must_use]
+pub fn accept(request: &str) -> String {
+    let key = request.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
+    key.map(|key| tungstenite::handshake::derive_accept_key(key.as_bytes())).unwrap_or_default()
+}
+
 /// A running server. Dropping it closes its sockets and frees its port.
 #[derive(Debug)]
 pub struct Server {

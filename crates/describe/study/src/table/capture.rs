@@ -5,7 +5,7 @@ use crate::value::{
     AnyJson, Problem, Scalar, Scope, Templated, Text, ValueNames, WholeNumber, keyword, resolve_optional,
 };
 use plimsoll_model::factor::Level;
-use plimsoll_model::flow::{Capture, Pick, Source};
+use plimsoll_model::flow::{Capture, Pick, Source, ends_in_escape};
 use regex::bytes::Regex;
 use serde_json::{Value, json};
 
@@ -152,6 +152,9 @@ impl Scalar for JsonPath {
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         match level {
+            Level::Text(text) if ends_in_escape(text) => {
+                Err(Problem::wrong::<Self>(level).help("four digits in base 16 follow `\\u`"))
+            }
             Level::Text(text) if text.starts_with('$') => match serde_json_path::JsonPath::parse(text) {
                 Ok(_) => Ok(JsonPath(text.clone())),
                 Err(error) => Err(Problem::wrong::<Self>(level).help(error.to_string())),

@@ -4,7 +4,6 @@ mod accounts;
 mod flow;
 mod grpc;
 mod held;
-mod hostile;
 mod http;
 mod job;
 mod script;

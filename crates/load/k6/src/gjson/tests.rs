@@ -104,6 +104,16 @@ fn unsupported_syntax_is_refused_by_name() {
     }
 }
 
+#[test]
+fn a_path_that_would_overflow_the_stack_is_refused() {
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let queries = format!("{}a{}", "#(".repeat(100_000), ")".repeat(100_000));
+    for path in ["0.".repeat(100_000), queries] {
+        assert!(get(&deep, &path).is_err_and(|fault| matches!(fault, GjsonFault::Unsupported { .. })));
+    }
+    assert!(get(&deep, &["0"; 128].join(".")).is_ok_and(|found| found.is_some()), "of 128 steps");
+}
+
 proptest! {
     #[test]
     fn any_path_leads_to_json_or_nowhere(path in r#"[a-c0-2#.()="\\*?%<>!]{0,14}"#) {

@@ -74,6 +74,9 @@ impl Query {
     pub(super) fn new(text: &str) -> Result<Query, String> {
         let matcher = match json_path::parse_simple(text) {
             Some(segments) => Matcher::Simple(segments),
+            None if flow::ends_in_escape(text) => {
+                return Err(format!("expected a JSONPath, found `{text}`: it ends inside of an escape"));
+            }
             None => Matcher::Full(
                 JsonPath::parse(text).map_err(|error| format!("expected a JSONPath, found `{text}`: {error}"))?,
             ),

@@ -199,23 +199,26 @@ fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Optio
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
         Violation::new(format!("expected an HTTP/1.1 response, found `{}` ({error})", start.escape_debug()))
     })?;
-    let httparse::Status::Complete(taken) = parsed else {
-        if bytes.len() > LARGEST_HEAD {
-            return Err(Violation::new(format!(
-                "expected a response head of at most {LARGEST_HEAD} bytes, found more"
-            )));
-        }
-        return Ok(None);
+    let (is_whole, length) = match parsed {
+        httparse::Status::Complete(taken) => (true, taken),
+        httparse::Status::Partial => (false, bytes.len()),
     };
+    // Whether it arrived in one piece or in many.
+    if length > LARGEST_HEAD {
+        return Err(Violation::new(format!("expected a response head of at most {LARGEST_HEAD} bytes, found more")));
+    }
+    if !is_whole {
+        return Ok(None);
+    }
     let status = response.code.expect("a complete response has a status");
     if status == 101 {
         return Err(Violation::new("expected an HTTP response, found a switch to another protocol (101)"));
     }
-    sink.head(status, response.headers, &bytes[..taken]);
+    sink.head(status, response.headers, &bytes[..length]);
     let framing = Framing::read(response.headers)?;
     let body = framing.body(status, is_head);
     let keep_alive = framing.keep_alive(response.version == Some(1)) && body != Body::UntilEnd;
-    Ok(Some((Head { status, keep_alive }, body, taken)))
+    Ok(Some((Head { status, keep_alive }, body, length)))
 }
 
 /// The headers about the length of the message and about the connection.

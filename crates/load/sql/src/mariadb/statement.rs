@@ -30,6 +30,9 @@ mod column_type {
 
 const IS_UNSIGNED: u16 = 1 << 5;
 
+/// The most bytes of converted cells in an answer. A double of eight bytes can have 330 digits.
+const MOST_CONVERTED: usize = 64 * 1024 * 1024;
+
 /// A prepared statement.
 pub(super) struct PreparedStatement {
     id: u32,
@@ -245,6 +248,10 @@ fn cell(format: BinaryFormat, row: &mut Reader<'_>, converted: &mut Vec<u8>) -> 
         _ => {
             let start = converted.len();
             write_text(format, row, converted)?;
+            if converted.len() > MOST_CONVERTED {
+                let detail = format!("the answer has more than {MOST_CONVERTED} bytes as text; ask for less at once");
+                return Err(SqlError::protocol(detail));
+            }
             return Ok(Cell::new(start, converted.len() - start));
         }
     };
@@ -399,6 +406,18 @@ mod tests {
         assert_eq!(sent(&mut statement, [Value::Text("b"), Value::Null]), Some([column_type::VAR_STRING; 2]));
         statement.resend_types();
         assert_eq!(sent(&mut statement, [Value::Text("b"), Value::Null]), Some([column_type::VAR_STRING; 2]));
+    }
+
+    #[test]
+    fn texts_that_are_made_of_numbers_have_an_end() {
+        let mut prepared = statement(0, &[(column_type::DOUBLE, false, 31); 64]);
+        let mut result = ResultSet::default();
+        let row = [vec![0; 10], 5e-324_f64.to_le_bytes().repeat(64)].concat();
+        let mut handler = FirstResult::new(&mut prepared, &mut result);
+        handler.begin(64, false).unwrap();
+        let refused = std::iter::repeat_with(|| handler.row(Reader::new(&row, 0..row.len()))).find_map(Result::err);
+        assert!(refused.unwrap().detail.contains("as text"));
+        assert!(result.converted.len() < MOST_CONVERTED + 1000, "{} bytes", result.converted.len());
     }
 
     #[test]

@@ -139,6 +139,41 @@ fn a_report_can_do_without_host_and_versions_but_not_without_study_and_plan() {
     }
 }
 
+/// Replaces text in a file, every time that it stands there.
+fn edit(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).expect("a file");
+    assert!(text.contains(from), "no `{from}` in {text}");
+    fs::write(path, text.replace(from, to)).expect("a file");
+}
+
+#[test]
+fn indices_that_lead_nowhere_are_refused() {
+    let edits = [
+        ("plan.json", "\"condition\": 0", "\"condition\": 7"),
+        ("plan.json", "\"secs\": 1", "\"secs\": 18446744073709551615"),
+        ("study.json", "\"baseline\": 0", "\"baseline\": 9"),
+    ];
+    for (name, from, to) in edits {
+        let bundle = Bundle::new();
+        edit(&bundle.path(name), from, to);
+        let refused = read(bundle.folder.path()).expect_err("nothing can be said with it");
+        assert!(matches!(&refused, BundleError::Damaged { path, .. } if path.ends_with(name)), "{refused}");
+    }
+}
+
+#[test]
+fn a_load_of_a_variant_that_its_start_does_not_have_costs_that_start_only() {
+    let bundle = Bundle::new();
+    let manifest = fs::read(bundle.path("manifest.jsonl")).expect("a manifest");
+    let path = bundle.first_start("start.json");
+    let before = fs::read(&path).expect("a file");
+    edit(&path, "\"variant\": 0", "\"variant\": 5");
+    bundle.forge(&manifest, &path, &before);
+    let contents = bundle.read();
+    assert_eq!(given::numbers(&contents), [2]);
+    assert!(named(&contents.problems, "found variant 5"), "{:?}", contents.problems);
+}
+
 #[test]
 fn a_file_of_a_start_cut_off_anywhere_costs_that_start_only() {
     let bundle = Bundle::new();

@@ -1,0 +1,197 @@
+//! Clients of every kind: each makes one request of a server, and says how that ended.
+
+use crate::cases::{End, FINE};
+use crate::support::{Outcome, closed, each, get, http, run, run_prepared, target};
+use plimsoll_generator::Prepared;
+use plimsoll_model::database::{Address, Endpoint, Engine};
+use plimsoll_model::flow::{
+    Block, Body, Capture, Checks, Flow, FlowAction, FlowRequest, Instruction, Lifetime, Pick, Piece, Source, Text,
+    ValueId,
+};
+use plimsoll_model::record::Subject;
+use plimsoll_model::script::{Script, ScriptLimits};
+use plimsoll_model::storage::Secret;
+use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, Steps, Workload};
+use plimsoll_sql::{CallLimits, Connection, SqlError, Value};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// The request of every client.
+const NAME: &str = "page";
+
+/// A plain request of HTTP/1.1.
+pub(crate) fn request(address: SocketAddr, timeout: Duration) -> End {
+    let mut workload = http(address, Connect::PerUser, vec![get(NAME, "/")]);
+    workload.timeout = timeout;
+    end(&run(&workload, address, &closed(1, each(1)), 1))
+}
+
+/// A flow that looks for something in the body.
+pub(crate) fn flow(address: SocketAddr, timeout: Duration) -> End {
+    let from = Source::Regex { pattern: "a+".to_owned(), group: 0 };
+    let default = Some(serde_json::Value::Null);
+    let request = FlowRequest {
+        name: NAME.to_owned(),
+        method: "GET".to_owned(),
+        path: Text(vec![Piece::Literal("/".to_owned())]),
+        headers: Vec::new(),
+        body: Body::None,
+        auth: None,
+        captures: vec![Capture { into: ValueId(0), from, pick: Pick::First, default, keep: false }],
+        checks: Checks::default(),
+    };
+    let flow = Flow {
+        requests: vec![request],
+        actions: vec![FlowAction { name: "act".to_owned(), weight: 1, steps: Block(vec![Instruction::Request(0)]) }],
+        on_start: Block::default(),
+        on_stop: Block::default(),
+        values: vec!["a".to_owned()],
+        draws: Vec::new(),
+        feeds: Vec::new(),
+        cookies: true,
+        redirects: 3,
+        compression: Vec::new(),
+        lifetime: Lifetime::Trial,
+    };
+    let steps = Steps::Flow(Box::new(flow));
+    let workload = Workload { target: Some(target(address)), connect: Connect::PerUser, timeout, steps };
+    end(&run(&workload, address, &closed(1, each(1)), 1))
+}
+
+/// A call of gRPC.
+pub(crate) fn call(address: SocketAddr, timeout: Duration) -> End {
+    let step = GrpcStep {
+        name: NAME.to_owned(),
+        call: "counter.incrementCounter/increment".to_owned(),
+        message: serde_json::json!({ "value": 1 }),
+        metadata: Vec::new(),
+        deadline: None,
+        status: 0,
+        sequence: None,
+    };
+    let schema = GrpcSchema::Files { files: vec![proto()], include: Vec::new() };
+    let steps = Steps::Grpc { schema, calls: vec![step] };
+    let workload = Workload { target: Some(target(address)), connect: Connect::PerUser, timeout, steps };
+    end(&run(&workload, address, &closed(1, each(1)), 1))
+}
+
+fn proto() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../command/demo/proto/counter.proto"))
+}
+
+/// A request of a script, which keeps the body.
+pub(crate) fn scripted_request(address: SocketAddr, timeout: Duration) -> End {
+    let text = "import http from 'k6/http';
+        export default function () {
+            const reply = http.get(`http://${__ENV.TARGET}/`, { timeout: __ENV.TIME_OUT, tags: { name: 'page' } });
+            if (reply.error) { throw new Error(reply.error); }
+        }";
+    script(text, address, timeout)
+}
+
+/// A call of gRPC by a script.
+pub(crate) fn scripted_call(address: SocketAddr, timeout: Duration) -> End {
+    let text = "import grpc from 'k6/net/grpc';
+        const client = new grpc.Client();
+        client.load([], 'counter.proto');
+        export default function () {
+            client.connect(__ENV.TARGET, { plaintext: true, timeout: __ENV.TIME_OUT });
+            const reply = client.invoke('counter.incrementCounter/increment', { value: 1 }, { timeout: __ENV.TIME_OUT });
+            if (reply.status !== grpc.StatusOK) { throw new Error(JSON.stringify(reply.error)); }
+        }";
+    script(text, address, timeout)
+}
+
+/// A WebSocket of a script, until the server closes it.
+pub(crate) fn socket(address: SocketAddr, timeout: Duration) -> End {
+    let text = "import ws from 'k6/ws';
+        export default function () {
+            let fault = '';
+            const reply = ws.connect(`ws://${__ENV.TARGET}/`, {}, (socket) => {
+                socket.on('error', (error) => { fault = fault || error.error(); });
+                socket.setTimeout(() => { fault = fault || 'no end'; socket.close(); }, parseInt(__ENV.TIME_OUT));
+            });
+            if (reply.status !== 101 || reply.error) { throw new Error(`status ${reply.status} ${reply.error}`); }
+            if (fault) { throw new Error(fault); }
+        }";
+    script(text, address, timeout)
+}
+
+fn script(text: &str, address: SocketAddr, timeout: Duration) -> End {
+    let folder = tempfile::tempdir().expect("a folder");
+    let entry = folder.path().join("load.js");
+    std::fs::write(&entry, text).expect("a file");
+    std::fs::copy(proto(), folder.path().join("counter.proto")).expect("a file");
+    let script = Script {
+        entry,
+        exec: "default".to_owned(),
+        env: BTreeMap::from([
+            ("TARGET".to_owned(), address.to_string()),
+            ("TIME_OUT".to_owned(), format!("{}ms", timeout.as_millis())),
+        ]),
+        files: Vec::new(),
+        limits: ScriptLimits::default(),
+        tags: BTreeMap::new(),
+        allowed: Vec::new(),
+        systems: BTreeMap::from([(address.port(), "web".to_owned())]),
+        sources: Vec::new(),
+    };
+    let steps = Steps::Script(Box::new(script));
+    let workload = Workload { target: None, connect: Connect::PerUser, timeout, steps };
+    let prepared = Prepared::new(&workload, None).expect("the script is in order");
+    let outcome = run_prepared(&prepared, &closed(1, each(1)), 1, &AtomicBool::new(false));
+    end_of(&outcome, &Subject::Iteration)
+}
+
+fn end(outcome: &Outcome) -> End {
+    end_of(outcome, &Subject::Request(NAME.to_owned()))
+}
+
+/// How the only one of a subject ended.
+fn end_of(outcome: &Outcome, subject: &Subject) -> End {
+    let tally = outcome.subject(subject);
+    let errors: Vec<_> = tally.errors.iter().collect();
+    match errors[..] {
+        [] if tally.count() == 1 => FINE.to_owned(),
+        [(kind, 1)] => {
+            let examples = &outcome.record.error_examples;
+            let example = examples.get(&subject.to_string()).and_then(|examples| examples.get(kind));
+            format!("{kind:?}: {}", example.map_or("", String::as_str))
+        }
+        _ => format!("{} ended, with errors {errors:?}", tally.count()),
+    }
+}
+
+/// A session with PostgreSQL.
+pub(crate) fn postgresql(address: SocketAddr, timeout: Duration) -> End {
+    session(Engine::Postgresql, address, timeout)
+}
+
+/// A session with MySQL.
+pub(crate) fn mysql(address: SocketAddr, timeout: Duration) -> End {
+    session(Engine::Mysql, address, timeout)
+}
+
+fn session(engine: Engine, address: SocketAddr, timeout: Duration) -> End {
+    let endpoint = Endpoint {
+        engine,
+        address: Address::Tcp { host: address.ip().to_string(), port: address.port() },
+        user: "tester".to_owned(),
+        password: Some(Secret("secret".to_owned())),
+        database: "test".to_owned(),
+    };
+    let converse = || -> Result<(), SqlError> {
+        let mut connection = Connection::open(&endpoint, CallLimits::timeout(timeout))?;
+        let statement = connection.prepare("SELECT a, b FROM t WHERE c = ?")?;
+        let rows = connection.execute(statement, &[Value::Int(7)])?;
+        for row in 0..rows.len() {
+            let _ = (rows.int(row, 0), rows.text(row, 1));
+        }
+        connection.query("SELECT a, b FROM t")?;
+        Ok(())
+    };
+    converse().map_or_else(|error| format!("{:?}: {}", error.kind, error.detail), |()| FINE.to_owned())
+}
