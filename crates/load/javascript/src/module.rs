@@ -10,7 +10,7 @@ use crate::fault::{Fault, Place};
 use crate::native::Natives;
 use crate::nesting::{self, on_stack, stack_for};
 use crate::scan::Scan;
-use crate::typescript;
+use crate::typescript::{self, Inserted, Stripped};
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{ImportDeclarationSpecifier, Program, Statement};
 use oxc_ast_visit::Visit;
@@ -30,6 +30,8 @@ pub(crate) struct Module {
     pub(crate) source: String,
     /// The same as JavaScript, with spaces in place of types.
     pub(crate) code: String,
+    /// What of the code is not in the source.
+    inserted: Vec<Inserted>,
     pub(crate) kind: Kind,
     pub(crate) names: Names,
 }
@@ -112,9 +114,13 @@ impl Module {
     }
 
     fn read(name: &str, source: String) -> Result<Self, Vec<Fault>> {
-        let code = if is_typescript(name) { strip(name, &source)? } else { source.clone() };
-        let (kind, names) = Text { code: &code, ..Text::of(name, &source) }.names()?;
-        Ok(Self { name: name.to_owned(), source, code, kind, names })
+        let Stripped { code, inserted } = if is_typescript(name) {
+            strip(name, &source)?
+        } else {
+            Stripped { code: source.clone(), inserted: Vec::new() }
+        };
+        let (kind, names) = Text { code: &code, inserted: &inserted, ..Text::of(name, &source) }.names()?;
+        Ok(Self { name: name.to_owned(), source, code, inserted, kind, names })
     }
 
     /// The text that the engine compiles. `is_common_js` says of an import whether it leads to a module of CommonJS. Such
@@ -143,7 +149,7 @@ impl Module {
     }
 
     pub(crate) fn text(&self) -> Text<'_> {
-        Text { code: &self.code, kind: self.kind, ..Text::of(&self.name, &self.source) }
+        Text { code: &self.code, inserted: &self.inserted, kind: self.kind, ..Text::of(&self.name, &self.source) }
     }
 }
 
@@ -238,13 +244,14 @@ pub(crate) struct Text<'a> {
     pub(crate) name: &'a str,
     pub(crate) source: &'a str,
     pub(crate) code: &'a str,
+    inserted: &'a [Inserted],
     pub(crate) kind: Kind,
 }
 
 impl<'a> Text<'a> {
     /// A text without types.
     fn of(name: &'a str, source: &'a str) -> Self {
-        Self { name, source, code: source, kind: Kind::Ecma }
+        Self { name, source, code: source, inserted: &[], kind: Kind::Ecma }
     }
 
     /// The offset of a place of the engine (0.15.1), whose columns are bytes, counted from 0 on the first line.
@@ -270,7 +277,16 @@ impl<'a> Text<'a> {
     pub(crate) fn place(&self, offset: usize) -> Place {
         let place = Place::in_text(self.name, self.code, offset);
         let text = self.source.lines().nth(place.line - 1).unwrap_or_default();
-        Place { text: text.to_owned(), ..place }
+        Place { text: text.to_owned(), column: place.column - self.inserted_before(offset), ..place }
+    }
+
+    /// How many characters of the line before an offset of the code are not in the source.
+    fn inserted_before(&self, offset: usize) -> usize {
+        let offset = offset.min(self.code.len());
+        let line = self.code.as_bytes()[..offset].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let before = self.inserted.iter().filter(|piece| (line..offset).contains(&piece.at));
+        let texts = before.filter_map(|piece| self.code.get(piece.at..(piece.at + piece.length).min(offset)));
+        texts.map(|text| text.chars().count()).sum()
     }
 
     /// The kind of the module with its imports and exports, or its faults.
@@ -327,7 +343,7 @@ fn is_typescript(name: &str) -> bool {
 }
 
 /// The text of a TypeScript module as JavaScript.
-fn strip(name: &str, source: &str) -> Result<String, Vec<Fault>> {
+fn strip(name: &str, source: &str) -> Result<Stripped, Vec<Fault>> {
     let allocator = Allocator::default();
     let text = Text::of(name, source);
     let parsed = parse(&allocator, source, SourceType::ts(), Kind::CommonJs);
@@ -337,10 +353,7 @@ fn strip(name: &str, source: &str) -> Result<String, Vec<Fault>> {
     typescript::strip(&parsed.program).map_err(|refused| {
         let faults = refused.iter().map(|refused| Fault {
             help: Some(refused.instead.to_owned()),
-            ..Fault::new(
-                Some(text.place(refused.offset)),
-                format!("{} cannot be run: types are stripped, not compiled", refused.what),
-            )
+            ..Fault::new(Some(text.place(refused.offset)), format!("{} is not supported", refused.what))
         });
         faults.collect()
     })
