@@ -2,7 +2,7 @@
 
 mod script;
 
-pub(crate) use script::{Flags, Script, Shown};
+pub(crate) use script::{Flags, Project, Script, Shown, Vendor};
 
 use clap::{Args, Parser, Subcommand};
 use plimsoll_demo::Mode;

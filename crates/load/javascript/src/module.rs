@@ -78,6 +78,8 @@ pub(crate) struct Names {
     pub(crate) namespaces: Vec<Namespace>,
     /// The specifiers of modules that it requires whenever it is evaluated, with their offsets.
     pub(crate) required: Vec<(String, usize)>,
+    /// The same of those that it may require.
+    pub(crate) maybe_required: Vec<(String, usize)>,
     /// True if it calls `require`, or hands it on.
     pub(crate) uses_require: bool,
 }
@@ -186,6 +188,7 @@ impl Names {
             star_exports: stars.collect(),
             namespaces: namespaces(program),
             required: scan.required,
+            maybe_required: scan.maybe_required,
             uses_require: scan.uses_require,
         }
     }

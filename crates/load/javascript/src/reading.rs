@@ -1,5 +1,6 @@
 //! Reads the modules of a script, finds what they import, and checks the names.
 
+use crate::copies::{self, Copies, RemoteImport};
 use crate::fault::{Fault, Place};
 use crate::files::{FileError, Files};
 use crate::graph::{Facade, Graph, facade_name};
@@ -31,6 +32,8 @@ pub(crate) struct Reading<'a> {
     graph: Graph,
     /// The names of the modules that were read.
     read: BTreeSet<String>,
+    /// The URLs of remote modules, if they are looked for: those without a copy are no fault then.
+    remote: Option<BTreeSet<String>>,
     faults: Vec<Fault>,
 }
 
@@ -52,7 +55,7 @@ enum Target {
 impl<'a> Reading<'a> {
     /// Reads modules besides those of `graph`.
     pub(crate) fn new(graph: Graph, files: &'a Files, natives: &'a Natives) -> Self {
-        Self { files, natives, graph, read: BTreeSet::new(), faults: Vec::new() }
+        Self { files, natives, graph, read: BTreeSet::new(), remote: None, faults: Vec::new() }
     }
 
     /// Reads a script with all modules that it surely loads. Returns its name.
@@ -109,10 +112,23 @@ impl<'a> Reading<'a> {
     fn text(&self, name: &str) -> Result<String, Fault> {
         let fault = |message: String, help| Fault { help, ..Fault::new(None, message) };
         let unread = |error: FileError| fault(error.to_string(), error.help().map(str::to_owned));
-        let content = self.files.read(Path::new(name)).map_err(unread)?;
+        let content = match self.files.copies().filter(|_| copies::is_remote(name)) {
+            Some(copies) => self.copy(copies, name),
+            None => self.files.read(Path::new(name)),
+        };
+        let content = content.map_err(unread)?;
         let no_text = |_| fault(format!("`{name}` is no text in UTF-8"), None);
         let text = String::from_utf8(content.to_vec()).map_err(no_text)?;
         Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    }
+
+    /// The content of the copy of a remote module.
+    fn copy(&self, copies: &Copies, url: &str) -> Result<Arc<[u8]>, FileError> {
+        let content = self.files.read_copy(copies, url)?;
+        if self.remote.is_none() {
+            copies.check(url, &content)?;
+        }
+        Ok(content)
     }
 
     /// Adds a module, and what it imports.
@@ -126,7 +142,12 @@ impl<'a> Reading<'a> {
         let mut requests: BTreeMap<&str, usize> = BTreeMap::new();
         let imported = module.names.requests.iter().map(|(request, at)| (request.as_str(), *at));
         let required = module.names.required.iter().map(|(request, at)| (request.as_str(), *at));
-        for (request, at) in imported.chain(required) {
+        let looked_for =
+            module.names.maybe_required.iter().filter(|(request, _)| {
+                self.remote.is_some() && (copies::is_remote(request) || copies::is_remote(name))
+            });
+        let looked_for = looked_for.map(|(request, at)| (request.as_str(), *at));
+        for (request, at) in imported.chain(required).chain(looked_for) {
             requests.entry(request).or_insert(at);
         }
         for (request, at) in requests {
@@ -147,6 +168,9 @@ impl<'a> Reading<'a> {
             }
             Target::File(name) => {
                 links.insert(request.to_owned(), name.clone());
+                if self.passes_over(&name) {
+                    return Ok(());
+                }
                 if !self.graph.modules.contains_key(&name) {
                     let here = |fault: Fault| {
                         let help = self.with_extension(&name, request).or(fault.help);
@@ -163,6 +187,16 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// Notes a remote module if those are looked for. Returns true if it has no copy, which is no fault then.
+    fn passes_over(&mut self, name: &str) -> bool {
+        let (Some(remote), Some(copies)) = (&mut self.remote, self.files.copies()) else { return false };
+        if !copies::is_remote(name) {
+            return false;
+        }
+        remote.insert(name.to_owned());
+        !copies.file(name).exists()
+    }
+
     /// Help if only the extension is missing.
     fn with_extension(&self, name: &str, request: &str) -> Option<String> {
         let found = ["js", "ts"].iter().find(|extension| self.text(&format!("{name}.{extension}")).is_ok())?;
@@ -176,7 +210,11 @@ impl<'a> Reading<'a> {
                 let help = format!("read it with `JSON.parse(open('{request}'))`");
                 return fault(format!("`{request}` is no module"), Some(help));
             }
-            return Ok(Target::File(beside(base, request)));
+            let is_remote = copies::is_remote(base);
+            return Ok(Target::File(if is_remote { copies::url(base, request) } else { beside(base, request) }));
+        }
+        if copies::is_remote(request) && self.files.copies().is_some() {
+            return Ok(Target::File(copies::url(base, request)));
         }
         if self.natives.exports(request).is_some() {
             return Ok(Target::Native);
@@ -252,6 +290,21 @@ impl<'a> Reading<'a> {
             self.faults.push(Fault { help, ..Fault::new(Some(module.place(at)), message) });
         }
     }
+}
+
+/// The remote modules that a script imports, in the order of their URLs, with what there is of their copies; and the
+/// faults of what could be read. Whether a copy was taken does not matter.
+#[must_use]
+pub fn remote_imports(entry: Entry<'_>, files: &Files, natives: &Natives) -> (Vec<RemoteImport>, Vec<Fault>) {
+    let mut reading = Reading { remote: Some(BTreeSet::new()), ..Reading::new(Graph::default(), files, natives) };
+    reading.begin(entry);
+    let urls = reading.remote.take().unwrap_or_default();
+    let faults = reading.finish(|_| ()).err().unwrap_or_default();
+    let import = |url: String| {
+        let copies = files.copies()?;
+        Some(copies.import(&url, files.read_copy(copies, &url).ok().as_deref()))
+    };
+    (urls.into_iter().filter_map(import).collect(), faults)
 }
 
 /// The export of the facade of a script of CommonJS that holds its `module.exports`.

@@ -14,6 +14,8 @@ use oxc_syntax::scope::ScopeFlags;
 pub(crate) struct Scan {
     /// The modules that are required whenever the module is evaluated, with the offset of their specifiers.
     pub(crate) required: Vec<(String, usize)>,
+    /// The same of those that may be required.
+    pub(crate) maybe_required: Vec<(String, usize)>,
     /// True if the module calls `require`, or hands it on.
     pub(crate) uses_require: bool,
     /// True if it has an `await` outside of functions.
@@ -31,6 +33,7 @@ impl Scan {
         scan.visit_program(program);
         if scan.shadows_require {
             scan.required.clear();
+            scan.maybe_required.clear();
         }
         scan
     }
@@ -60,9 +63,10 @@ impl<'a> Visit<'a> for Scan {
                 walk::walk_arrow_function_expression(self, function);
                 self.visit_arguments(&it.arguments);
             }
-            Expression::Identifier(callee) if callee.name == "require" && self.conditions == 0 => {
+            Expression::Identifier(callee) if callee.name == "require" => {
                 if let Some(Argument::StringLiteral(request)) = it.arguments.first() {
-                    self.required.push((request.value.to_string(), request.span.start as usize));
+                    let found = if self.conditions == 0 { &mut self.required } else { &mut self.maybe_required };
+                    found.push((request.value.to_string(), request.span.start as usize));
                 }
                 walk::walk_call_expression(self, it);
             }
