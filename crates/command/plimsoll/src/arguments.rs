@@ -2,7 +2,9 @@
 
 mod script;
 
-pub(crate) use script::{Flags, InspectFlags, LogFormat, LogOutput, NewScript, Script, Shown, Template};
+pub(crate) use script::{
+    Flags, InspectFlags, LogFormat, LogOutput, NewScript, Project, Script, Shown, Template, Vendor,
+};
 
 use clap::{Args, Parser, Subcommand};
 use plimsoll_demo::Mode;

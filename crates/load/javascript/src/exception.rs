@@ -30,9 +30,28 @@ pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js
     if let Some((told, place)) = &found {
         stack = stack.replacen(told, &place.to_string(), 1);
     }
+    let stack = with_first_lines(&stack, program, found.as_ref().map(|(_, place)| place));
     let place = found.map(|(_, place)| place);
     let message = with_circle(helped(message), program, place.as_ref());
     Exception { message, place, stack }
+}
+
+/// The stack with the true columns of calls on the first line of a file, of which the engine counts those of modules of
+/// CommonJS behind what it compiles them in. `done` is true already.
+fn with_first_lines(stack: &str, program: &Program, done: Option<&Place>) -> String {
+    let line = |line: &str| {
+        let told = places(line).next().filter(|(_, line, _)| *line == 1);
+        let place = told.and_then(|(file, line, column)| program.place(file, line, column, None));
+        match (told, place) {
+            (Some((file, number, column)), Some(place))
+                if !done.is_some_and(|done| line.contains(&done.to_string())) =>
+            {
+                line.replacen(&format!("{file}:{number}:{column}"), &place.to_string(), 1) + "\n"
+            }
+            _ => format!("{line}\n"),
+        }
+    };
+    stack.lines().map(line).collect()
 }
 
 /// The message, with the circle of imports that may be why something does not exist yet.
@@ -48,16 +67,23 @@ fn with_circle(message: String, program: &Program, place: Option<&Place>) -> Str
     }
 }
 
-/// The message, with help if the script expects to be a module of Node.js.
+/// The message, with help if the script mixes two systems of modules.
 fn helped(message: String) -> String {
-    let help = match message.as_str() {
-        "ReferenceError: require is not defined" => "use `import`, such as `import http from 'k6/http'`",
-        "ReferenceError: module is not defined" | "ReferenceError: exports is not defined" => {
-            "use `export`, such as `export default function () { … }`"
-        }
-        _ => return message,
-    };
-    format!("{message}: scripts are ECMAScript modules, {help}")
+    match message.as_str() {
+        "ReferenceError: module is not defined" | "ReferenceError: exports is not defined" => format!(
+            "{message}: a file with `import` or `export` is an ECMAScript module, use `export`, such as `export default function () {{ … }}`"
+        ),
+        _ => message,
+    }
+}
+
+/// Adds to an exception of modules that are loaded the imports that led to the outermost one.
+pub(crate) fn with_imports(program: &Program, mut exception: Exception) -> Exception {
+    let outermost = places(&exception.stack).last().map(|(file, ..)| program.import_chain(file).0);
+    for place in outermost.iter().flatten() {
+        exception.stack.push_str(&format!("    imported at {place}\n"));
+    }
+    exception
 }
 
 /// `String(value)`. A value whose conversion throws has a fixed text.

@@ -63,14 +63,31 @@ pub struct Fault {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+    /// The imports that led to the module.
+    pub imported_at: Box<ImportChain>,
 }
 
+/// The places of imports that led to a module, from the nearest one up to the script itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportChain(pub Vec<Place>);
+
 impl Fault {
-    /// The fault, with the line and a mark under the place.
+    pub(crate) fn new(place: Option<Place>, message: String) -> Self {
+        Self { place, message, help: None, imported_at: Box::default() }
+    }
+
+    /// The fault, with the line and a mark under the place, and the imports that led there.
     #[must_use]
     pub fn render(&self) -> String {
         let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();
-        format!("{self}\n{drawn}")
+        format!("{self}\n{drawn}{}", self.imported_at)
+    }
+}
+
+impl fmt::Display for ImportChain {
+    /// A line each: `imported at load.js:3:7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|place| writeln!(f, "imported at {place}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The files that a script may read: those of its project, and in the folders that the user of the program allows.
 
+use crate::copies::{Copies, RemoteImport};
 use plimsoll_model::suggestion::did_you_mean;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,6 +19,7 @@ pub struct Files {
     folders: Vec<PathBuf>,
     /// The option that allows another folder, as a fragment: "`--files`".
     opened_by: Option<&'static str>,
+    copies: Option<Copies>,
     read: Mutex<BTreeMap<PathBuf, Arc<[u8]>>>,
 }
 
@@ -64,6 +66,44 @@ pub enum FileError {
         /// A question with the name of a file beside it that is almost the same.
         near: Option<String>,
     },
+    /// It is a remote module without a copy.
+    #[error("`{url}` is not fetched; save it as `{}`, then run `{next}`", file.display())]
+    NoCopy {
+        /// Its URL.
+        url: String,
+        /// The file of the copy.
+        file: PathBuf,
+        /// The command that takes copies.
+        next: String,
+    },
+    /// It is the copy of a remote module, and nobody has said that it may run.
+    #[error("the copy of `{url}` was not taken yet; look at `{}`, then run `{next}`", file.display())]
+    CopyNotTaken {
+        /// Its URL.
+        url: String,
+        /// The file of the copy.
+        file: PathBuf,
+        /// The command that takes copies.
+        next: String,
+    },
+    /// It is the copy of a remote module, with another content than the one that was taken.
+    #[error(
+        "the copy of `{url}` has changed since it was taken: expected the SHA-256 {expected} of `{}`, found {found}; \
+         save it again, or run `{next}` to take it as it is",
+        file.display()
+    )]
+    CopyChanged {
+        /// Its URL.
+        url: String,
+        /// The file of the copy.
+        file: PathBuf,
+        /// The command that takes copies.
+        next: String,
+        /// The SHA-256 of what was taken, in hexadecimal.
+        expected: String,
+        /// That of what is there.
+        found: String,
+    },
 }
 
 impl FileError {
@@ -71,8 +111,8 @@ impl FileError {
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         match self {
-            FileError::Outside { .. } => None,
             FileError::Unreadable { near, .. } => near.as_deref(),
+            _ => None,
         }
     }
 }
@@ -88,13 +128,46 @@ impl Files {
             folder.canonicalize().map_err(|source| unreadable(folder, source))
         };
         let folders = folders.into_iter().map(canonical).collect::<Result<_, _>>()?;
-        Ok(Self { folders, opened_by: None, read: Mutex::default() })
+        Ok(Self { folders, opened_by: None, copies: None, read: Mutex::default() })
     }
 
     /// The same, with the option that allows another folder, as a fragment: "`--files`".
     #[must_use]
     pub fn opened_by(self, option: &'static str) -> Self {
         Self { opened_by: Some(option), ..self }
+    }
+
+    /// The same, with copies of remote modules.
+    #[must_use]
+    pub fn with_copies(self, copies: Copies) -> Self {
+        Self { copies: Some(copies), ..self }
+    }
+
+    pub(crate) fn copies(&self) -> Option<&Copies> {
+        self.copies.as_ref()
+    }
+
+    /// Takes the copies of these remote modules as they are, besides those that were taken before.
+    ///
+    /// # Errors
+    /// The list of hashes cannot be written.
+    pub fn take(&self, imports: &[RemoteImport]) -> io::Result<()> {
+        self.copies.as_ref().map_or(Ok(()), |copies| copies.take(imports))
+    }
+
+    /// The content of the copy of a remote module, whether it was taken or not.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(crate) fn read_copy(&self, copies: &Copies, url: &str) -> Result<Arc<[u8]>, FileError> {
+        let path = copies.file(url);
+        let not_there = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let real = path.canonicalize().map_err(|source| match source {
+            source if not_there(&source) => copies.missing(url),
+            source => unreadable(&path, source),
+        })?;
+        let folder = copies.folder().canonicalize().map_err(|source| unreadable(copies.folder(), source))?;
+        if real.starts_with(folder) { self.read_real(&path, real) } else { Err(self.outside(&path)) }
     }
 
     /// The content of a file.
@@ -110,6 +183,10 @@ impl Files {
         if !self.folders.iter().any(|folder| real.starts_with(folder)) {
             return Err(self.outside(path));
         }
+        self.read_real(path, real)
+    }
+
+    fn read_real(&self, path: &Path, real: PathBuf) -> Result<Arc<[u8]>, FileError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(content) = read.get(&real) {
             return Ok(Arc::clone(content));

@@ -2,10 +2,12 @@
 //! caller of the script sets.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
+use crate::commonjs;
 use crate::event_loop::{EventLoop, Level, OpId, Operations, Then, Wakeup};
 use crate::exception::text;
 use crate::files::FileError;
-use crate::program::{Program, beside};
+use crate::program::Program;
+use crate::reading::beside;
 use plimsoll_model::units::Nanos;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::{
@@ -65,6 +67,7 @@ pub(crate) fn install<'js, P: Operations>(ctx: &Ctx<'js>, program: &Arc<Program>
     globals.set("clearTimeout", Function::new(ctx.clone(), clear::<P>)?)?;
     globals.set("clearInterval", Function::new(ctx.clone(), clear::<P>)?)?;
     globals.set("console", console::<P>(ctx)?)?;
+    commonjs::install::<P>(ctx, program)?;
     let program = Arc::clone(program);
     let open = move |ctx: Ctx<'js>, path: String, mode: Opt<String>| -> Result<Value<'js>> {
         open::<P>(&ctx, &program, &path, mode.0.as_deref())

@@ -66,25 +66,33 @@
 //! - The engine has no `URL`, `TextEncoder`, `crypto`, `structuredClone` or `Intl` of its own.
 
 mod access;
+mod commonjs;
+mod compile;
+mod copies;
 mod event_loop;
 mod exception;
 mod fault;
 pub mod fibre;
 mod files;
 mod globals;
+mod graph;
 mod module;
 mod native;
 mod nesting;
 mod program;
+mod reading;
+mod scan;
 mod stack;
 mod typescript;
 mod vm;
 
+pub use copies::{Copies, Copy, FOLDER_OF_COPIES, RemoteImport};
 pub use event_loop::{EventLoop, Handler, Host, Level, OpId, Operations, Request, Then, Wakeup};
-pub use fault::{Exception, Fault, Place};
+pub use fault::{Exception, Fault, ImportChain, Place};
 pub use files::{FileError, Files, project_of};
 pub use globals::Argument;
 pub use native::{NativeModule, Natives};
-pub use program::{Entry, Program};
+pub use program::Program;
+pub use reading::{Entry, remote_imports};
 pub use rquickjs;
 pub use vm::{Call, End, Limit, Limits, Parked, Prepare, ResultFormat, Setup, Vm};

@@ -1,5 +1,7 @@
 //! A module of a script as a text: its code without types, its imports and exports with their places, and its faults.
 //!
+//! A module that has no import, no export and no `await` outside of functions is one of CommonJS, as in k6.
+//!
 //! The parser is not the engine's, which stops at the first fault of the first file, counts columns wrongly, and gives no
 //! place for a missing module or export.
 
@@ -7,14 +9,17 @@ use crate::access::{Name, Uses};
 use crate::fault::{Fault, Place};
 use crate::native::Natives;
 use crate::nesting::{self, on_stack, stack_for};
-use crate::typescript;
+use crate::scan::Scan;
+use crate::typescript::{self, Inserted, Stripped};
 use oxc_allocator::Allocator;
+use oxc_ast::ast::{ImportDeclarationSpecifier, Program, Statement};
 use oxc_ast_visit::Visit;
 use oxc_diagnostics::OxcDiagnostic;
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_semantic::SemanticBuilder;
-use oxc_span::SourceType;
+use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::module_record::{DynamicImport, ExportExportName, ExportImportName, ImportImportName, ModuleRecord};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,9 +28,40 @@ pub(crate) struct Module {
     pub(crate) name: String,
     /// The text of its file.
     pub(crate) source: String,
-    /// The text for the engine: the same, with spaces in place of types.
+    /// The same as JavaScript, with spaces in place of types.
     pub(crate) code: String,
+    /// What of the code is not in the source.
+    inserted: Vec<Inserted>,
+    pub(crate) kind: Kind,
     pub(crate) names: Names,
+}
+
+/// How a module exports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// By `export`.
+    Ecma,
+    /// By `module.exports`.
+    CommonJs,
+}
+
+impl Kind {
+    /// What the code of a module stands behind, on its first line, when the engine compiles it: a module of CommonJS is
+    /// the body of a function, which the engine gets as the default export. It is strict code, as in k6. The function
+    /// has no name, so that stacks do not show one.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Self::Ecma => "",
+            Self::CommonJs => "export default (0, function (module, exports) {",
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Ecma => "",
+            Self::CommonJs => "\n});",
+        }
+    }
 }
 
 /// What a module imports and exports.
@@ -36,10 +72,25 @@ pub(crate) struct Names {
     pub(crate) imports: Vec<ImportedName>,
     /// The names that it exports, re-exports included.
     pub(crate) exports: Vec<String>,
-    /// The specifiers of modules that it re-exports as a whole: `export * from`.
-    pub(crate) star_exports: Vec<String>,
-    /// The specifiers of modules that it holds in a variable: `import * as`.
-    pub(crate) namespaces: Vec<String>,
+    /// The specifiers of modules that it re-exports as a whole, `export * from`, with the offset of the statement.
+    pub(crate) star_exports: Vec<(String, usize)>,
+    /// The modules that it holds in a variable or export: `import * as`, `export * as`.
+    pub(crate) namespaces: Vec<Namespace>,
+    /// The specifiers of modules that it requires whenever it is evaluated, with their offsets.
+    pub(crate) required: Vec<(String, usize)>,
+    /// The same of those that it may require.
+    pub(crate) maybe_required: Vec<(String, usize)>,
+    /// True if it calls `require`, or hands it on.
+    pub(crate) uses_require: bool,
+}
+
+/// A module that is imported or exported as a whole.
+pub(crate) struct Namespace {
+    pub(crate) request: String,
+    /// The name of its variable or export, as it is written.
+    pub(crate) name: String,
+    /// The place of `* as name` in the code.
+    span: Span,
 }
 
 /// A name that a module imports.
@@ -52,8 +103,8 @@ pub(crate) struct ImportedName {
 impl Module {
     /// Reads the text of a module.
     pub(crate) fn parse(name: &str, source: String) -> Result<Self, Vec<Fault>> {
-        let text = Text { name, source: &source, code: &source };
-        let fault = |place, message| vec![Fault { place, message, help: None }];
+        let text = Text::of(name, &source);
+        let fault = |place, message| vec![Fault::new(place, message)];
         if let Some(offset) = nesting::too_deep(&source) {
             let message = format!("expected at most {} brackets inside one another, found more", nesting::DEEPEST);
             return Err(fault(Some(text.place(offset)), message));
@@ -65,9 +116,33 @@ impl Module {
     }
 
     fn read(name: &str, source: String) -> Result<Self, Vec<Fault>> {
-        let code = if is_typescript(name) { strip(name, &source)? } else { source.clone() };
-        let names = Text { name, source: &source, code: &code }.names()?;
-        Ok(Self { name: name.to_owned(), source, code, names })
+        let Stripped { code, inserted } = if is_typescript(name) {
+            strip(name, &source)?
+        } else {
+            Stripped { code: source.clone(), inserted: Vec::new() }
+        };
+        let (kind, names) = Text { code: &code, inserted: &inserted, ..Text::of(name, &source) }.names()?;
+        Ok(Self { name: name.to_owned(), source, code, inserted, kind, names })
+    }
+
+    /// The text that the engine compiles. `is_common_js` says of an import whether it leads to a module of CommonJS. Such
+    /// a module has no namespace before it is evaluated: its facade exports it under the name that the importing module
+    /// gives to it. `import * as all from` is `import {all} from` then, in as many characters.
+    pub(crate) fn engine_code(&self, is_common_js: impl Fn(&str) -> bool) -> String {
+        let code = match (self.kind, self.code.strip_prefix("#!")) {
+            // Inside a function, that is no syntax.
+            (Kind::CommonJs, Some(rest)) => Cow::Owned(format!("//{rest}")),
+            _ => Cow::Borrowed(&self.code),
+        };
+        let mut code = format!("{}{code}{}", self.kind.prefix(), self.kind.suffix());
+        for Namespace { name, span, .. } in self.names.namespaces.iter().filter(|all| is_common_js(&all.request)) {
+            let replaced = span.start as usize..span.end as usize;
+            let named = format!("{{{name}}}");
+            let blank = code[replaced.start..replaced.end - named.len()].chars();
+            let blank: String = blank.map(|char| if char == '\n' { '\n' } else { ' ' }).collect();
+            code.replace_range(replaced, &format!("{blank}{named}"));
+        }
+        code
     }
 
     /// The place of a byte of the code.
@@ -76,7 +151,7 @@ impl Module {
     }
 
     pub(crate) fn text(&self) -> Text<'_> {
-        Text { name: &self.name, source: &self.source, code: &self.code }
+        Text { code: &self.code, inserted: &self.inserted, kind: self.kind, ..Text::of(&self.name, &self.source) }
     }
 }
 
@@ -86,12 +161,13 @@ impl Names {
         for import in &self.imports {
             natives.import(&import.request, |name| name == import.name);
         }
-        for module in self.namespaces.iter().chain(&self.star_exports) {
+        let namespaces = self.namespaces.iter().map(|namespace| &namespace.request);
+        for module in namespaces.chain(self.star_exports.iter().map(|(module, _)| module)) {
             natives.import(module, |_| true);
         }
     }
 
-    fn of(record: &ModuleRecord<'_>) -> Self {
+    fn of(program: &Program<'_>, record: &ModuleRecord<'_>, scan: Scan) -> Self {
         let requests = record.requested_modules.iter().filter_map(|(request, places)| {
             let first = places.iter().map(|place| place.span.start).min()?;
             Some((request.to_string(), first as usize))
@@ -102,13 +178,18 @@ impl Names {
             ExportExportName::Null => None,
         };
         let exports = record.local_export_entries.iter().chain(&record.indirect_export_entries);
-        let stars = record.star_export_entries.iter();
+        let stars = record.star_export_entries.iter().filter_map(|entry| {
+            Some((entry.module_request.as_ref()?.name.to_string(), entry.statement_span.start as usize))
+        });
         Self {
             requests: requests.collect(),
             imports: imports(record),
             exports: exports.filter_map(|entry| export_name(&entry.export_name)).collect(),
-            star_exports: stars.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string())).collect(),
-            namespaces: namespaces(record),
+            star_exports: stars.collect(),
+            namespaces: namespaces(program),
+            required: scan.required,
+            maybe_required: scan.maybe_required,
+            uses_require: scan.uses_require,
         }
     }
 }
@@ -132,11 +213,33 @@ fn imports(record: &ModuleRecord<'_>) -> Vec<ImportedName> {
 }
 
 /// The modules of `import * as …` and of `export * as …`.
-fn namespaces(record: &ModuleRecord<'_>) -> Vec<String> {
-    let imports = record.import_entries.iter().filter(|entry| entry.import_name.is_namespace_object());
-    let exports = record.indirect_export_entries.iter().filter(|entry| entry.import_name.is_all());
-    let exports = exports.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string()));
-    imports.map(|entry| entry.module_request.name.to_string()).chain(exports).collect()
+fn namespaces(program: &Program<'_>) -> Vec<Namespace> {
+    let mut found = Vec::new();
+    for statement in &program.body {
+        match statement {
+            Statement::ImportDeclaration(import) => {
+                for specifier in import.specifiers.iter().flatten() {
+                    if let ImportDeclarationSpecifier::ImportNamespaceSpecifier(all) = specifier {
+                        let request = import.source.value.to_string();
+                        found.push(Namespace { request, name: all.local.name.to_string(), span: all.span });
+                    }
+                }
+            }
+            Statement::ExportAllDeclaration(export) => {
+                if let Some(exported) = &export.exported {
+                    let start = export.span.start + "export".len() as u32;
+                    let (request, span) = (export.source.value.to_string(), Span::new(start, exported.span().end));
+                    found.push(Namespace {
+                        request,
+                        name: exported.span().source_text(program.source_text).to_owned(),
+                        span,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The text of a module with and without types. Characters keep their line and column, bytes may not keep their offset.
@@ -144,21 +247,29 @@ pub(crate) struct Text<'a> {
     pub(crate) name: &'a str,
     pub(crate) source: &'a str,
     pub(crate) code: &'a str,
+    inserted: &'a [Inserted],
+    pub(crate) kind: Kind,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// A text without types.
+    fn of(name: &'a str, source: &'a str) -> Self {
+        Self { name, source, code: source, inserted: &[], kind: Kind::Ecma }
+    }
+
     /// The offset of a place of the engine (0.15.1), whose columns are bytes, counted from 0 on the first line.
     pub(crate) fn engine_offset(&self, line: usize, column: usize) -> Option<usize> {
         let before: usize = self.code.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
         let ahead = if line == 1 && column > 1 { column } else { column.saturating_sub(1) };
-        Some(before + ahead)
+        let prefix = if line == 1 { self.kind.prefix().len() } else { 0 };
+        Some(before + ahead.saturating_sub(prefix))
     }
 
     /// The offset at which a name was used in the function around the engine's place; none if there are several.
     pub(crate) fn use_of(&self, name: Name<'_>, at: usize) -> Option<usize> {
         let find = || {
             let allocator = Allocator::default();
-            let program = parse(&allocator, self.code, SourceType::mjs()).program;
+            let program = parse(&allocator, self.code, SourceType::mjs(), self.kind).program;
             let mut uses = Uses::new(name, at, program.span);
             uses.visit_program(&program);
             uses.only()
@@ -169,35 +280,53 @@ impl Text<'_> {
     pub(crate) fn place(&self, offset: usize) -> Place {
         let place = Place::in_text(self.name, self.code, offset);
         let text = self.source.lines().nth(place.line - 1).unwrap_or_default();
-        Place { text: text.to_owned(), ..place }
+        Place { text: text.to_owned(), column: place.column - self.inserted_before(offset), ..place }
     }
 
-    /// The imports and exports of the module, or its faults.
-    fn names(&self) -> Result<Names, Vec<Fault>> {
+    /// How many characters of the line before an offset of the code are not in the source.
+    fn inserted_before(&self, offset: usize) -> usize {
+        let offset = offset.min(self.code.len());
+        let line = self.code.as_bytes()[..offset].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let before = self.inserted.iter().filter(|piece| (line..offset).contains(&piece.at));
+        let texts = before.filter_map(|piece| self.code.get(piece.at..(piece.at + piece.length).min(offset)));
+        texts.map(|text| text.chars().count()).sum()
+    }
+
+    /// The kind of the module with its imports and exports, or its faults.
+    fn names(&self) -> Result<(Kind, Names), Vec<Fault>> {
         let allocator = Allocator::default();
-        let parsed = parse(&allocator, self.code, SourceType::mjs());
-        let faults = self.faults(&parsed);
-        if faults.is_empty() { Ok(Names::of(&parsed.module_record)) } else { Err(faults) }
+        let parsed = parse(&allocator, self.code, SourceType::mjs(), Kind::Ecma);
+        if parsed.errors.is_empty() {
+            return self.checked(&parsed);
+        }
+        // Only a `return` outside of functions is syntax of CommonJS alone.
+        let again = parse(&allocator, self.code, SourceType::mjs(), Kind::CommonJs);
+        match self.checked(&again) {
+            Ok((Kind::CommonJs, names)) if again.errors.is_empty() => Ok((Kind::CommonJs, names)),
+            _ => Err(parsed.errors.iter().map(|error| self.fault(error)).collect()),
+        }
     }
 
-    /// The faults of a module: those of the parser, or else those of scopes (a name declared twice) and of `import()`.
-    fn faults(&self, parsed: &ParserReturn<'_>) -> Vec<Fault> {
-        let fault = |error: &OxcDiagnostic| self.fault(error);
-        if !parsed.errors.is_empty() {
-            return parsed.errors.iter().map(fault).collect();
-        }
+    /// The same, of what the parser found no fault in. What remains are those of scopes (a name declared twice) and
+    /// `import()`.
+    fn checked(&self, parsed: &ParserReturn<'_>) -> Result<(Kind, Names), Vec<Fault>> {
         let checked = SemanticBuilder::new().with_check_syntax_error(true).build(&parsed.program);
         let dynamic = parsed.module_record.dynamic_imports.iter().map(|import| self.dynamic_import(import));
-        checked.errors.iter().map(fault).chain(dynamic).collect()
+        let faults: Vec<Fault> = checked.errors.iter().map(|error| self.fault(error)).chain(dynamic).collect();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let scan = Scan::of(&parsed.program);
+        let is_ecma = parsed.module_record.has_module_syntax || scan.awaits;
+        let kind = if is_ecma { Kind::Ecma } else { Kind::CommonJs };
+        Ok((kind, Names::of(&parsed.program, &parsed.module_record, scan)))
     }
 
     /// The fault of `import()`, which would load a module in the middle of a measurement.
     fn dynamic_import(&self, import: &DynamicImport) -> Fault {
-        Fault {
-            place: Some(self.place(import.span.start as usize)),
-            message: "`import()` is not supported".to_owned(),
-            help: Some("write `import … from` at the top".to_owned()),
-        }
+        let place = self.place(import.span.start as usize);
+        let help = Some("write `import … from` at the top".to_owned());
+        Fault { help, ..Fault::new(Some(place), "`import()` is not supported".to_owned()) }
     }
 
     fn fault(&self, error: &OxcDiagnostic) -> Fault {
@@ -208,7 +337,7 @@ impl Text<'_> {
         let is_new = |text: &String| !text.is_empty() && !message.contains(text.trim_end_matches(" expected"));
         let text = label.and_then(|label| label.label()).map(lower);
         let help = [error.help.as_deref().map(lower), text].into_iter().flatten().find(is_new);
-        Fault { place: label.map(|label| self.place(label.offset())), message, help }
+        Fault { help, ..Fault::new(label.map(|label| self.place(label.offset())), message) }
     }
 }
 
@@ -217,26 +346,29 @@ fn is_typescript(name: &str) -> bool {
 }
 
 /// The text of a TypeScript module as JavaScript.
-fn strip(name: &str, source: &str) -> Result<String, Vec<Fault>> {
+fn strip(name: &str, source: &str) -> Result<Stripped, Vec<Fault>> {
     let allocator = Allocator::default();
-    let text = Text { name, source, code: source };
-    let parsed = parse(&allocator, source, SourceType::ts());
+    let text = Text::of(name, source);
+    let parsed = parse(&allocator, source, SourceType::ts(), Kind::CommonJs);
     if !parsed.errors.is_empty() {
         return Err(parsed.errors.iter().map(|error| text.fault(error)).collect());
     }
     typescript::strip(&parsed.program).map_err(|refused| {
         let faults = refused.iter().map(|refused| Fault {
-            place: Some(text.place(refused.offset)),
-            message: format!("{} cannot be run: types are stripped, not compiled", refused.what),
             help: Some(refused.instead.to_owned()),
+            ..Fault::new(Some(text.place(refused.offset)), format!("{} is not supported", refused.what))
         });
         faults.collect()
     })
 }
 
-fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> ParserReturn<'a> {
-    let options = ParseOptions { parse_regular_expression: true, ..ParseOptions::default() };
-    Parser::new(allocator, source, kind).with_options(options).parse()
+fn parse<'a>(allocator: &'a Allocator, source: &'a str, language: SourceType, kind: Kind) -> ParserReturn<'a> {
+    let options = ParseOptions {
+        parse_regular_expression: true,
+        allow_return_outside_function: kind == Kind::CommonJs,
+        ..ParseOptions::default()
+    };
+    Parser::new(allocator, source, language).with_options(options).parse()
 }
 
 /// A sentence as the fragment that follows a place: `Unexpected token.` is `unexpected token`.

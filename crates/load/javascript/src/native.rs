@@ -2,6 +2,7 @@
 //!
 //! Only exports that a program imports are declared: each one takes memory in every runtime.
 
+use crate::commonjs::Loaded;
 use rquickjs::module::{Declarations, Declared, Exports, ModuleDef};
 use rquickjs::{Ctx, Exception, JsLifetime, Module, Object, Result, Value};
 use std::marker::PhantomData;
@@ -26,6 +27,7 @@ pub trait NativeModule: 'static {
 }
 
 type Declare = for<'js> fn(&Ctx<'js>, &str) -> Result<Module<'js, Declared>>;
+type Evaluate = for<'js> fn(&Ctx<'js>) -> Result<Object<'js>>;
 
 #[derive(Clone)]
 struct Native {
@@ -34,6 +36,7 @@ struct Native {
     /// The exports that the program imports.
     imported: Vec<&'static str>,
     declare: Declare,
+    evaluate: Evaluate,
 }
 
 /// The modules in Rust that scripts can import, and the reasons why others are not supported.
@@ -60,7 +63,8 @@ impl Natives {
     #[must_use]
     pub fn with_named<M: NativeModule>(mut self, name: &'static str) -> Self {
         let declare: Declare = |ctx, name| Module::declare_def::<Definition<M>, _>(ctx.clone(), name);
-        self.modules.push(Native { name, exports: M::EXPORTS, imported: Vec::new(), declare });
+        let evaluate = M::evaluate;
+        self.modules.push(Native { name, exports: M::EXPORTS, imported: Vec::new(), declare, evaluate });
         self
     }
 
@@ -89,6 +93,20 @@ impl Natives {
         let (exports, imported) = (native.exports.iter().copied(), &mut native.imported);
         let more: Vec<_> = exports.filter(|name| is_imported(name) && !imported.contains(name)).collect();
         imported.extend(more);
+    }
+
+    /// Notes that the program may import anything: it may load modules while it runs.
+    pub(crate) fn import_all(&mut self) {
+        self.modules.iter_mut().for_each(|native| native.imported = native.exports.to_vec());
+    }
+
+    /// The object of a module, in a runtime whose script uses CommonJS.
+    pub(crate) fn object<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> {
+        let find = |natives: &CurrentNatives| Some(natives.0.find(name)?.evaluate);
+        let Some(evaluate) = ctx.userdata::<CurrentNatives>().and_then(|natives| find(&natives)) else {
+            return Err(rquickjs::Error::new_loading(name));
+        };
+        Loaded::shared_native(ctx, name, evaluate)
     }
 
     pub(crate) fn declare<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Option<Result<Module<'js, Declared>>> {
@@ -120,7 +138,8 @@ impl<M: NativeModule> ModuleDef for Definition<M> {
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         let imported = imported(exports.module())?;
-        let module = M::evaluate(ctx)?;
+        let name: String = exports.module().name()?;
+        let module = Loaded::shared_native(ctx, &name, M::evaluate)?;
         for name in imported {
             match name {
                 "default" => exports.export(name, module.clone())?,

@@ -1,68 +1,59 @@
-//! A script with all modules that it imports: found, read, checked, and compiled once for all runtimes.
+//! A script with all modules that it imports and requires, compiled once for all runtimes.
 
 use crate::access;
-use crate::fault::{Fault, Place};
-use crate::files::{FileError, Files};
-use crate::module::{Module, Text};
+use crate::commonjs::{self, Loaded};
+use crate::compile::{Bytecode, compile};
+use crate::fault::{Fault, ImportChain, Place};
+use crate::files::Files;
+use crate::graph::{Graph, facade_name};
+use crate::module::Text;
 use crate::native::Natives;
-use crate::nesting::on_stack;
-use plimsoll_model::suggestion::did_you_mean;
+use crate::reading::{Entry, Read, Reading, WHOLE};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
-use rquickjs::module::{Declared, WriteOptions};
-use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, JsLifetime, Runtime};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use rquickjs::module::Declared;
+use rquickjs::object::Filter;
+use rquickjs::{Ctx, Error, JsLifetime, Module, Object, Promise, Runtime, Value};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// A script that can be run, by any number of runtimes on any threads.
 pub struct Program {
     entry: String,
-    modules: HashMap<String, Compiled>,
-    exports: Vec<String>,
+    /// True if modules of it may call `require`.
+    uses_require: bool,
+    modules: RwLock<Modules>,
+    /// The exports of the script itself. Those of CommonJS are known when it was loaded once.
+    exports: OnceLock<Vec<String>>,
+    /// Set when a user has loaded it.
+    loaded_once: OnceLock<()>,
     natives: Arc<Natives>,
     files: Files,
     /// The offsets at which missing names were used, by module, the engine's offset, and the message.
     uses: Mutex<HashMap<(String, usize, String), Option<usize>>>,
 }
 
+/// The modules of a program: those that it surely loads, and those that a user has required while it was loaded.
+struct Modules {
+    graph: Graph,
+    bytecode: Bytecode,
+    /// Why something cannot be required, by the module that asks and its specifier: it is so for all users.
+    refused: HashMap<(String, String), String>,
+}
+
 /// The most offsets that are looked for. For others, the engine's place has to do.
 const MOST_USES: usize = 1000;
-
-/// The stack on which the engine compiles, in bytes: it calls itself for each level of nesting, and tells if that takes
-/// more. Only touched pages take memory.
-const STACK_OF_COMPILER: usize = 256 * 1024 * 1024;
-
-/// What the engine may need of a stack beyond its limit, which it does not check in every function.
-const STACK_BEYOND_LIMIT: usize = 1024 * 1024;
 
 /// The userdata of a runtime by which natives find its program.
 #[derive(JsLifetime)]
 struct CurrentProgram(Arc<Program>);
 
-/// A compiled module.
-struct Compiled {
-    bytecode: Box<[u8]>,
-    /// For the places of exceptions.
-    source: String,
-    code: String,
-    /// The specifiers of its imports, and the names of these modules.
-    links: HashMap<String, String>,
-}
-
-/// The source of a script.
-#[derive(Clone, Copy, Debug)]
-pub enum Entry<'a> {
-    /// A file.
-    File(&'a Path),
-    /// A text. Its imports are relative to its name.
-    Text {
-        /// Its name, for places: `-`.
-        name: &'a str,
-        /// The text.
-        text: &'a str,
-    },
+/// The module that a call of `require` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Required {
+    /// One in Rust.
+    Native(String),
+    CommonJs(String),
+    Ecma(String),
 }
 
 impl Program {
@@ -70,32 +61,26 @@ impl Program {
     ///
     /// # Errors
     /// All faults of all modules, in the order of their places.
-    pub fn load(entry: Entry<'_>, files: Files, natives: Natives) -> Result<Arc<Self>, Vec<Fault>> {
-        let mut reading =
-            Reading { files, natives, modules: BTreeMap::new(), links: HashMap::new(), faults: Vec::new() };
-        let entry = reading.begin(entry);
-        reading.check_names();
-        let exports = reading.exports(&entry, &mut BTreeSet::new()).unwrap_or_default();
-        let Reading { files, mut natives, modules, mut links, mut faults } = reading;
-        if !faults.is_empty() {
-            faults.sort_by_key(|fault| fault.place.as_ref().map(|at| (at.file.clone(), at.line, at.column)));
-            // A module with faults is read again for each that imports it.
-            faults.dedup();
-            return Err(faults);
+    pub fn load(entry: Entry<'_>, files: Files, mut natives: Natives) -> Result<Arc<Self>, Vec<Fault>> {
+        let (entry, Read { graph, new }) = Reading::new(Graph::default(), &files, &natives).script(entry)?;
+        let uses_require = graph.uses_require();
+        let exports = OnceLock::new();
+        if let Some(found) = graph.exports(&entry, &natives) {
+            exports.get_or_init(|| found.names.into_iter().collect());
         }
-        modules.values().for_each(|module| module.names.note_imports(&mut natives));
+        if uses_require {
+            natives.import_all();
+        } else {
+            graph.modules.values().for_each(|module| module.names.note_imports(&mut natives));
+        }
         let natives = Arc::new(natives);
-        let compiled = on_stack(STACK_OF_COMPILER, || compile(&modules, &links, &natives));
-        let mut bytecode = compiled.unwrap_or_else(|error| Err(unavailable(&error))).map_err(|fault| vec![fault])?;
-        let compiled = modules.into_iter().filter_map(|(name, module)| {
-            let links = links.remove(&name).unwrap_or_default();
-            let bytecode = bytecode.remove(&name)?.into();
-            Some((name, Compiled { bytecode, source: module.source, code: module.code, links }))
-        });
+        let bytecode = compile(&graph, &new, &natives).map_err(|fault| vec![fault])?;
         Ok(Arc::new(Self {
-            modules: compiled.collect(),
             entry,
-            exports: exports.into_iter().collect(),
+            uses_require,
+            modules: RwLock::new(Modules { graph, bytecode, refused: HashMap::new() }),
+            exports,
+            loaded_once: OnceLock::new(),
             natives,
             files,
             uses: Mutex::default(),
@@ -118,10 +103,11 @@ impl Program {
         assert!(ctx.store_userdata(current).is_ok(), "nobody holds userdata of a context that is being made");
     }
 
-    /// The exports of the script itself in alphabetical order, `default` included.
+    /// The exports of the script itself in alphabetical order, `default` included. Those of a script of CommonJS are known when a user has
+    /// loaded it.
     #[must_use]
     pub fn exports(&self) -> &[String] {
-        &self.exports
+        self.exports.get().map_or(&[], Vec::as_slice)
     }
 
     /// The files that it may read, with those that were read so far, modules included.
@@ -136,11 +122,102 @@ impl Program {
         &self.entry
     }
 
+    /// True if modules of it may call `require`.
+    pub(crate) fn uses_require(&self) -> bool {
+        self.uses_require
+    }
+
+    /// Has a runtime load the script. The promise is one of its exports.
+    pub(crate) fn import<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
+        if self.read(|modules| modules.graph.is_common_js(&self.entry)) {
+            return Module::import(ctx, facade_name(&self.entry, ""));
+        }
+        Module::import(ctx, self.entry.as_str())
+    }
+
+    /// The object with the exports of the script, of what [`Self::import`] resolves to.
+    pub(crate) fn exported<'js>(&self, imported: Object<'js>) -> rquickjs::Result<Object<'js>> {
+        let is_common_js = self.read(|modules| modules.graph.is_common_js(&self.entry));
+        let exported = if is_common_js { imported.get(WHOLE)? } else { imported };
+        self.loaded_once.get_or_init(|| ());
+        if self.exports.get().is_none() {
+            let names = exported.own_keys::<String>(Filter::new().string().enum_only());
+            let names = names.collect::<rquickjs::Result<BTreeSet<String>>>()?;
+            self.exports.get_or_init(|| names.into_iter().collect());
+        }
+        Ok(exported)
+    }
+
+    /// Finds what the module `base` requires as `request`, and reads it if it is new. A module that only a later user
+    /// requires is none of the script, as in k6.
+    ///
+    /// # Errors
+    /// The message of the exception.
+    pub(crate) fn require(&self, base: &str, request: &str) -> Result<Required, String> {
+        if let Some(known) = self.read(|modules| modules.known(base, request)) {
+            return known;
+        }
+        let mut modules = self.modules.write().unwrap_or_else(PoisonError::into_inner);
+        // Another user may have read it meanwhile.
+        if let Some(known) = modules.known(base, request) {
+            return known;
+        }
+        let read = Reading::new(modules.graph.clone(), &self.files, &self.natives).required(base, request);
+        let read = read.and_then(|Read { graph, new }| {
+            if !new.is_empty() && self.loaded_once.get().is_some() {
+                let message = format!(
+                    "`{request}` was not required when the script was loaded first, so it is no part of it: require it whatever `__VU` is"
+                );
+                return Err(vec![Fault::new(None, message)]);
+            }
+            let bytecode = compile(&graph, &new, &self.natives).map_err(|fault| vec![fault])?;
+            Ok((graph, bytecode))
+        });
+        match read {
+            Ok((graph, bytecode)) => {
+                modules.graph = graph;
+                modules.bytecode.extend(bytecode);
+            }
+            Err(faults) => {
+                let message = faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n");
+                modules.refused.insert((base.to_owned(), request.to_owned()), message);
+            }
+        }
+        modules.known(base, request).unwrap_or_else(|| Err(format!("cannot require `{request}`")))
+    }
+
+    /// Evaluates a module that imports nothing in a runtime. Returns its namespace.
+    pub(crate) fn evaluate<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<Object<'js>> {
+        let (module, evaluated) = self.load_bytecode(ctx, name)?.eval()?;
+        evaluated.result::<Value<'js>>().transpose()?;
+        module.namespace()
+    }
+
+    pub(crate) fn has_module(&self, name: &str) -> bool {
+        self.read(|modules| modules.graph.modules.contains_key(name))
+    }
+
+    /// The ECMAScript modules that the engine evaluates with one.
+    pub(crate) fn evaluated_with(&self, name: &str) -> BTreeSet<String> {
+        self.read(|modules| modules.graph.evaluated_with(name))
+    }
+
+    /// The places of the imports that led to a module, from the nearest one up to the script itself.
+    pub(crate) fn import_chain(&self, name: &str) -> ImportChain {
+        self.read(|modules| modules.graph.import_chain(name))
+    }
+
+    /// The modules on a shortest way of imports from `module` back to itself, which they begin and end with; none if its
+    /// imports lead elsewhere.
+    pub(crate) fn circle(&self, module: &str) -> Option<Vec<String>> {
+        self.read(|modules| modules.graph.circle(module))
+    }
+
     /// Converts a place of the engine; None for other modules. `thrown` is the engine's message if it is about a name that
     /// was used at the place or behind it.
     pub(crate) fn place(&self, file: &str, line: usize, column: usize, thrown: Option<&str>) -> Option<Place> {
-        let module = self.modules.get(file)?;
-        let text = Text { name: file, source: &module.source, code: &module.code };
+        let module = self.read(|modules| modules.graph.modules.get(file).cloned())?;
+        let text = module.text();
         let offset = text.engine_offset(line, column)?;
         let used = thrown.and_then(|message| self.use_of(&text, message, offset));
         Some(text.place(used.unwrap_or(offset)))
@@ -158,298 +235,51 @@ impl Program {
         }
     }
 
-    /// The modules on a shortest way of imports from `module` back to itself, which they begin and end with; none if its
-    /// imports lead elsewhere.
-    pub(crate) fn circle(&self, module: &str) -> Option<Vec<String>> {
-        let imports = |name: &str| -> BTreeSet<&str> {
-            self.modules.get(name).into_iter().flat_map(|module| module.links.values()).map(String::as_str).collect()
-        };
-        let mut ways = VecDeque::from([vec![module]]);
-        let mut seen = BTreeSet::new();
-        while let Some(way) = ways.pop_front() {
-            for next in imports(way[way.len() - 1]) {
-                let further: Vec<&str> = way.iter().copied().chain([next]).collect();
-                if next == module {
-                    return Some(further.into_iter().map(str::to_owned).collect());
-                }
-                if seen.insert(next) {
-                    ways.push_back(further);
-                }
-            }
-        }
-        None
-    }
-
     /// Gives a runtime its modules.
     pub(crate) fn provide(self: &Arc<Self>, runtime: &Runtime) {
         runtime.set_loader(Provider(Arc::clone(self)), Provider(Arc::clone(self)));
     }
 
-    fn load_module<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
+    fn load_module<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<Module<'js, Declared>> {
         if let Some(native) = self.natives.declare(ctx, name) {
             return native;
         }
-        let module = self.modules.get(name).ok_or_else(|| Error::new_loading(name))?;
+        if let Some(facade) = self.read(|modules| modules.graph.facades.get(name).cloned()) {
+            return commonjs::declare_facade(ctx, name, &facade);
+        }
+        let module = self.load_bytecode(ctx, name)?;
+        Loaded::note(ctx, name, &module);
+        Ok(module)
+    }
+
+    fn load_bytecode<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<Module<'js, Declared>> {
+        let bytecode = self.read(|modules| modules.bytecode.get(name).cloned());
+        let bytecode = bytecode.ok_or_else(|| Error::new_loading(name))?;
         #[expect(unsafe_code, reason = "the engine reads bytecode as it is")]
         // SAFETY: the bytes were written by `compile`, in this process and by this version of the engine, and cannot
         // be reached from outside. The engine copies them.
         unsafe {
-            rquickjs::Module::load(ctx.clone(), &module.bytecode)
+            Module::load(ctx.clone(), &bytecode)
         }
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&Modules) -> T) -> T {
+        look(&self.modules.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A script whose modules are being read.
-struct Reading {
-    files: Files,
-    natives: Natives,
-    modules: BTreeMap<String, Module>,
-    /// The imports of each module.
-    links: Links,
-    faults: Vec<Fault>,
-}
-
-type Links = HashMap<String, HashMap<String, String>>;
-
-/// The target of an import.
-enum Target {
-    Native,
-    /// The name of a module in a file.
-    File(String),
-}
-
-impl Reading {
-    /// Reads the entry and all its imports. Returns the name of the entry.
-    fn begin(&mut self, entry: Entry<'_>) -> String {
-        let (name, text) = match entry {
-            Entry::File(path) => (named(path), None),
-            Entry::Text { name, text } => (name.to_owned(), Some(text.to_owned())),
-        };
-        match text.map_or_else(|| self.read(&name), Ok) {
-            Ok(text) => self.add(&name, text),
-            Err(fault) => self.faults.push(fault),
+impl Modules {
+    /// What is known of what a module requires.
+    fn known(&self, base: &str, request: &str) -> Option<Result<Required, String>> {
+        if let Some(message) = self.refused.get(&(base.to_owned(), request.to_owned())) {
+            return Some(Err(message.clone()));
         }
-        name
-    }
-
-    fn read(&self, name: &str) -> Result<String, Fault> {
-        let fault = |message, help| Fault { place: None, message, help };
-        let unread = |error: FileError| fault(error.to_string(), error.help().map(str::to_owned));
-        let content = self.files.read(Path::new(name)).map_err(unread)?;
-        let no_text = |_| fault(format!("`{name}` is no text in UTF-8"), None);
-        let text = String::from_utf8(content.to_vec()).map_err(no_text)?;
-        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
-    }
-
-    /// Adds a module and its imports.
-    fn add(&mut self, name: &str, text: String) {
-        let module = match Module::parse(name, text) {
-            Ok(module) => module,
-            Err(faults) => return self.faults.extend(faults),
-        };
-        let requests: Vec<_> =
-            module.names.requests.iter().map(|(request, at)| (request.clone(), module.place(*at))).collect();
-        self.modules.insert(name.to_owned(), module);
-        for (request, place) in requests {
-            if let Err(fault) = self.follow(name, &request, &place) {
-                self.faults.push(fault);
-            }
-        }
-    }
-
-    /// Reads the module that `base` calls `request`, unless it is known.
-    fn follow(&mut self, base: &str, request: &str, place: &Place) -> Result<(), Fault> {
-        let target = self.resolve(base, request, place)?;
-        let links = self.links.entry(base.to_owned()).or_default();
-        match target {
-            Target::Native => {
-                links.insert(request.to_owned(), request.to_owned());
-            }
-            Target::File(name) => {
-                links.insert(request.to_owned(), name.clone());
-                if !self.modules.contains_key(&name) {
-                    let here = |fault: Fault| {
-                        let help = self.with_extension(&name, request).or(fault.help);
-                        Fault { place: Some(place.clone()), help, ..fault }
-                    };
-                    let text = self.read(&name).map_err(here)?;
-                    self.add(&name, text);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Help if only the extension is missing.
-    fn with_extension(&self, name: &str, request: &str) -> Option<String> {
-        let found = ["js", "ts"].iter().find(|extension| self.read(&format!("{name}.{extension}")).is_ok())?;
-        Some(format!("did you mean `{request}.{found}`?"))
-    }
-
-    fn resolve(&self, base: &str, request: &str, place: &Place) -> Result<Target, Fault> {
-        let fault = |message, help| Err(Fault { place: Some(place.clone()), message, help });
-        if request.starts_with("./") || request.starts_with("../") || request.starts_with('/') {
-            if Path::new(request).extension().is_some_and(|extension| extension == "json") {
-                let help = format!("read it with `JSON.parse(open('{request}'))`");
-                return fault(format!("`{request}` is no module"), Some(help));
-            }
-            return Ok(Target::File(beside(base, request)));
-        }
-        if self.natives.exports(request).is_some() {
-            return Ok(Target::Native);
-        }
-        if let Some(reason) = self.natives.refusal(request) {
-            return fault(reason, None);
-        }
-        if request.contains("://") {
-            let help = "save it beside the script and import that file".to_owned();
-            return fault(format!("`{request}` is not fetched: modules are files"), Some(help));
-        }
-        let help = did_you_mean(request, self.natives.names()).or_else(|| {
-            let beside = Path::new(&beside(base, request)).exists();
-            beside.then(|| format!("a file is imported as `./{request}`"))
-        });
-        fault(format!("there is no module `{request}`"), help)
-    }
-
-    /// Checks that every imported name is exported.
-    fn check_names(&mut self) {
-        let mut faults = Vec::new();
-        for module in self.modules.values() {
-            for import in &module.names.imports {
-                let Some(exports) = self.exports_of(&module.name, &import.request, &mut BTreeSet::new()) else {
-                    continue;
-                };
-                if exports.contains(&import.name) {
-                    continue;
-                }
-                let message = match import.name.as_str() {
-                    "default" => format!("`{}` has no default export", import.request),
-                    name => format!("`{}` exports no `{name}`", import.request),
-                };
-                let help = did_you_mean(&import.name, exports.iter().map(String::as_str));
-                faults.push(Fault { place: Some(module.place(import.offset)), message, help });
-            }
-        }
-        self.faults.extend(faults);
-    }
-
-    /// All exports of a module, re-exports included; None if one of these modules could not be read. `seen` ends circles.
-    fn exports(&self, name: &str, seen: &mut BTreeSet<String>) -> Option<BTreeSet<String>> {
-        if let Some(exports) = self.natives.exports(name) {
-            return Some(exports.iter().map(|name| (*name).to_owned()).collect());
-        }
-        let module = self.modules.get(name)?;
-        if !seen.insert(name.to_owned()) {
-            return Some(BTreeSet::new());
-        }
-        let mut found: BTreeSet<String> = module.names.exports.iter().cloned().collect();
-        for star in &module.names.star_exports {
-            let mut re_exported = self.exports_of(name, star, seen)?;
-            re_exported.remove("default");
-            found.append(&mut re_exported);
-        }
-        Some(found)
-    }
-
-    /// The exports of the module that `base` calls `request`.
-    fn exports_of(&self, base: &str, request: &str, seen: &mut BTreeSet<String>) -> Option<BTreeSet<String>> {
-        self.exports(self.links.get(base)?.get(request)?, seen)
-    }
-}
-
-/// The name of the module that `base` calls `request`: its path, without detours.
-pub(crate) fn beside(base: &str, request: &str) -> String {
-    let folder = Path::new(base).parent().unwrap_or(Path::new(""));
-    named(&folder.join(request))
-}
-
-fn named(path: &Path) -> String {
-    let mut name = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir if name.file_name().is_some() => {
-                name.pop();
-            }
-            other => name.push(other),
-        }
-    }
-    name.display().to_string()
-}
-
-/// The bytecode of every module.
-fn compile(
-    modules: &BTreeMap<String, Module>,
-    links: &Links,
-    natives: &Arc<Natives>,
-) -> Result<HashMap<String, Vec<u8>>, Fault> {
-    let codes = modules.values().map(|module| (module.name.clone(), module.code.clone()));
-    let compiler = Compiler(Rc::new(Compiling {
-        codes: codes.collect(),
-        links: links.clone(),
-        natives: Arc::clone(natives),
-        written: RefCell::default(),
-    }));
-    let runtime = Runtime::new().map_err(|error| unavailable(&error))?;
-    let context = Context::full(&runtime).map_err(|error| unavailable(&error))?;
-    runtime.set_max_stack_size(STACK_OF_COMPILER - STACK_BEYOND_LIMIT);
-    runtime.set_loader(compiler.clone(), compiler.clone());
-    context.with(|ctx| {
-        Natives::install(natives, &ctx);
-        modules.keys().try_for_each(|name| {
-            if compiler.0.written.borrow().contains_key(name) {
-                return Ok(());
-            }
-            let compiled = compiler.0.compile(&ctx, name).catch(&ctx).map(|_| ());
-            compiled.map_err(|error| engine_fault(modules, name, &error))
-        })
-    })?;
-    Ok(compiler.0.written.take())
-}
-
-/// Compiles modules when the engine asks for them: when it compiles one that imports them.
-#[derive(Clone)]
-struct Compiler(Rc<Compiling>);
-
-struct Compiling {
-    codes: HashMap<String, String>,
-    links: Links,
-    natives: Arc<Natives>,
-    written: RefCell<HashMap<String, Vec<u8>>>,
-}
-
-impl Compiling {
-    fn compile<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
-        let code = self.codes.get(name).ok_or_else(|| Error::new_loading(name))?;
-        let module = rquickjs::Module::declare(ctx.clone(), name, code.as_str())?;
-        // Without the source, of which each runtime would have a copy: `Program` has it.
-        let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
-        let bytecode = module.write(options)?;
-        self.written.borrow_mut().insert(name.to_owned(), bytecode);
-        Ok(module)
-    }
-}
-
-fn unavailable(error: &dyn std::error::Error) -> Fault {
-    Fault { place: None, message: format!("cannot start the engine: {error}"), help: None }
-}
-
-/// A fault that the engine finds in a module and the parser did not. Its line is right, its column may be off. One that
-/// nests too deep for the engine's own compiler has no place.
-fn engine_fault(modules: &BTreeMap<String, Module>, name: &str, error: &CaughtError<'_>) -> Fault {
-    let unplaced = |message: String| Fault { place: None, message: format!("{name}: {message}"), help: None };
-    let CaughtError::Exception(exception) = error else { return unplaced(error.to_string()) };
-    let stack = exception.stack().unwrap_or_default();
-    let mut places = crate::stack::places(&stack);
-    let place = places.find_map(|(file, line, column)| {
-        let text = modules.get(file)?.text();
-        Some(text.place(text.engine_offset(line, column)?))
-    });
-    let message = exception.message().unwrap_or_default();
-    match place {
-        None => unplaced(message),
-        place => Fault { place, message, help: None },
+        let name = self.graph.link(base, request)?;
+        Some(Ok(match self.graph.modules.contains_key(name) {
+            false => Required::Native(name.to_owned()),
+            true if self.graph.is_common_js(name) => Required::CommonJs(name.to_owned()),
+            true => Required::Ecma(name.to_owned()),
+        }))
     }
 }
 
@@ -460,43 +290,15 @@ type Attributes<'js> = Option<ImportAttributes<'js>>;
 
 impl Resolver for Provider {
     fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Attributes<'js>) -> rquickjs::Result<String> {
-        // The entry is imported by its own name, from no module.
-        if base.is_empty() {
-            return Ok(name.to_owned());
-        }
-        let found = self.0.modules.get(base).and_then(|from| from.links.get(name).cloned());
-        found.ok_or_else(|| Error::new_resolving(base, name))
+        let found = self.0.read(|modules| modules.graph.engine_name(base, name));
+        // The script is imported by its name, from no module, and so is a module that `require` has the engine load.
+        let by_name = || (base.is_empty() || self.0.has_module(name)).then(|| name.to_owned());
+        found.or_else(by_name).ok_or_else(|| Error::new_resolving(base, name))
     }
 }
 
 impl Loader for Provider {
-    fn load<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        _: Attributes<'js>,
-    ) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
+    fn load<'js>(&mut self, ctx: &Ctx<'js>, name: &str, _: Attributes<'js>) -> rquickjs::Result<Module<'js, Declared>> {
         self.0.load_module(ctx, name)
-    }
-}
-
-impl Resolver for Compiler {
-    fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Attributes<'js>) -> rquickjs::Result<String> {
-        let found = self.0.links.get(base).and_then(|links| links.get(name).cloned());
-        found.ok_or_else(|| Error::new_resolving(base, name))
-    }
-}
-
-impl Loader for Compiler {
-    fn load<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        _: Attributes<'js>,
-    ) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
-        match self.0.natives.declare(ctx, name) {
-            Some(native) => native,
-            None => self.0.compile(ctx, name),
-        }
     }
 }

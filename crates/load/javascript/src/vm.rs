@@ -11,6 +11,7 @@
 //!   continuation that waits for it, and then writes to freed memory.
 //! - **Freed memory stays with the allocator.** Memory that a process keeps after its users have ended is no leak.
 
+use crate::commonjs::Loaded;
 use crate::event_loop::{EventLoop, Host, OpId, Operations, Request, Wakeup};
 use crate::exception;
 use crate::fault::{Exception, Place};
@@ -345,7 +346,9 @@ impl<P: Operations> Body<P> {
     fn serve(&self, ctx: &Ctx<'_>, setup: Setup) -> End {
         let script = match self.load(ctx, setup) {
             Ok(exports) => Script { exports, parsed: ParsedArguments::default(), last: RefCell::default() },
-            Err(Failure::Threw(exception)) => return End::NotLoaded(*exception),
+            Err(Failure::Threw(exception)) => {
+                return End::NotLoaded(exception::with_imports(&self.program, *exception));
+            }
             Err(Failure::End(end)) => return *end,
         };
         let mut result = Ok(None);
@@ -400,7 +403,7 @@ impl<P: Operations> Body<P> {
             globals::install::<P>(ctx, &self.program)?;
             globals::set(ctx, &ParsedArguments::default(), &setup.globals)?;
             setup.prepare.map_or(Ok(()), |prepare| prepare(ctx))?;
-            Module::import(ctx, self.program.entry())
+            self.program.import(ctx)
         };
         let loaded: Promise<'js> = begin().map_err(|error| self.failure(ctx, error))?;
         let mut pumped = self.pump(ctx, Some(&loaded));
@@ -419,11 +422,12 @@ impl<P: Operations> Body<P> {
         }
         pumped?;
         self.shared.events.set_loaded();
+        Loaded::forget(ctx);
         let Some(exports) = loaded.result::<Object<'js>>() else {
             let message = "the script waits for a promise that nothing settles, and so is never loaded".to_owned();
             return Err(Failure::Threw(Box::new(Exception { message, place: None, stack: String::new() })));
         };
-        exports.map_err(|error| self.failure(ctx, error))
+        exports.and_then(|exports| self.program.exported(exports)).map_err(|error| self.failure(ctx, error))
     }
 
     fn perform<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, task: Task) -> Result<Option<String>, Failure> {

@@ -9,7 +9,7 @@ use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::offer::Offering;
-use plimsoll_javascript::{Entry, Files, Program, ResultFormat, project_of};
+use plimsoll_javascript::{Copies, Entry, FOLDER_OF_COPIES, Files, Program, ResultFormat, project_of};
 use plimsoll_k6::user::Purpose;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::metrics::{Contains, Metric};
@@ -52,6 +52,9 @@ impl CompiledScript {
         let folders = script.files.iter().map(PathBuf::as_path).chain([project.as_path()]);
         let files =
             Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
+        let taken_by = format!("plimsoll script vendor {}", script.entry.display());
+        let copies = Copies::within(project.join(FOLDER_OF_COPIES), taken_by);
+        let files = files.with_copies(copies.map_err(|error| fault(error.to_string()))?);
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
             .map_err(|faults| faults.iter().map(|fault| WorkloadDiagnostic::new(fault.render())).collect::<Vec<_>>())?;
         let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();

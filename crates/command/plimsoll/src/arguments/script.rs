@@ -16,6 +16,9 @@ pub(crate) enum Script {
     Inspect(Box<InspectFlags>),
     /// Write a script to start from, as `k6 new` does
     New(NewScript),
+    /// Take saved copies of the remote modules that a script imports
+    #[command(long_about = VENDOR)]
+    Vendor(Vendor),
 }
 
 /// What is printed of a script.
@@ -49,6 +52,35 @@ pub(crate) enum Template {
     Minimal,
     /// Scenarios, thresholds, checks and groups
     Protocol,
+}
+
+const VENDOR: &str = "Take saved copies of the remote modules that a script imports (`https://…`), itself or through \
+others. Plimsoll fetches nothing: the command says where to save each one that is missing, and notes the SHA-256 of those \
+that are there, with which `script run` and studies then use them. Exit codes: 0 all are there, 1 some are missing, \
+107 the script is at fault.";
+
+/// A script whose remote imports are looked for.
+#[derive(Debug, Args)]
+pub(crate) struct Vendor {
+    /// The script, in JavaScript or TypeScript
+    pub(crate) script: PathBuf,
+    /// The folder of the copies [default: `vendor` in the folder of the project]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) project: Project,
+}
+
+/// What a script may read.
+#[derive(Debug, Args)]
+pub(crate) struct Project {
+    /// The folder of the project, whose files the script may read [default: the nearest folder above it with `.git` or
+    /// `package.json`, or else its own]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// A folder that the script may read files from, besides its project [may be repeated]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 const EXIT_CODES: &str = "Exit codes, as those of k6: 0 fine, 99 a threshold does not hold, 100 setup timed out, \
@@ -228,13 +260,11 @@ pub(crate) struct Flags {
     /// A host that the script may send to, besides this machine's loopback [may be repeated]
     #[arg(long, value_name = "HOST")]
     pub(crate) allow: Vec<String>,
-    /// The folder of the project, whose files the script may read [default: the nearest folder above it with `.git` or
-    /// `package.json`, or else its own]
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// The folder of saved copies of remote modules [default: `vendor` in the folder of the project]
     #[arg(long, value_name = "DIR")]
-    pub(crate) root: Option<PathBuf>,
-    /// A folder that the script may read files from, besides its project [may be repeated]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) vendor: Option<PathBuf>,
     /// A folder into which `handleSummary` may write, besides the current one [may be repeated]
     #[arg(long, value_name = "DIR")]
     pub(crate) allow_write: Vec<PathBuf>,

@@ -1,4 +1,5 @@
-//! `plimsoll script`: runs a script for k6 on its own, as `k6 run` does, prints its options, or writes one to start from.
+//! `plimsoll script`: runs a script for k6 on its own, as `k6 run` does, prints its options, writes one to start from, or
+//! takes copies of the remote modules that it imports.
 
 mod exit;
 mod inspect;
@@ -7,11 +8,12 @@ mod outputs;
 mod settle;
 mod summary;
 mod terminal;
+mod vendor;
 mod watch;
 mod writable_folders;
 
 use super::interrupt::Listener;
-use crate::arguments::{Flags, Script, Shown};
+use crate::arguments::{Flags, Project, Script, Shown};
 use crate::say;
 use anyhow::Context;
 use exit::{Exit, Failure};
@@ -19,7 +21,7 @@ use outputs::Writers;
 use plimsoll_generator::script::{
     self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, Refused, RunOutcome,
 };
-use plimsoll_javascript::{Entry, Fault, Files, Level, Program, project_of};
+use plimsoll_javascript::{Copies, Entry, FOLDER_OF_COPIES, Fault, FileError, Files, Level, Program, project_of};
 use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
@@ -43,6 +45,7 @@ pub(super) fn script(script: &Script) -> ExitCode {
         Script::Run(flags) => with_secrets(flags, run),
         Script::Inspect(wanted) => with_secrets(&wanted.flags, |_, secrets| inspect::inspect(wanted, secrets)),
         Script::New(wanted) => new::new(wanted),
+        Script::Vendor(wanted) => vendor::take(wanted),
     };
     done.map_or_else(|failure| failure.report(), ExitCode::from)
 }
@@ -133,16 +136,8 @@ fn unsent(Refused { hosts, all }: &Refused) -> String {
 
 /// The script with all its modules.
 fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
-    let at_fault = |faults: Vec<Fault>| {
-        let faults: Vec<String> = faults.iter().map(Fault::render).collect();
-        Failure::new(Exit::Script, faults.join("\n"))
-    };
     let from_input = flags.script.as_os_str() == "-";
-    let own = flags.script.parent().filter(|folder| !folder.as_os_str().is_empty() && !from_input);
-    let root = flags.root.clone().unwrap_or_else(|| project_of(own.unwrap_or(Path::new("."))));
-    let folders = std::iter::once(root.as_path()).chain(flags.files.iter().map(PathBuf::as_path));
-    let files = Files::within(folders).map_err(|error| Failure::new(Exit::Script, error.to_string()))?;
-    let files = files.opened_by("`--files DIR`");
+    let files = files(&flags.project, (!from_input).then_some(&flags.script), flags.vendor.as_deref())?;
     let mut text = String::new();
     let entry = if from_input {
         std::io::stdin().read_to_string(&mut text).context("failed to read the script from standard input")?;
@@ -150,7 +145,27 @@ fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
     } else {
         Entry::File(&flags.script)
     };
-    Program::load(entry, files, plimsoll_k6::natives()).map_err(at_fault)
+    Program::load(entry, files, plimsoll_k6::natives()).map_err(|faults| at_fault(&faults))
+}
+
+/// The files that a script may read, with the copies of remote modules in a folder. None is a script from standard input.
+fn files(project: &Project, script: Option<&PathBuf>, copies: Option<&Path>) -> Result<Files, Failure> {
+    let own = script.and_then(|script| script.parent()).filter(|folder| !folder.as_os_str().is_empty());
+    let root = project.root.clone().unwrap_or_else(|| project_of(own.unwrap_or(Path::new("."))));
+    let folders = std::iter::once(root.as_path()).chain(project.files.iter().map(PathBuf::as_path));
+    let unread = |error: FileError| Failure::new(Exit::Script, error.to_string());
+    let folder = copies.map_or_else(|| root.join(FOLDER_OF_COPIES), Path::to_owned);
+    let script = script.map_or(Path::new("SCRIPT"), PathBuf::as_path).display();
+    let flags = [("--root", project.root.as_deref()), ("--out", copies)];
+    let flags = flags.iter().filter_map(|(flag, folder)| Some(format!(" {flag} {}", folder.as_ref()?.display())));
+    let taken_by = format!("plimsoll script vendor {script}{}", flags.collect::<String>());
+    let copies = Copies::within(folder, taken_by).map_err(unread)?;
+    Ok(Files::within(folders).map_err(unread)?.opened_by("`--files DIR`").with_copies(copies))
+}
+
+fn at_fault(faults: &[Fault]) -> Failure {
+    let faults: Vec<String> = faults.iter().map(Fault::render).collect();
+    Failure::new(Exit::Script, faults.join("\n"))
 }
 
 fn limits(flags: &Flags) -> Limits {

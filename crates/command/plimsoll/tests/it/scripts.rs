@@ -168,6 +168,58 @@ fn what_k6_has_and_plimsoll_has_not_is_refused_by_name() {
 }
 
 #[test]
+fn copies_of_remote_modules_are_taken_by_hand_and_used_as_they_were_taken() {
+    let place = Place::empty();
+    let save = |name: &str, text: &str| {
+        std::fs::create_dir_all(place.path("vendor/jslib.example")).unwrap();
+        place.write(&format!("vendor/jslib.example/{name}"), text);
+    };
+    let (vendor, run) = (["script", "vendor", "load.js"], ["script", "run", "-q", "load.js"]);
+    let text = "import { greet } from 'https://jslib.example/greet.js';
+                export default function () { console.log(greet()); }";
+    place.write("load.js", text);
+    let missing = ["missing  https://jslib.example/greet.js", "save it as vendor/jslib.example/greet.js"];
+    place.plimsoll(&vendor).with(1).prints(&missing).says(&["1 of 1 is missing: save it"]);
+    place.plimsoll(&run).with(107).says(&["is not fetched; save it as `vendor/jslib.example/greet.js`"]);
+    save("greet.js", "const { name } = require('./name.js'); exports.greet = () => 'hello ' + name;");
+    let untaken =
+        ["was not taken yet; look at `vendor/jslib.example/greet.js`, then run `plimsoll script vendor load.js`"];
+    place.plimsoll(&run).with(107).says(&untaken);
+    let some = ["taken    https://jslib.example/greet.js", "missing  https://jslib.example/name.js"];
+    place.plimsoll(&vendor).with(1).prints(&some).says(&["1 of 2 is missing"]);
+    save("name.js", "exports.name = 'world';");
+    let all = ["known    https://jslib.example/greet.js", "taken    https://jslib.example/name.js"];
+    place.plimsoll(&vendor).with(0).prints(&all);
+    place.plimsoll(&run).with(0).says(&["hello world"]);
+    save("name.js", "exports.name = 'moon';");
+    place.plimsoll(&run).with(107).says(&["https://jslib.example/name.js", "has changed since it was taken"]);
+    place.plimsoll(&vendor).with(0).prints(&["changed  https://jslib.example/name.js"]);
+    place.plimsoll(&run).with(0).says(&["hello moon"]);
+    place.write("plain.js", "export default function () {}");
+    place.plimsoll(&["script", "vendor", "plain.js"]).with(0).prints(&["plain.js has no remote imports"]);
+    place.write("broken.js", "import 'https://jslib.example/greet.js'; import './none.js';");
+    place
+        .plimsoll(&["script", "vendor", "broken.js"])
+        .with(107)
+        .prints(&["known"])
+        .says(&["broken.js:1:49", "none.js"]);
+}
+
+#[test]
+fn copies_may_be_in_another_folder() {
+    let place = Place::empty();
+    std::fs::create_dir_all(place.path("copies/jslib.example")).unwrap();
+    place.write("copies/jslib.example/greet.js", "exports.greet = () => 'hello';");
+    let text = "const { greet } = require('https://jslib.example/greet.js');
+                exports.default = () => console.log(greet());";
+    place.write("load.js", text);
+    let run = ["script", "run", "-q", "--vendor", "copies", "load.js"];
+    place.plimsoll(&run).with(107).says(&["then run `plimsoll script vendor load.js --out copies`"]);
+    place.plimsoll(&["script", "vendor", "load.js", "--out", "copies"]).with(0).prints(&["taken"]);
+    place.plimsoll(&run).with(0).says(&["hello"]);
+}
+
+#[test]
 fn what_setup_throws_is_told_once() {
     let place = Place::empty();
     place.write("a.js", "export function setup() { throw new Error('no token'); }\nexport default function () {}");

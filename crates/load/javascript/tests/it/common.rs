@@ -141,11 +141,19 @@ impl User {
     }
 
     pub(crate) fn limited(program: &Arc<Program>, limits: Limits) -> User {
-        let host = Rc::new(Wound::default());
         let globals = vec![
             ("__ENV".into(), Argument::Json(r#"{"TARGET": "here"}"#.into())),
             ("__VU".into(), Argument::Number(7.0)),
         ];
+        Self::new(program, limits, globals)
+    }
+
+    pub(crate) fn with_globals(program: &Arc<Program>, globals: Vec<(Rc<str>, Argument)>) -> User {
+        Self::new(program, Limits::default(), globals)
+    }
+
+    fn new(program: &Arc<Program>, limits: Limits, globals: Vec<(Rc<str>, Argument)>) -> User {
+        let host = Rc::new(Wound::default());
         let setup = Setup { limits, host: Rc::clone(&host) as Rc<dyn Host>, globals, prepare: None };
         let vm = Vm::new(program, setup).expect("there is room for a stack");
         User { vm, host, timers: BTreeSet::new(), answers: BTreeMap::new(), asked: Vec::new() }

@@ -1,6 +1,7 @@
 //! Users of scripts, run from a table: no sockets, no clock but one that the tests wind.
 
 mod common;
+mod commonjs;
 mod faults;
 mod imports;
 mod limits;

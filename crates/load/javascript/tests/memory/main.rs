@@ -66,9 +66,21 @@ fn users_take_what_they_need_and_leave_nothing() {
              for (;;) { try { sleep(); } finally { sleep(); } }
          }",
     );
-    (0..1000).for_each(|_| drop(parked(&busy)));
+    leaves_nothing(&busy);
+
+    let common_js = program(
+        "const { sleep } = require('silent');
+         exports.all = Array.from({ length: 1000 }, (_, i) => ({ i, module }));
+         try { require('none'); } catch (error) { exports.error = error; }
+         exports.default = () => { for (;;) sleep(); };",
+    );
+    leaves_nothing(&common_js);
+}
+
+fn leaves_nothing(program: &Arc<Program>) {
+    (0..1000).for_each(|_| drop(parked(program)));
     let before = resident();
-    (0..9000).for_each(|_| drop(parked(&busy)));
+    (0..9000).for_each(|_| drop(parked(program)));
     let grown = resident().saturating_sub(before);
     // Had one in a hundred stayed, it would be 27 MB.
     assert!(grown < 8 << 20, "{grown} bytes stay of 9,000 users");

@@ -1,0 +1,1 @@
+module.exports = { round: (number) => Math.round(number * 100) / 100 };

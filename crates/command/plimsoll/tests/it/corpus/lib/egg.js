@@ -1,0 +1,2 @@
+const hen = require('./hen.js');
+exports.saw = `${hen.early} ${hen.late}`;

@@ -1,0 +1,3 @@
+exports.early = 1;
+exports.egg = require('./egg.js');
+exports.late = 2;

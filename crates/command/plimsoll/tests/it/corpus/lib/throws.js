@@ -1,0 +1,3 @@
+'use strict';
+exports.never = 1;
+throw new Error('thrown in a module');

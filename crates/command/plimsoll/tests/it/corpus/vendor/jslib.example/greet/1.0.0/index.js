@@ -1,0 +1,2 @@
+const { name } = require('./name.js');
+exports.greet = () => `hello-${name}`;
