@@ -1,9 +1,21 @@
 //! A page as a tree of nodes, and the ways between them.
 
 use ego_tree::{NodeId, NodeRef};
+use html5ever::ParseOpts;
+use html5ever::tendril::{StrTendril, TendrilSink};
+use plimsoll_javascript::busy::spend;
 use plimsoll_web::url::Parts;
-use scraper::{ElementRef, Html, Node};
+use scraper::{ElementRef, Html, HtmlTreeSink, Node};
 use std::collections::HashSet;
+
+/// How many bytes of a page are parsed at once. Deep in a page, each tag looks through all those around it.
+const PARSED_AT_ONCE: usize = 4096;
+
+/// The most levels of brackets in a selector, whose parser calls itself for each.
+const DEEPEST_SELECTOR: usize = 16;
+
+/// The steps of [`spend`] that a match takes, which looks at what is around the element.
+const STEPS_OF_A_MATCH: usize = 64;
 
 /// A page.
 #[derive(Debug)]
@@ -22,6 +34,7 @@ pub(crate) struct Selector {
 
 impl Selector {
     pub(crate) fn parse(text: &str) -> Result<Selector, String> {
+        check_nesting(text)?;
         let (mut css, mut contained) = (text.trim(), Vec::new());
         while let Some((before, inner)) = split_contains(css) {
             contained.push(inner.to_owned());
@@ -35,9 +48,35 @@ impl Selector {
     }
 
     fn matches(&self, element: &ElementRef<'_>) -> bool {
-        let holds = |text: &String| element.text().collect::<String>().contains(text);
+        spend(STEPS_OF_A_MATCH);
+        let holds = |text: &String| element.text().inspect(|_| spend(1)).collect::<String>().contains(text);
         self.css.matches(element) && self.contained.iter().all(holds)
     }
+}
+
+/// Refuses a selector whose brackets nest too deep, or with a `:has` inside of another one, which CSS does not allow: each
+/// level would look at all elements below all elements of the one before.
+fn check_nesting(text: &str) -> Result<(), String> {
+    let (mut depth, mut has) = (0_usize, None);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' => {
+                depth += 1;
+                if text[..at].ends_with(":has") && has.replace(depth).is_some() {
+                    return Err(format!("expected a selector without `:has` inside of `:has`, found `{text}`"));
+                }
+            }
+            ')' | ']' => {
+                depth = depth.saturating_sub(1);
+                has = has.filter(|at| *at <= depth);
+            }
+            _ => {}
+        }
+        if depth > DEEPEST_SELECTOR {
+            return Err(format!("expected a selector with at most {DEEPEST_SELECTOR} levels of brackets, found more"));
+        }
+    }
+    Ok(())
 }
 
 /// Splits `:contains(…)` off the end of a selector: the rest, and its text.
@@ -63,13 +102,22 @@ pub(crate) enum Direction {
 /// Each node once, in order.
 pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
     let mut seen = HashSet::new();
-    nodes.into_iter().filter(|node| seen.insert(*node)).collect()
+    nodes.into_iter().inspect(|_| spend(2)).filter(|node| seen.insert(*node)).collect()
 }
 
 impl Document {
     /// Parses a page as browsers do: any text is a page.
     pub(crate) fn parse(text: &str, url: &str) -> Document {
-        Document { html: Html::parse_document(text), url: url.to_owned() }
+        let mut parser = html5ever::parse_document(HtmlTreeSink::new(Html::new_document()), ParseOpts::default());
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = (PARSED_AT_ONCE..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+            let (piece, behind) = rest.split_at(end);
+            parser.process(StrTendril::from_slice(piece));
+            spend(PARSED_AT_ONCE);
+            rest = behind;
+        }
+        Document { html: parser.finish(), url: url.to_owned() }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -101,26 +149,32 @@ impl Document {
         self.element(id).is_some_and(|element| selector.matches(&element))
     }
 
+    /// A node and all below it, in the order of the page.
+    fn descendants(&self, id: NodeId) -> impl Iterator<Item = NodeRef<'_, Node>> {
+        self.node(id).descendants().inspect(|_| spend(1))
+    }
+
     /// The elements below a node that match, in the order of the page.
     pub(crate) fn find(&self, id: NodeId, selector: &Selector) -> Vec<NodeId> {
-        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap);
+        let below = self.descendants(id).skip(1).filter_map(ElementRef::wrap);
         below.filter(|element| selector.matches(element)).map(|element| element.id()).collect()
     }
 
     /// The elements below a node with one of these names, in the order of the page; all of them for no name.
     pub(crate) fn below(&self, id: NodeId, names: &[&str]) -> Vec<NodeId> {
-        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap).map(|element| element.id());
+        let below = self.descendants(id).skip(1).filter_map(ElementRef::wrap).map(|element| element.id());
         below.filter(|id| names.is_empty() || names.contains(&self.name(*id))).collect()
     }
 
     /// True if a node lies below another.
     pub(crate) fn contains(&self, id: NodeId, other: NodeId) -> bool {
-        self.node(other).ancestors().any(|above| above.id() == id)
+        self.node(other).ancestors().inspect(|_| spend(1)).any(|above| above.id() == id)
     }
 
     /// The child elements of a node.
     pub(crate) fn children(&self, id: NodeId) -> Vec<NodeId> {
-        self.node(id).children().filter_map(ElementRef::wrap).map(|element| element.id()).collect()
+        let children = self.node(id).children().inspect(|_| spend(1));
+        children.filter_map(ElementRef::wrap).map(|element| element.id()).collect()
     }
 
     /// The parent element of a node.
@@ -132,7 +186,7 @@ impl Document {
     pub(crate) fn along(&self, id: NodeId, direction: Direction) -> Vec<NodeId> {
         let node = self.node(id);
         let elements = |nodes: &mut dyn Iterator<Item = NodeRef<'_, Node>>| {
-            nodes.filter(|node| node.value().is_element()).map(|node| node.id()).collect()
+            nodes.inspect(|_| spend(1)).filter(|node| node.value().is_element()).map(|node| node.id()).collect()
         };
         match direction {
             Direction::Before => elements(&mut node.prev_siblings()),
@@ -149,7 +203,7 @@ impl Document {
 
     /// The texts in a node, joined.
     pub(crate) fn text(&self, id: NodeId) -> String {
-        let texts = self.node(id).descendants().filter_map(|node| node.value().as_text());
+        let texts = self.descendants(id).filter_map(|node| node.value().as_text());
         texts.map(|text| &*text.text as &str).collect()
     }
 
