@@ -82,7 +82,7 @@ pub fn call_alone(
 ) -> Result<Option<String>, CallError> {
     let unmade = |error: JobError| CallError::NotStarted(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
-    let result = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
+    let result = call(run, &network, function, arguments, timeout, run.until_interrupted()).map_err(unmade)?;
     result.called
 }
 

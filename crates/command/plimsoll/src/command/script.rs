@@ -8,7 +8,7 @@ mod terminal;
 mod watch;
 mod writable_folders;
 
-use super::interrupt::Listener;
+use super::interrupt::{Listener, Words};
 use crate::arguments::{Flags, Script, Shown};
 use crate::say;
 use anyhow::Context;
@@ -38,6 +38,7 @@ pub(super) fn script(script: &Script) -> ExitCode {
 }
 
 fn run(flags: &Flags) -> Result<Exit, Failure> {
+    let signals = Listener::start(Exit::Interrupted as i32)?;
     let program = program(flags)?;
     let terminal = Arc::new(Terminal::open(flags.quiet, flags.console_output.as_deref())?);
     let console: Console = {
@@ -56,7 +57,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     if !flags.quiet {
         say::note(&header(flags, &plan));
     }
-    let signals = Listener::start(Exit::Interrupted as i32)?;
+    signals.say(words_of_signals());
     let run = load::Run {
         program: &program,
         plan: &plan,
@@ -75,8 +76,13 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     ran.sinks.merge(&watch.sinks());
     // The summary is shown even if samples cannot be written.
     let written = writers.finish();
-    let crossed = summary::show(flags, &settled, &run, &ran);
+    let crossed: Vec<String> = summary::show(flags, &settled, &run, &ran).into_iter().map(str::to_owned).collect();
+    let crossed: Vec<&str> = crossed.iter().map(String::as_str).collect();
     written?;
+    // The signal may have come while the summary was made.
+    if ran.end == End::Finished && signals.interrupt().is_set() {
+        ran.end = End::Interrupted;
+    }
     for (kind, count) in plan.log_limit.suppressed() {
         terminal.console(Level::Warn, &format!("{count} more of: {kind}"));
     }
@@ -85,6 +91,14 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
         terminal.console(if refused.all { Level::Error } else { Level::Warn }, &unsent(&refused));
     }
     Ok(conclude(&terminal, &plan, &ran, &crossed, &refused))
+}
+
+/// What is said when a signal comes.
+fn words_of_signals() -> Words {
+    Words {
+        first: Some("interrupted: no iteration begins any more (once more ends the program at once)".to_owned()),
+        second: Some("ended at once: `teardown` may not have run, and there is no summary".to_owned()),
+    }
 }
 
 /// The message about hosts that are not allowed.

@@ -13,6 +13,7 @@ mod databases;
 mod doctor;
 mod failing_systems;
 mod flows;
+mod interrupts;
 mod nothing_outlives;
 mod one_system;
 mod other_commands;
