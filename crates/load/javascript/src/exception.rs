@@ -4,6 +4,7 @@ use crate::access;
 use crate::fault::{Exception, Place};
 use crate::program::Program;
 use crate::stack::places;
+use rquickjs::function::Constructor;
 use rquickjs::{CaughtError, Coerced, Ctx, Error, FromJs, Value};
 
 /// The exception of an error. Of several places, the first in the script's own code counts: natives have none.
@@ -52,6 +53,19 @@ fn with_first_lines(stack: &str, program: &Program, done: Option<&Place>) -> Str
         }
     };
     stack.lines().map(line).collect()
+}
+
+/// The place in the script that runs now, or from which the native was called that runs.
+pub(crate) fn here(ctx: &Ctx<'_>, program: &Program) -> Option<Place> {
+    // The engine gives a stack only to errors that their constructor makes, or that were thrown to their end.
+    let error = ctx.globals().get::<_, Constructor<'_>>("Error").and_then(|error| error.construct::<_, Value<'_>>(()));
+    match error {
+        Ok(error) => of_value(ctx, program, &error).place,
+        Err(_) => {
+            ctx.catch();
+            None
+        }
+    }
 }
 
 /// The message, with the circle of imports that may be why something does not exist yet.

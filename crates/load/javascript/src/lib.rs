@@ -59,13 +59,15 @@
 //!
 //! Notes for modules in Rust:
 //! - `JSON.stringify` and `Object.keys` do not see getters on a prototype: give classes a `toJSON`.
-//! - A long native is one step for the engine: only the limit on memory bounds it.
+//! - A long native is one step for the engine: its loops say what they do by [`busy::spend`].
 //! - A native must not panic: the bindings turn a panic into an exception, which the script may catch.
 //! - An error of [`EventLoop::call`], [`EventLoop::sleep`] and [`EventLoop::next`] means that the user is stopped: return
 //!   it.
 //! - The engine has no `URL`, `TextEncoder`, `crypto`, `structuredClone` or `Intl` of its own.
 
 mod access;
+mod bounds;
+pub mod busy;
 mod commonjs;
 mod compile;
 mod copies;

@@ -11,6 +11,8 @@
 //!   continuation that waits for it, and then writes to freed memory.
 //! - **Freed memory stays with the allocator.** Memory that a process keeps after its users have ended is no leak.
 
+use crate::bounds;
+use crate::busy::{self, Watched};
 use crate::commonjs::Loaded;
 use crate::event_loop::{EventLoop, Host, OpId, Operations, Request, Wakeup};
 use crate::exception;
@@ -153,7 +155,57 @@ struct Shared<P: Operations> {
     is_idle: Cell<bool>,
     /// The first instant at which the interrupt handler saw it run since it was resumed.
     running_since: Cell<Option<Instant>>,
+    busy: Nanos,
     exceeded_busy: Cell<bool>,
+    /// The place in the script where it exceeded that limit.
+    exceeded_at: RefCell<Option<Place>>,
+    /// True if it had time left, but the process was asked to end.
+    is_hurried: Cell<bool>,
+    /// True if it was stopped inside a native, from where it never goes on.
+    is_abandoned: Cell<bool>,
+    /// Finds the place in the script at which the fibre stands.
+    place: RefCell<Option<PlaceFinder>>,
+}
+
+type PlaceFinder = Box<dyn Fn() -> Option<Place>>;
+
+impl<P: Operations> Shared<P> {
+    /// Notes that it runs, and returns true if it has run for too long.
+    fn runs_too_long(&self) -> bool {
+        let now = self.events.now();
+        let since = self.running_since.get().unwrap_or(now);
+        self.running_since.set(Some(since));
+        let ran_for = now.since(since);
+        let is_exceeded = ran_for > busy::limit(self.busy);
+        // Where the limit was exceeded is known only now: promises may swallow the exception that follows.
+        if is_exceeded && !self.exceeded_busy.replace(true) {
+            let place = self.place.borrow().as_ref().and_then(|place| place());
+            self.exceeded_at.replace(place);
+            self.is_hurried.set(ran_for <= self.busy);
+        }
+        is_exceeded
+    }
+
+    /// The end of a user that has run for too long.
+    fn end_of_time(&self) -> End {
+        match self.is_hurried.get() {
+            true => End::Stopped,
+            false => End::Limit(Limit::Busy, self.exceeded_at.borrow().clone()),
+        }
+    }
+}
+
+impl<P: Operations> Watched for Shared<P> {
+    fn look(&self) {
+        if !self.runs_too_long() {
+            return;
+        }
+        self.parked.replace(Some(Parked::Ended(self.end_of_time())));
+        self.is_abandoned.set(true);
+        loop {
+            park();
+        }
+    }
 }
 
 enum Task {
@@ -174,7 +226,12 @@ impl<P: Operations> Vm<P> {
             parked: RefCell::default(),
             is_idle: Cell::default(),
             running_since: Cell::default(),
+            busy: setup.limits.busy,
             exceeded_busy: Cell::default(),
+            exceeded_at: RefCell::default(),
+            is_hurried: Cell::default(),
+            is_abandoned: Cell::default(),
+            place: RefCell::default(),
         });
         let stack = setup.limits.stack + NATIVE_STACK;
         let body = Body { program: Arc::clone(program), shared: Rc::clone(&shared), is_half_loaded: Cell::default() };
@@ -230,7 +287,7 @@ impl<P: Operations> Vm<P> {
     /// True if it has ended for good.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.fibre.has_ended()
+        self.fibre.has_ended() || self.shared.is_abandoned.get()
     }
 
     fn begin(&mut self, task: Task) -> Parked {
@@ -241,10 +298,11 @@ impl<P: Operations> Vm<P> {
     }
 
     fn resume(&mut self) -> Parked {
-        if self.fibre.has_ended() {
+        if self.has_ended() {
             return Parked::Ended(End::Stopped);
         }
         self.shared.running_since.set(None);
+        let _watched = busy::watch(Rc::clone(&self.shared) as Rc<dyn Watched>);
         self.fibre.resume();
         self.shared.parked.take().unwrap_or(Parked::Waiting)
     }
@@ -252,7 +310,7 @@ impl<P: Operations> Vm<P> {
 
 impl<P: Operations> Drop for Vm<P> {
     fn drop(&mut self) {
-        // If it does not end (after a panic), its fibre is leaked.
+        // If it does not end (after a panic, or inside a native), its fibre is leaked.
         if !std::thread::panicking() && self.fibre.has_begun() {
             self.stop();
         }
@@ -311,8 +369,10 @@ impl<P: Operations> Body<P> {
         // A panic leaks it, because values of it may be anywhere.
         let engine = ManuallyDrop::new((Context::custom::<Intrinsics>(&runtime)?, runtime));
         let end = engine.0.with(|ctx| {
+            self.shared.place.replace(Some(self.place_finder(&ctx)));
             let end = self.serve(&ctx, setup);
             self.shared.events.close();
+            self.shared.place.take();
             end
         });
         if !self.is_half_loaded.get() {
@@ -321,21 +381,26 @@ impl<P: Operations> Body<P> {
         Ok(end)
     }
 
+    /// See [`Shared::place`].
+    fn place_finder(&self, ctx: &Ctx<'_>) -> PlaceFinder {
+        let (raw, program) = (ctx.as_raw(), Arc::clone(&self.program));
+        Box::new(move || {
+            #[expect(unsafe_code, reason = "a native without a context of its own finds the one that it runs in")]
+            // SAFETY: it is called by the running fibre, which holds the lock of the runtime until it has dropped this
+            // closure, and so keeps the context alive.
+            let ctx = unsafe { Ctx::from_raw(raw) };
+            exception::here(&ctx, &program)
+        })
+    }
+
     fn runtime(&self, limits: &Limits) -> rquickjs::Result<Runtime> {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(limits.memory);
         runtime.set_max_stack_size(limits.stack);
         self.program.provide(&runtime);
-        let (shared, busy) = (Rc::clone(&self.shared), limits.busy);
+        let shared = Rc::clone(&self.shared);
         // The engine calls it after a number of calls and turns of loops, whatever their duration.
-        runtime.set_interrupt_handler(Some(Box::new(move || {
-            let now = shared.events.now();
-            let since = shared.running_since.get().unwrap_or(now);
-            shared.running_since.set(Some(since));
-            let is_exceeded = now.since(since) > busy;
-            shared.exceeded_busy.set(is_exceeded);
-            is_exceeded
-        })));
+        runtime.set_interrupt_handler(Some(Box::new(move || shared.runs_too_long())));
         let events = Rc::clone(&self.shared.events);
         runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
             events.track(&ctx, promise, reason, is_handled);
@@ -400,6 +465,7 @@ impl<P: Operations> Body<P> {
         self.shared.events.install(ctx);
         Program::install(&self.program, ctx);
         let begin = || {
+            bounds::install(ctx)?;
             globals::install::<P>(ctx, &self.program)?;
             globals::set(ctx, &ParsedArguments::default(), &setup.globals)?;
             setup.prepare.map_or(Ok(()), |prepare| prepare(ctx))?;
@@ -520,7 +586,7 @@ impl<P: Operations> Body<P> {
         if self.shared.events.is_stopped() {
             return Some(Box::new(End::Stopped));
         }
-        self.shared.exceeded_busy.get().then(|| Box::new(End::Limit(Limit::Busy, None)))
+        self.shared.exceeded_busy.get().then(|| Box::new(self.shared.end_of_time()))
     }
 
     #[cold]
@@ -535,7 +601,9 @@ impl<P: Operations> Body<P> {
     #[inline(never)]
     fn failure_of(&self, exception: Exception) -> Failure {
         let limit = match (self.end().map(|end| *end), exception.message.as_str()) {
-            (Some(End::Limit(limit, _)), _) => limit,
+            (Some(End::Limit(limit, place)), _) => {
+                return Failure::End(Box::new(End::Limit(limit, exception.place.or(place))));
+            }
             (Some(end), _) => return Failure::End(Box::new(end)),
             (None, "InternalError: out of memory" | "null") => Limit::Memory,
             (None, "RangeError: Maximum call stack size exceeded") => Limit::Stack,

@@ -12,9 +12,13 @@ mod query;
 mod tests;
 
 use path::{Each, Step};
+use plimsoll_javascript::busy::spend;
 use plimsoll_model::json::Members;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+
+/// How many bytes of JSON are read in a step of [`spend`].
+const BYTES_OF_A_STEP: usize = 8;
 
 /// Why a path has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,31 +46,34 @@ pub fn get<'a>(json: &'a str, path: &str) -> Result<Option<Cow<'a, str>>, GjsonF
     Ok(find(root.get(), &steps))
 }
 
-/// The value at the end of the steps. The text is valid JSON.
-fn find<'a>(json: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
-    let Some((step, rest)) = steps.split_first() else { return Some(Cow::Borrowed(json)) };
-    match json.as_bytes().first() {
-        Some(b'{') => {
-            let name = step.name()?;
-            let value = members(json).into_iter().find(|(key, _)| name.matches(key));
-            value.and_then(|(_, value)| find(value.get(), rest))
-        }
-        Some(b'[') => within(&elements(json), step, rest),
-        _ => None,
+/// The value at the end of the steps. The text is valid JSON. It calls itself only for what begins with `#`, of which a
+/// path has few.
+fn find<'a>(mut json: &'a str, mut steps: &[Step]) -> Option<Cow<'a, str>> {
+    while let Some((step, rest)) = steps.split_first() {
+        spend(json.len() / BYTES_OF_A_STEP + 1);
+        json = match json.as_bytes().first() {
+            Some(b'{') => {
+                let name = step.name()?;
+                members(json).into_iter().find(|(key, _)| name.matches(key))?.1.get()
+            }
+            Some(b'[') => {
+                let elements = elements(json);
+                match &step.each {
+                    Each::Name => elements.get(step.index()?)?,
+                    Each::First(query) => elements.iter().find(|element| query.matches(element))?,
+                    Each::All if rest.is_empty() => return Some(Cow::Owned(elements.len().to_string())),
+                    Each::All => return Some(list(elements.iter().filter_map(|element| find(element, rest)))),
+                    Each::Matching(query) => {
+                        let matching = elements.iter().filter(|element| query.matches(element));
+                        return Some(list(matching.filter_map(|element| find(element, rest))));
+                    }
+                }
+            }
+            _ => return None,
+        };
+        steps = rest;
     }
-}
-
-fn within<'a>(elements: &[&'a str], step: &Step, rest: &[Step]) -> Option<Cow<'a, str>> {
-    match &step.each {
-        Each::Name => step.index().and_then(|index| elements.get(index)).and_then(|value| find(value, rest)),
-        Each::All if rest.is_empty() => Some(Cow::Owned(elements.len().to_string())),
-        Each::All => Some(list(elements.iter().filter_map(|element| find(element, rest)))),
-        Each::First(query) => elements.iter().find(|element| query.matches(element)).and_then(|it| find(it, rest)),
-        Each::Matching(query) => {
-            let matching = elements.iter().filter(|element| query.matches(element));
-            Some(list(matching.filter_map(|element| find(element, rest))))
-        }
-    }
+    Some(Cow::Borrowed(json))
 }
 
 fn list<'a>(values: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {

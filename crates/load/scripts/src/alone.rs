@@ -88,10 +88,7 @@ pub fn call_alone(
 ) -> Result<Option<String>, CallError> {
     let unmade = |error: JobError| CallError::NotStarted(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
-    // A run that was interrupted before still has its summary.
-    let never = AtomicBool::new(false);
-    let interrupted = if run.interrupted.load(Relaxed) { &never } else { run.interrupted };
-    let result = call(run, &network, function, arguments, timeout, interrupted).map_err(unmade)?;
+    let result = call(run, &network, function, arguments, timeout, run.until_interrupted()).map_err(unmade)?;
     result.called
 }
 

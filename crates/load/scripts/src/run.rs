@@ -170,7 +170,7 @@ impl Run<'_> {
                 observer.on_event(&phase(Phase::Teardown));
                 let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
                 let data = outcome.setup_data.iter().cloned().collect();
-                let called = alone::call(self, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
+                let called = alone::call(self, &network, "teardown", data, timeout, self.until_interrupted())?;
                 match (outcome.add(called), &outcome.end) {
                     (Err(why), End::Finished) => outcome.end = self.ended(End::Teardown(why)),
                     // An earlier reason for the end of the run takes precedence.
@@ -244,6 +244,13 @@ impl Run<'_> {
         } else {
             otherwise
         }
+    }
+
+    /// What interrupts a call after the load. Where the run was interrupted before, nothing does: the end was asked for, and
+    /// the call is part of it.
+    pub(super) fn until_interrupted(&self) -> &AtomicBool {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        if self.interrupted.load(Relaxed) { &NEVER } else { self.interrupted }
     }
 
     pub(super) fn common<'a>(

@@ -177,7 +177,7 @@ impl CompiledScript {
         }
         let timeout = self.options.teardown_timeout.unwrap_or(Duration::MAX);
         let arguments = data.into_iter().collect();
-        let result = alone::call(run, network, "teardown", arguments, timeout, &AtomicBool::new(false))?;
+        let result = alone::call(run, network, "teardown", arguments, timeout, run.until_interrupted())?;
         Ok(result.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
     }
 

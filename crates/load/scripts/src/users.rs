@@ -288,6 +288,10 @@ impl Users<'_> {
             (Parked::Ended(End::Limit(limit, place)), _) => {
                 self.stop_for_limit(context, user, self.common.limits.exceeded(limit, place));
             }
+            (Parked::Ended(End::Stopped), Activity::Loading | Activity::Iterating) => {
+                self.result = Some(Err(CallError::Stopped));
+                self.remove_user(context, user, ErrorKind::Script, CallError::Stopped.to_string());
+            }
             (Parked::Ended(End::NotLoaded(exception)), _) => {
                 self.complain(user, &exception);
                 self.result = Some(Err(CallError::Threw(exception.clone())));

@@ -48,7 +48,7 @@ impl Programs {
         let new = self.new_systems(context, starts);
         self.build(context, &new, tell)?;
         for system in &new {
-            let version = context.launcher.version_of(system)?;
+            let version = context.launcher.version_of(system, context.interrupted)?;
             self.add(version);
         }
         for version in self.commands[commands..].iter().flat_map(arguments).collect::<Vec<Version>>() {

@@ -103,7 +103,7 @@ impl Launcher {
 
     /// The version of the system: the SHA-256 of its program's file, and the first line that its version
     /// command prints.
-    pub fn version_of(&self, spec: &SystemSpec) -> Result<Version, SystemError> {
+    pub fn version_of(&self, spec: &SystemSpec, interrupt: &Interrupt) -> Result<Version, SystemError> {
         check_folder(spec)?;
         let program = check_command(&spec.start, spec)?;
         let hash = sha256(&program).map_err(SystemError::io(&spec.name, format!("read {}", program.display())))?;
@@ -112,14 +112,14 @@ impl Launcher {
             name: spec.name.clone(),
             program: spec.start.program().to_owned(),
             path: Some(path).filter(|path| path != spec.start.program()),
-            version: self.version_line(spec)?,
+            version: self.version_line(spec, interrupt)?,
             sha256: Some(hash),
         })
     }
 
-    fn version_line(&self, spec: &SystemSpec) -> Result<Option<String>, SystemError> {
+    fn version_line(&self, spec: &SystemSpec, interrupt: &Interrupt) -> Result<Option<String>, SystemError> {
         let Some(command) = &spec.version else { return Ok(None) };
-        let answer = self.run_short(spec, command, VERSION_LIMIT, &Interrupt::new())?;
+        let answer = self.run_short(spec, command, VERSION_LIMIT, interrupt)?;
         let (system, purpose, command) = (spec.name.clone(), "version", command.clone());
         let output = Box::new(LastOutput::of(&answer.output, None));
         match answer.exit {

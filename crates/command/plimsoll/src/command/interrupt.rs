@@ -2,6 +2,7 @@
 
 use crate::say;
 use anyhow::Context;
+use plimsoll_javascript::busy;
 use plimsoll_system::Interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::register;
@@ -14,11 +15,14 @@ use std::thread;
 const FAILED: &str = "failed to listen for signals";
 
 /// SIGINT, SIGTERM and SIGHUP as a request to stop. The first one sets the [`Interrupt`], and what runs is stopped in
-/// order. The second one ends the program at once; the wardens then end the systems under test.
+/// order: users of scripts that run go on for half a second at most. The second one ends the program at once; the wardens
+/// then end the systems under test. Until [`Listener::say`] is called nothing runs that has to be stopped in order, and
+/// the first signal ends the program.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
     interrupt: Interrupt,
-    words: Arc<Mutex<Words>>,
+    /// None as long as nothing runs.
+    words: Arc<Mutex<Option<Words>>>,
 }
 
 /// What is said on standard error.
@@ -30,10 +34,14 @@ pub(super) struct Words {
     pub(super) second: Option<String>,
 }
 
+/// What is said before there are words for what runs.
+const NOTHING_RAN: &str = "interrupted before the run began: nothing was started, and nothing was written";
+
 impl Listener {
     /// Listens from now on. `exit_code` is that of a program that the second signal ends.
     pub(super) fn start(exit_code: i32) -> anyhow::Result<Listener> {
         let listener = Listener { interrupt: Interrupt::new(), words: Arc::default() };
+        busy::hurry_when(listener.interrupt.flag());
         // Each signal writes a byte, so that none is lost where two come at once.
         let (mut read, write) = UnixStream::pair().context(FAILED)?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -44,11 +52,14 @@ impl Listener {
         let listen = move || {
             let mut is_first = true;
             while read.read_exact(&mut [0]).is_ok() {
-                let words = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if let Some(text) = if is_first { words.first } else { words.second } {
+                let said = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let ends = !is_first || said.is_none();
+                let nothing_ran = || Words { first: Some(NOTHING_RAN.to_owned()), second: None };
+                let Words { first, second } = said.unwrap_or_else(nothing_ran);
+                if let Some(text) = if is_first { first } else { second } {
                     say::note(&text);
                 }
-                if !is_first {
+                if ends {
                     low_level::exit(exit_code);
                 }
                 is_first = false;
@@ -63,8 +74,8 @@ impl Listener {
         &self.interrupt
     }
 
-    /// Says this from now on.
+    /// Says this from now on, and stops in order at the first signal.
     pub(super) fn say(&self, words: Words) {
-        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
+        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
     }
 }

@@ -96,10 +96,7 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
 pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     let (study, plan) = study::plan(as_it_began(task), task.extent)?;
     study::check_before_start(task.name, &study, &plan)?;
-    if task.signals.interrupt().is_set() {
-        say::note("interrupted before the run began: nothing was started, and nothing was written");
-        return Ok(Exit::Interrupted);
-    }
+    task.signals.say(words_of_signals(task));
     let mut broken_off = false;
     match open_bundle(task, &study, &plan) {
         Ok(bundle) => match carry_out(task, &study, &plan, bundle)? {
@@ -130,7 +127,6 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
 fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
     let mut progress = Progress::new(&study.title, task.out, TimeSharing::of(plan, &study.facts()));
     let mut forecaster = Forecaster::new(plan);
-    task.signals.say(words_of_signals(task));
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));
     }

@@ -12,7 +12,7 @@ mod vendor;
 mod watch;
 mod writable_folders;
 
-use super::interrupt::Listener;
+use super::interrupt::{Listener, Words};
 use crate::arguments::{Flags, Project, Script, Shown};
 use crate::say;
 use anyhow::Context;
@@ -61,6 +61,7 @@ fn with_secrets(
 }
 
 fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
+    let signals = Listener::start(Exit::Interrupted as i32)?;
     let program = program(flags)?;
     let settings = LogSettings {
         output: &flags.log_output,
@@ -88,7 +89,7 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     if !flags.quiet {
         say::note(&header(flags, &plan));
     }
-    let signals = Listener::start(Exit::Interrupted as i32)?;
+    signals.say(words_of_signals());
     let run = load::Run {
         program: &program,
         plan: &plan,
@@ -107,8 +108,13 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     ran.sinks.merge(&watch.sinks());
     // The summary is shown even if samples cannot be written.
     let written = writers.finish();
-    let crossed = summary::show(flags, &settled, &run, &ran);
+    let crossed: Vec<String> = summary::show(flags, &settled, &run, &ran).into_iter().map(str::to_owned).collect();
+    let crossed: Vec<&str> = crossed.iter().map(String::as_str).collect();
     written?;
+    // The signal may have come while the summary was made.
+    if ran.end == End::Finished && signals.interrupt().is_set() {
+        ran.end = End::Interrupted;
+    }
     for (kind, count) in plan.log_limit.suppressed() {
         terminal.log(Level::Warn, &format!("{count} more of: {kind}"));
     }
@@ -124,6 +130,14 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
+}
+
+/// What is said when a signal comes.
+fn words_of_signals() -> Words {
+    Words {
+        first: Some("interrupted: no iteration begins any more (once more ends the program at once)".to_owned()),
+        second: Some("ended at once: `teardown` may not have run, and there is no summary".to_owned()),
+    }
 }
 
 /// The message about hosts that are not allowed.

@@ -14,6 +14,7 @@ mod doctor;
 mod failing_systems;
 mod faults;
 mod flows;
+mod interrupts;
 mod nothing_outlives;
 mod one_system;
 mod other_commands;

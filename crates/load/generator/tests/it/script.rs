@@ -1,5 +1,6 @@
 //! Scripts against real servers: their requests on the wire, and how their users end.
 
+mod natives;
 mod requests;
 pub(crate) mod study;
 mod users;

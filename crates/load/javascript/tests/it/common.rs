@@ -5,7 +5,7 @@ use plimsoll_javascript::rquickjs::function::{Opt, Rest};
 use plimsoll_javascript::rquickjs::{Array, Ctx, Function, IntoJs, Object, Persistent, Promise, Result, Value};
 use plimsoll_javascript::{
     Argument, Call, Entry, EventLoop, Fault, Files, Host, Level, Limits, NativeModule, Natives, OpId, Operations,
-    Parked, Program, Request, ResultFormat, Setup, Then, Vm, Wakeup,
+    Parked, Program, Request, ResultFormat, Setup, Then, Vm, Wakeup, busy,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use std::cell::{Cell, RefCell};
@@ -24,7 +24,8 @@ impl Operations for Wire {
 
 impl NativeModule for Wire {
     const NAME: &'static str = "wire";
-    const EXPORTS: &'static [&'static str] = &["default", "ask", "askAll", "askLater", "attend", "listen", "sleep"];
+    const EXPORTS: &'static [&'static str] =
+        &["default", "ask", "askAll", "askLater", "attend", "labour", "listen", "sleep"];
 
     fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let module = Object::new(ctx.clone())?;
@@ -32,6 +33,7 @@ impl NativeModule for Wire {
         module.set("askAll", Function::new(ctx.clone(), ask_all)?)?;
         module.set("askLater", Function::new(ctx.clone(), ask_later)?)?;
         module.set("attend", Function::new(ctx.clone(), attend)?)?;
+        module.set("labour", Function::new(ctx.clone(), labour)?)?;
         module.set("listen", Function::new(ctx.clone(), listen)?)?;
         module.set("sleep", Function::new(ctx.clone(), sleep)?)?;
         Ok(module)
@@ -98,6 +100,16 @@ fn listen<'js>(ctx: Ctx<'js>, question: String, function: Function<'js>) -> Resu
         Ok(then)
     };
     Ok(EventLoop::<Wire>::of(&ctx)?.subscribe(question, Box::new(handler)))
+}
+
+/// Works without an end, and calls a function before.
+fn labour(function: Opt<Function<'_>>) -> Result<()> {
+    if let Some(function) = function.0 {
+        function.call::<_, ()>(())?;
+    }
+    loop {
+        busy::spend(1);
+    }
 }
 
 fn sleep(ctx: Ctx<'_>, seconds: Opt<f64>) -> Result<()> {

@@ -1,5 +1,7 @@
 //! The headers of a request, named and ordered as on the wire.
 
+use plimsoll_javascript::busy::spend;
+
 /// Headers of a request, each name once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Headers(Vec<(String, String)>);
@@ -11,6 +13,7 @@ impl Headers {
     /// Sets a header, in place of another of that name.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
         let name = canonical(name);
+        spend(self.0.len());
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value.into(),
             None => self.0.push((name, value.into())),

@@ -1,6 +1,7 @@
 //! Paths as steps.
 
 use super::query::Query;
+use plimsoll_javascript::busy::spend;
 
 /// One step from a value to a value inside of it.
 #[derive(Debug)]
@@ -74,6 +75,7 @@ impl Pattern {
         // Where the last star was, and up to where it reaches by now.
         let mut star: Option<(usize, usize)> = None;
         while in_text < text.len() {
+            spend(1);
             match (self.0.get(at), star) {
                 (Some(Part::Any), _) => {
                     star = Some((at, in_text));
@@ -95,9 +97,14 @@ impl Pattern {
 
 /// The most steps of a path, queries included: whoever follows it calls itself for each.
 const MOST_STEPS: usize = 128;
+/// The most `#` in a path: only they nest, in the path and where it is followed.
+const MOST_NESTED: usize = 32;
 
 /// The steps of a path, or the part of it that is not supported.
 pub(super) fn parse(path: &str) -> Result<Vec<Step>, &'static str> {
+    if path.matches('#').count() > MOST_NESTED {
+        return Err("more than 32 of `#`");
+    }
     if path.starts_with("..") {
         return Err("`..` for JSON lines");
     }

@@ -85,6 +85,15 @@ fn any_text_that_is_json_can_be_looked_at() {
 }
 
 #[test]
+fn a_path_may_be_as_long_as_it_likes() {
+    let depth = 20_000;
+    let json = format!("{}7{}", "[".repeat(depth), "]".repeat(depth));
+    let path = |steps: usize| vec!["0"; steps].join(".");
+    assert_eq!(get(&json, &path(depth)).map(|found| found.map(Cow::into_owned)), Ok(Some("7".to_owned())));
+    assert_eq!(get(&json, &path(depth + 1)), Ok(None));
+}
+
+#[test]
 fn unsupported_syntax_is_refused_by_name() {
     let cases = [
         ("a.@reverse", "a modifier"),
@@ -98,7 +107,9 @@ fn unsupported_syntax_is_refused_by_name() {
         ("a.#(b==1", "a query that does not end"),
         ("a.#(b==\"x)", "a query that does not end"),
     ];
-    for (path, what) in cases {
+    let nested = ["#.", "#("].map(|part| part.repeat(40));
+    let nested = nested.iter().map(|path| (path.as_str(), "more than 32 of `#`"));
+    for (path, what) in cases.into_iter().chain(nested) {
         let fault = get("{}", path).expect_err(path).to_string();
         assert!(fault.contains(what) && fault.contains(path), "{fault}");
     }

@@ -3,9 +3,15 @@
 use super::render;
 use super::selector::Selector;
 use ego_tree::{NodeId, NodeRef};
+use html5ever::ParseOpts;
+use html5ever::tendril::{StrTendril, TendrilSink};
+use plimsoll_javascript::busy::spend;
 use plimsoll_web::url::Parts;
-use scraper::{ElementRef, Html, Node};
+use scraper::{ElementRef, Html, HtmlTreeSink, Node};
 use std::collections::HashSet;
+
+/// How many bytes of a page are parsed at once. Deep in a page, each tag looks through all those around it.
+const PARSED_AT_ONCE: usize = 4096;
 
 /// A page.
 #[derive(Debug)]
@@ -29,13 +35,22 @@ pub(crate) enum Direction {
 /// Each node once, in order.
 pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
     let mut seen = HashSet::new();
-    nodes.into_iter().filter(|node| seen.insert(*node)).collect()
+    nodes.into_iter().inspect(|_| spend(2)).filter(|node| seen.insert(*node)).collect()
 }
 
 impl Document {
     /// Parses a page as browsers do: any text is a page.
     pub(crate) fn parse(text: &str, url: &str) -> Document {
-        Document { html: Html::parse_document(text), url: url.to_owned() }
+        let mut parser = html5ever::parse_document(HtmlTreeSink::new(Html::new_document()), ParseOpts::default());
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = (PARSED_AT_ONCE..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+            let (piece, behind) = rest.split_at(end);
+            parser.process(StrTendril::from_slice(piece));
+            spend(PARSED_AT_ONCE);
+            rest = behind;
+        }
+        Document { html: parser.finish(), url: url.to_owned() }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -67,26 +82,32 @@ impl Document {
         self.element(id).is_some_and(|element| selector.matches(element))
     }
 
+    /// A node and all below it, in the order of the page.
+    fn descendants(&self, id: NodeId) -> impl Iterator<Item = NodeRef<'_, Node>> {
+        self.node(id).descendants().inspect(|_| spend(1))
+    }
+
     /// The elements below a node that match, in the order of the page.
     pub(crate) fn find(&self, id: NodeId, selector: &Selector) -> Vec<NodeId> {
-        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap);
+        let below = self.descendants(id).skip(1).filter_map(ElementRef::wrap);
         below.filter(|element| selector.matches(*element)).map(|element| element.id()).collect()
     }
 
     /// The elements below a node with one of these names, in the order of the page; all of them for no name.
     pub(crate) fn below(&self, id: NodeId, names: &[&str]) -> Vec<NodeId> {
-        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap).map(|element| element.id());
+        let below = self.descendants(id).skip(1).filter_map(ElementRef::wrap).map(|element| element.id());
         below.filter(|id| names.is_empty() || names.contains(&self.name(*id))).collect()
     }
 
     /// True if a node lies below another.
     pub(crate) fn contains(&self, id: NodeId, other: NodeId) -> bool {
-        self.node(other).ancestors().any(|above| above.id() == id)
+        self.node(other).ancestors().inspect(|_| spend(1)).any(|above| above.id() == id)
     }
 
     /// The child elements of a node.
     pub(crate) fn children(&self, id: NodeId) -> Vec<NodeId> {
-        self.node(id).children().filter_map(ElementRef::wrap).map(|element| element.id()).collect()
+        let children = self.node(id).children().inspect(|_| spend(1));
+        children.filter_map(ElementRef::wrap).map(|element| element.id()).collect()
     }
 
     /// The parent element of a node.
@@ -98,7 +119,7 @@ impl Document {
     pub(crate) fn along(&self, id: NodeId, direction: Direction) -> Vec<NodeId> {
         let node = self.node(id);
         let elements = |nodes: &mut dyn Iterator<Item = NodeRef<'_, Node>>| {
-            nodes.filter(|node| node.value().is_element()).map(|node| node.id()).collect()
+            nodes.inspect(|_| spend(1)).filter(|node| node.value().is_element()).map(|node| node.id()).collect()
         };
         match direction {
             Direction::Before => elements(&mut node.prev_siblings()),
@@ -115,7 +136,7 @@ impl Document {
 
     /// The texts in a node, joined.
     pub(crate) fn text(&self, id: NodeId) -> String {
-        let texts = self.node(id).descendants().filter_map(|node| node.value().as_text());
+        let texts = self.descendants(id).filter_map(|node| node.value().as_text());
         texts.map(|text| &*text.text as &str).collect()
     }
 

@@ -6,10 +6,12 @@ use super::form::{FormValue, fields, value_of};
 use super::selector::Selector;
 use crate::value::{Arg, TextArg, instance, non_null, text, thrown, wrong};
 use ego_tree::NodeId;
+use plimsoll_javascript::busy::spend;
 use plimsoll_web::form;
 use rquickjs::class::Trace;
 use rquickjs::function::{Opt, This};
 use rquickjs::{Array, Class, Coerced, Ctx, Function, IntoJs, JsLifetime, Object, Result, Value};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Nodes of a page, in some order.
@@ -82,8 +84,9 @@ impl Selection {
 
     /// All elements in a direction from each node.
     fn all<'js>(&self, ctx: &Ctx<'js>, direction: Direction, filter: Option<Value<'js>>) -> Result<Selection> {
-        let nodes = self.nodes.iter().flat_map(|id| self.document.along(*id, direction));
-        self.filtered(ctx, nodes.collect(), filter)
+        // Each node once from the start: deep in a page, nodes have the same ancestors.
+        let nodes = unique(self.nodes.iter().flat_map(|id| self.document.along(*id, direction)));
+        self.filtered(ctx, nodes, filter)
     }
 
     /// The elements in a direction from each node, up to the first match.
@@ -99,13 +102,15 @@ impl Selection {
             None => Ok(false),
             Some(end) => end.is(ctx, self, 0, id),
         };
-        let mut found = Vec::new();
+        let (mut found, mut known) = (Vec::new(), HashSet::new());
         for id in &*self.nodes {
             for other in self.document.along(*id, direction) {
                 if is_end(other)? {
                     break;
                 }
-                found.push(other);
+                if known.insert(other) {
+                    found.push(other);
+                }
             }
         }
         self.filtered(ctx, found, filter)
@@ -158,7 +163,10 @@ impl<'js> Sought<'js> {
     fn is(&self, ctx: &Ctx<'js>, selection: &Selection, index: usize, id: NodeId) -> Result<bool> {
         match self {
             Sought::Selector(selector) => Ok(selection.document.matches(id, selector)),
-            Sought::Nodes(nodes) => Ok(nodes.contains(&id)),
+            Sought::Nodes(nodes) => {
+                spend(nodes.len());
+                Ok(nodes.contains(&id))
+            }
             Sought::Function(function) => {
                 let one = Class::instance(ctx.clone(), selection.with([id]))?;
                 Ok(function.call::<_, Coerced<bool>>((This(one.clone()), index, one))?.0)
@@ -187,8 +195,11 @@ fn selector<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Selector> {
 impl Selection {
     fn find<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
         let sought = Sought::read(&ctx, &sought.0)?;
-        let below = self.nodes.iter().map(|id| sought.below(&ctx, &self.document, *id));
-        Ok(self.with(below.collect::<Result<Vec<_>>>()?.into_iter().flatten()))
+        let (mut found, mut known) = (Vec::new(), HashSet::new());
+        for id in &*self.nodes {
+            found.extend(sought.below(&ctx, &self.document, *id)?.into_iter().filter(|id| known.insert(*id)));
+        }
+        Ok(self.with(found))
     }
 
     fn add<'js>(&self, ctx: Ctx<'js>, sought: Arg<'js>) -> Result<Selection> {
@@ -245,7 +256,7 @@ impl Selection {
     }
 
     fn siblings<'js>(&self, ctx: Ctx<'js>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.filtered(&ctx, self.nodes.iter().flat_map(|id| self.document.siblings(*id)).collect(), filter.0)
+        self.filtered(&ctx, unique(self.nodes.iter().flat_map(|id| self.document.siblings(*id))), filter.0)
     }
 
     fn parent<'js>(&self, ctx: Ctx<'js>, filter: Opt<Value<'js>>) -> Result<Selection> {
@@ -427,6 +438,7 @@ impl Selection {
         let mut sent: Vec<(String, String)> = Vec::new();
         for (name, value) in fields(&self.document, &self.nodes) {
             // The last field of a name counts, with all its values.
+            spend(sent.len());
             sent.retain(|(known, _)| *known != name);
             match value {
                 FormValue::Nothing => {}

@@ -1,6 +1,7 @@
 //! Selectors: those of CSS, and the pseudo-classes that k6 and jQuery have besides.
 
 use cssparser::{CowRcStr, ParseError, Parser as CssParser, ToCss};
+use plimsoll_javascript::busy::spend;
 use regex::Regex;
 use scraper::{CaseSensitivity, ElementRef, Node};
 use selectors::attr::{AttrSelectorOperation, NamespaceConstraint};
@@ -13,6 +14,12 @@ use selectors::parser::{NonTSPseudoClass, ParseRelative, Parser, SelectorImpl, S
 use selectors::{Element, OpaqueElement};
 use std::fmt;
 
+/// The most levels of brackets in a selector, whose parser calls itself for each.
+const DEEPEST_SELECTOR: usize = 16;
+
+/// The steps of [`spend`] that a match takes, which looks at what is around the element.
+const STEPS_OF_A_MATCH: usize = 64;
+
 /// A list of selectors, separated by commas.
 #[derive(Clone, Debug)]
 pub(crate) struct Selector(SelectorList<Syntax>);
@@ -23,6 +30,7 @@ impl Selector {
     /// # Errors
     /// The text is no such list, or has a pseudo-class that is not known here.
     pub(crate) fn parse(text: &str) -> Result<Selector, String> {
+        check_nesting(text)?;
         let parsed = SelectorList::parse(&Syntax, &mut CssParser::new(text), ParseRelative::No);
         parsed
             .map(Selector)
@@ -31,6 +39,7 @@ impl Selector {
 
     /// True if one of the selectors matches the element.
     pub(super) fn matches(&self, element: ElementRef<'_>) -> bool {
+        spend(STEPS_OF_A_MATCH);
         let mut caches = SelectorCaches::default();
         let mut context = MatchingContext::new(
             MatchingMode::Normal,
@@ -42,6 +51,31 @@ impl Selector {
         );
         matches_selector_list(&self.0, &Candidate(element), &mut context)
     }
+}
+
+/// Refuses a selector whose brackets nest too deep, or with a `:has` inside of another one, which CSS does not allow: each
+/// level would look at all elements below all elements of the one before.
+fn check_nesting(text: &str) -> Result<(), String> {
+    let (mut depth, mut has) = (0_usize, None);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' => {
+                depth += 1;
+                if text[..at].ends_with(":has") && has.replace(depth).is_some() {
+                    return Err(format!("expected a selector without `:has` inside of `:has`, found `{text}`"));
+                }
+            }
+            ')' | ']' => {
+                depth = depth.saturating_sub(1);
+                has = has.filter(|at| *at <= depth);
+            }
+            _ => {}
+        }
+        if depth > DEEPEST_SELECTOR {
+            return Err(format!("expected a selector with at most {DEEPEST_SELECTOR} levels of brackets, found more"));
+        }
+    }
+    Ok(())
 }
 
 /// The syntax of selectors in CSS by `scraper`.

@@ -7,6 +7,7 @@ use super::response::Response;
 use crate::modules::html::{FormValue, Selection, fields, value_of};
 use crate::user::User;
 use crate::value::{is_nothing, non_null, optional_text, text, thrown};
+use plimsoll_javascript::busy::spend;
 use plimsoll_web::{Url, form};
 use rquickjs::{Ctx, IntoJs, Object, Result, Value};
 use std::borrow::Cow;
@@ -42,6 +43,7 @@ impl<'js> Form<'js> {
         if let Some(own) = member(arguments.as_ref(), "fields")?.and_then(Value::into_object) {
             for field in own.props::<String, Value<'js>>() {
                 let (name, value) = field?;
+                spend(sent.len());
                 sent.retain(|(known, _)| *known != name);
                 sent.extend(texts(ctx, &value)?.into_iter().map(|value| (name.clone(), value)));
             }
@@ -122,6 +124,7 @@ fn filled_in(ctx: &Ctx<'_>, form: &Selection, submit: &str) -> Result<Vec<(Strin
     let all = fields(document, form.nodes()).into_iter().chain(button);
     let mut sent: Vec<(String, String)> = Vec::new();
     for (name, value) in all {
+        spend(sent.len());
         sent.retain(|(known, _)| *known != name);
         match value {
             FormValue::Nothing => {}
