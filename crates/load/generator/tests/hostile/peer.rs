@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a server does next on a connection. At the end of its part it closes the connection.
 #[derive(Clone)]
@@ -37,6 +37,9 @@ const WRITERS: usize = 4;
 /// How soon a server notices that its test is over.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// How long a server goes on at most. A client that it holds for so long has failed, and the test says so.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// A running server. Every connection gets the same part.
 pub(crate) struct Peer {
     address: SocketAddr,
@@ -53,7 +56,9 @@ impl Peer {
         let accepting = std::thread::spawn(move || {
             let play = |stream: TcpStream| {
                 let (part, stop) = (Arc::clone(&part), Arc::clone(&stopping));
-                std::thread::spawn(move || Connection { stream, heard: Vec::new(), stop: &stop }.play(&part))
+                std::thread::spawn(move || {
+                    Connection { stream, heard: Vec::new(), stop: &stop, begun: Instant::now() }.play(&part);
+                })
             };
             let connections = listener.incoming().flatten().take_while(|_| !stopping.load(Ordering::Relaxed));
             let threads: Vec<_> = connections.map(play).collect();
@@ -80,9 +85,15 @@ struct Connection<'a> {
     stream: TcpStream,
     heard: Vec<u8>,
     stop: &'a AtomicBool,
+    begun: Instant,
 }
 
 impl Connection<'_> {
+    /// True if the test is over, or has failed.
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.begun.elapsed() > LONGEST
+    }
+
     fn play(&mut self, part: &[Act]) {
         let patience = Some(PATIENCE);
         self.stream
@@ -113,7 +124,7 @@ impl Connection<'_> {
     /// Writes all of it, also where the client reads nothing for a while. Returns false if it has hung up, or the test is
     /// over.
     fn send(&self, mut bytes: &[u8]) -> bool {
-        while !bytes.is_empty() && !self.stop.load(Ordering::Relaxed) {
+        while !bytes.is_empty() && !self.is_over() {
             match (&self.stream).write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
@@ -133,7 +144,7 @@ impl Connection<'_> {
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 Err(_) => return false,
             }
-            if self.stop.load(Ordering::Relaxed) {
+            if self.is_over() {
                 return false;
             }
         }
