@@ -24,7 +24,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::context::intrinsic;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Atom, Context, Ctx, Error, IntoJs, Module, Object, Promise, Runtime, Value};
+use rquickjs::{Atom, Context, Ctx, Error, IntoJs, Object, Promise, Runtime, Value};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem::ManuallyDrop;

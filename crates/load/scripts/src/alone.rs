@@ -17,7 +17,7 @@ use plimsoll_model::load::{LoadModel, Profile, Stop, Think, WHOLE};
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The options and metrics that a script declares when it is loaded.

@@ -72,7 +72,10 @@ fn unreadable(ctx: &Ctx<'_>, path: &Path, why: &FileError) -> rquickjs::Error {
         FileError::Outside { .. } => "ForbiddenError",
         FileError::Unreadable { source, .. } if source.kind() == ErrorKind::NotFound => "NotFoundError",
         FileError::Unreadable { .. } if path.is_dir() => "InvalidResourceError",
-        FileError::Unreadable { .. } => "Error",
+        FileError::Unreadable { .. }
+        | FileError::NoCopy { .. }
+        | FileError::CopyNotTaken { .. }
+        | FileError::CopyChanged { .. } => "Error",
     };
     thrown(ctx, name, &why.to_string())
 }
