@@ -1,6 +1,7 @@
 //! A script with all modules that it imports: found, read, checked, and compiled once for all runtimes.
 
 use crate::access;
+use crate::bounds::Bounds;
 use crate::fault::{Fault, Place};
 use crate::files::{FileError, Files};
 use crate::module::{Module, Text};
@@ -23,6 +24,7 @@ pub struct Program {
     exports: Vec<String>,
     natives: Arc<Natives>,
     files: Files,
+    bounds: Bounds,
     /// The offsets at which missing names were used, by module, the engine's offset, and the message.
     uses: Mutex<HashMap<(String, usize, String), Option<usize>>>,
 }
@@ -85,6 +87,7 @@ impl Program {
         }
         modules.values().for_each(|module| module.names.note_imports(&mut natives));
         let natives = Arc::new(natives);
+        let bounds = Bounds::of(&modules.values().map(|module| &*module.source).collect::<Vec<&str>>());
         let compiled = on_stack(STACK_OF_COMPILER, || compile(&modules, &links, &natives));
         let mut bytecode = compiled.unwrap_or_else(|error| Err(unavailable(&error))).map_err(|fault| vec![fault])?;
         let compiled = modules.into_iter().filter_map(|(name, module)| {
@@ -98,6 +101,7 @@ impl Program {
             exports: exports.into_iter().collect(),
             natives,
             files,
+            bounds,
             uses: Mutex::default(),
         }))
     }
@@ -128,6 +132,11 @@ impl Program {
     #[must_use]
     pub fn files(&self) -> &Files {
         &self.files
+    }
+
+    /// The functions of the engine that have bounds in its runtimes.
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// The name of the script itself.
