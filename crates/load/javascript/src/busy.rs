@@ -3,7 +3,8 @@
 //! The engine asks whether a user has run for too long only while it runs code of the script: a native is one step for
 //! it. So natives that may take long say what they do by [`spend`]. A user that has used up its time is stopped where it
 //! stands: its fibre parks and never goes on. That fibre is leaked with all that is on its stack, as any fibre that is
-//! not at its end. So a native holds nothing that another user waits for while it calls [`spend`].
+//! not at its end. So while it calls [`spend`], a native holds nothing that others look at: no lock, and no borrow of what
+//! its user or its thread shares with them.
 
 use plimsoll_model::units::Nanos;
 use std::cell::{Cell, RefCell};

@@ -1,6 +1,7 @@
 //! A script with all modules that it imports and requires, compiled once for all runtimes.
 
 use crate::access;
+use crate::bounds::Bounds;
 use crate::commonjs::{self, Loaded};
 use crate::compile::{Bytecode, compile};
 use crate::fault::{Fault, ImportChain, Place};
@@ -28,6 +29,7 @@ pub struct Program {
     loaded_once: OnceLock<()>,
     natives: Arc<Natives>,
     files: Files,
+    bounds: Bounds,
     /// The offsets at which missing names were used, by module, the engine's offset, and the message.
     uses: Mutex<HashMap<(String, usize, String), Option<usize>>>,
 }
@@ -75,6 +77,9 @@ impl Program {
         }
         let natives = Arc::new(natives);
         let bytecode = compile(&graph, &new, &natives).map_err(|fault| vec![fault])?;
+        let sources: Vec<&str> = graph.modules.values().map(|module| &*module.source).collect();
+        // What is required while a user loads the script is not read yet.
+        let bounds = if uses_require { Bounds::all() } else { Bounds::of(&sources) };
         Ok(Arc::new(Self {
             entry,
             uses_require,
@@ -83,6 +88,7 @@ impl Program {
             loaded_once: OnceLock::new(),
             natives,
             files,
+            bounds,
             uses: Mutex::default(),
         }))
     }
@@ -114,6 +120,11 @@ impl Program {
     #[must_use]
     pub fn files(&self) -> &Files {
         &self.files
+    }
+
+    /// The functions of the engine that have bounds in its runtimes.
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// The name of the script itself.

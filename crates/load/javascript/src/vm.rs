@@ -11,7 +11,6 @@
 //!   continuation that waits for it, and then writes to freed memory.
 //! - **Freed memory stays with the allocator.** Memory that a process keeps after its users have ended is no leak.
 
-use crate::bounds;
 use crate::busy::{self, Watched};
 use crate::commonjs::Loaded;
 use crate::event_loop::{EventLoop, Host, OpId, Operations, Request, Wakeup};
@@ -465,7 +464,7 @@ impl<P: Operations> Body<P> {
         self.shared.events.install(ctx);
         Program::install(&self.program, ctx);
         let begin = || {
-            bounds::install(ctx)?;
+            self.program.bounds().install(ctx)?;
             globals::install::<P>(ctx, &self.program)?;
             globals::set(ctx, &ParsedArguments::default(), &setup.globals)?;
             setup.prepare.map_or(Ok(()), |prepare| prepare(ctx))?;
