@@ -143,7 +143,9 @@ fn script(text: &str, address: SocketAddr, timeout: Duration) -> End {
     let workload = Workload { target: None, connect: Connect::PerUser, timeout, steps };
     let prepared = Prepared::new(&workload, None).expect("the script is in order");
     let outcome = run_prepared(&prepared, &closed(1, each(1)), 1, &AtomicBool::new(false));
-    end_of(&outcome, &Subject::Iteration)
+    let end = end_of(&outcome, &Subject::Iteration);
+    // What throws because a request failed has the kind of that request.
+    if outcome.iterations().failed() == 1 { format!("Script: {end}") } else { end }
 }
 
 fn end(outcome: &Outcome) -> End {
