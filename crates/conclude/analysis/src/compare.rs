@@ -622,13 +622,16 @@ impl Comparison {
         self.doubt_by_influence(margin) == Some(InfluenceDoubt::Shown)
     }
 
-    /// True if carry-over withdraws equivalence: it is shown, or the interval lies inside this margin only with it.
+    /// True if the interval lies inside this margin.
     #[must_use]
-    pub fn may_hide_a_difference(&self, margin: f64) -> bool {
-        let additive = additive_margin(self.measure.effect(), margin).exp();
+    pub fn is_inside(&self, margin: f64) -> bool {
+        let effect = self.measure.effect();
+        let within = natural_interval(
+            effect,
+            Interval { low: -additive_margin(effect, margin), high: additive_margin(effect, margin) },
+        );
         let interval = self.contrast.as_ref().ok().and_then(|contrast| contrast.interval.as_ref().ok());
-        let inside = interval.is_some_and(|interval| interval.high <= additive && interval.low >= 1.0 / additive);
-        self.has_influence(margin) || inside && self.doubt_by_influence(margin).is_some()
+        interval.is_some_and(|interval| interval.low >= within.low && interval.high <= within.high)
     }
 
     fn doubt_by_influence(&self, margin: f64) -> Option<InfluenceDoubt> {

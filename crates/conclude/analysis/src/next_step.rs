@@ -76,8 +76,7 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
         some => some,
     };
     let needed: Vec<usize> = open.iter().filter_map(|one| one.verdict.as_ref()?.needed).collect();
-    // Among many comparisons, a few stay open for reasons of their own.
-    let repeats = needed.iter().copied().max().filter(|_| is_most(needed.len(), open.len()));
+    let repeats = needed.iter().copied().max();
     Some(NextStep {
         repeats,
         decides: (needed.len(), open.len()),
@@ -85,11 +84,6 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
         obstacle: "more repeats alone would not decide; what may".to_owned(),
         alternative: alternative(input, analysis, &open),
     })
-}
-
-/// True if so many are three quarters of all, or more.
-fn is_most(some: usize, all: usize) -> bool {
-    some * 4 >= all * 3
 }
 
 fn total(repeats: usize, one: Duration) -> Duration {

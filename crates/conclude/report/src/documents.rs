@@ -36,7 +36,7 @@ pub fn render(input: &Input, analysis: &Analysis, gate: Gate) -> Vec<Document> {
     let mut documents = vec![
         document("report.md", Markdown { page: &page }.render().expect("a string takes what is written")),
         document("report.html", Html { page: &page }.render().expect("a string takes what is written")),
-        document("summary.md", summary::summary(input, analysis)),
+        document("summary.md", summary::summary(input, analysis, gate)),
         document("junit.xml", junit::junit(input, analysis, gate)),
         document("report.json", json::json(input, analysis)),
         document("results.csv", tables::results(input, analysis)),

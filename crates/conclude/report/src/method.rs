@@ -270,10 +270,10 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
             Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.blocked_by_floor) => {
                 "has a noise floor in doubt".to_owned()
             }
-            Some(_) if one.may_hide_a_difference(margin_of(input, one)) => {
-                "may be shifted by what slices leave to the next ones".to_owned()
-            }
-            Some(end) => format!("may reach {end}, where the margin is {limit}"),
+            Some(end) => match one.verdict.as_ref().and_then(|verdict| verdict.objection.as_ref()) {
+                Some(why) if one.is_inside(margin_of(input, one)) => format!("is open: {why}"),
+                _ => format!("may reach {end}, where the margin is {limit}"),
+            },
             None => "is not known".to_owned(),
         };
         format!("{}, {place}: {measure} {reach}", input.plan.label(one.variant))

@@ -1,5 +1,6 @@
 //! The answer in ten lines of Markdown, for a comment on a pull request.
 
+use crate::method::{Gate, gate};
 use crate::page::top::{self, DecidingRow};
 use crate::text::{escaped, with_code};
 use plimsoll_analysis::answer::{Answer, Sentence};
@@ -11,16 +12,18 @@ use plimsoll_model::factor::Assignment;
 /// The most rows of the table.
 const ROWS: usize = 3;
 
-/// Question, answer, n, time and a table, in ten lines of Markdown at most: `summary.md` of a report.
+/// Question, answer, the gate where it was asked for, n, time and a table, in ten lines of Markdown at most: `summary.md`
+/// of a report.
 #[must_use]
-pub fn summary(input: &Input, analysis: &Analysis) -> String {
+pub fn summary(input: &Input, analysis: &Analysis, asked: Gate) -> String {
     let answer: Vec<String> =
         sentences(&analysis.answer).into_iter().map(|sentence| format!("{}.", sentence.claim)).collect();
     let next = top::next(analysis).map(|next| format!(" {next}")).unwrap_or_default();
+    let gate = if asked == Gate::Asked { format!(" Gate {}.", gate(input, analysis)) } else { String::new() };
     let mut lines = vec![
         format!("### {}", escaped(&input.facts.question)),
         String::new(),
-        format!("**{}**{}", escaped(&answer.join(" ")), with_code(&next)),
+        format!("**{}**{}{}", escaped(&answer.join(" ")), with_code(&gate), with_code(&next)),
         format!(
             "<br>{}; every number is in `report.html`, written by Plimsoll.{}",
             escaped(&format!("{}: {}", input.facts.title, top::in_short(input))),

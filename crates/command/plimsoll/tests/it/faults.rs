@@ -4,6 +4,7 @@
 
 use crate::common::{Ended, Place, Process, Started, TINY, edited, files, standing};
 use plimsoll_bundle::Contents;
+use plimsoll_testkit::skipped;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -85,7 +86,7 @@ fn whatever_happens_to_a_run_nothing_is_lost_doubled_or_left() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let (count, first) = (number("PLIMSOLL_FAULTS").unwrap_or(FAULTS), number("PLIMSOLL_FAULTS_SEED").unwrap_or(1));
     if !geteuid().is_root() {
-        println!("SKIPPED: full disks among the faults, because only root may mount a small one");
+        skipped("full disks among the faults, because only root may mount a small one");
     }
     let next = AtomicU64::new(first);
     let kinds = std::thread::scope(|scope| {
@@ -107,7 +108,7 @@ fn whatever_happens_to_a_run_nothing_is_lost_doubled_or_left() {
     });
     let mut all: BTreeMap<String, u32> = BTreeMap::new();
     kinds.into_iter().flatten().for_each(|(kind, count)| *all.entry(kind).or_default() += count);
-    println!("{count} faults from seed {first}: {all:?}");
+    eprintln!("{count} faults from seed {first}: {all:?}");
 }
 
 /// One run with its fault, and what must hold after it. Returns what happened.
@@ -121,7 +122,7 @@ fn one_fault(seed: u64) -> String {
     let after = LATEST.mul_f64(f64::from(random.next_u32()) / f64::from(u32::MAX));
     let case = format!("seed {seed}, {fault:?} after {after:?}");
     // Named in the output of a test that fails.
-    println!("{case}");
+    eprintln!("{case}");
     let disk = match fault {
         Fault::FullDisk(size) => Some(SmallDisk::mount(&place.path("disk"), size)),
         _ => None,

@@ -216,7 +216,8 @@ pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
 pub(crate) fn redo(input: &Input) -> Vec<String> {
     let quick = if input.facts.quick { " --quick" } else { "" };
     let profile = input.facts.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"));
-    vec![format!("plimsoll run{quick}{profile} study.toml"), "plimsoll report BUNDLE".to_owned()]
+    let time = input.plan.given_time.map_or_else(String::new, |time| format!(" --for {}s", time.as_secs()));
+    vec![format!("plimsoll run{quick}{profile}{time} study.toml"), "plimsoll report BUNDLE".to_owned()]
 }
 
 /// Notes on the meaning of the numbers.

@@ -171,7 +171,7 @@ fn the_summary_has_ten_lines_at_most_and_no_markup_of_others() {
     let mut named = sample::study();
     named.facts.question = "Is <img src=x> | [this](javascript:x)\nall?".to_owned();
     for input in [sample::study(), sample::three_variants(), sample::smallest(), named] {
-        let summary = summary(&input, &analyse(&input));
+        let summary = summary(&input, &analyse(&input), Gate::NotAsked);
         assert!(summary.lines().count() <= 10, "{summary}");
         assert!(!summary.contains("<img") && !summary.contains("[this]("), "{summary}");
         assert!(summary.contains("report.html"), "{summary}");
@@ -180,7 +180,7 @@ fn the_summary_has_ten_lines_at_most_and_no_markup_of_others() {
         assert!(table.windows(2).all(|pair| pair[0] == pair[1]), "{summary}");
     }
     let input = sample::study();
-    insta::assert_snapshot!(summary(&input, &analyse(&input)));
+    insta::assert_snapshot!(summary(&input, &analyse(&input), Gate::NotAsked));
 }
 
 #[test]
