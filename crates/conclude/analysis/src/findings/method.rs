@@ -7,6 +7,7 @@ use crate::compare::{Comparison, hidden_by};
 use crate::decide::{Doubt, HiddenBy};
 use crate::numbers::Cell;
 use crate::quantity::{confidence, margin, show, significant};
+use crate::verdict::Outcome;
 use crate::{order, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::StartResult;
@@ -18,6 +19,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [
         sequential(context),
         noise_floor(context),
+        floor_beneath_differences(context),
         no_noise_floor(context),
         influence(context),
         idle_work(context),
@@ -96,6 +98,33 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
             exceeds_floor(context)
         ),
         evidence: evidence.collect(),
+    })
+}
+
+/// Differences that are shown where the baseline differs from itself as well. They lie wholly beyond that, so that they
+/// stand; but it may be a part of their size.
+fn floor_beneath_differences(context: &Context<'_>) -> Option<Finding> {
+    let line = |one: &Comparison| {
+        let is_shown = matches!(one.verdict.as_ref()?.outcome, Outcome::Worse | Outcome::Better);
+        let mut floors = context.analysis.floors.iter();
+        let floor = floors.find(|floor| (floor.condition, &floor.measure) == (one.condition, &one.measure))?;
+        let excludes_zero = floor.doubt(margin_of(&context.input.facts, &one.measure)?) == Some(Doubt::NotZero);
+        let interval = *floor.contrast.as_ref().ok()?.interval.as_ref().ok()?;
+        let ends = floor.ends(interval, floor.notation()).join(" to ");
+        (is_shown && excludes_zero).then(|| {
+            format!("{}, {}: the duplicate by {ends}", words::measure(&one.measure), context.condition(one.condition))
+        })
+    };
+    let evidence: Vec<String> = context.analysis.comparisons.iter().filter_map(line).collect();
+    let first = evidence.first()?.clone();
+    Some(Finding {
+        severity: Severity::Problem,
+        topic: "a floor beneath a difference",
+        sentence: format!(
+            "Where a difference is shown, the same system differs from itself as well ({first}): the direction stands, but the \
+             size may be off by as much."
+        ),
+        evidence,
     })
 }
 

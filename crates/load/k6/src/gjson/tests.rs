@@ -116,13 +116,9 @@ fn unsupported_syntax_is_refused_by_name() {
 }
 
 #[test]
-fn a_path_that_would_overflow_the_stack_is_refused() {
-    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+fn queries_that_would_overflow_the_stack_are_refused() {
     let queries = format!("{}a{}", "#(".repeat(100_000), ")".repeat(100_000));
-    for path in ["0.".repeat(100_000), queries] {
-        assert!(get(&deep, &path).is_err_and(|fault| matches!(fault, GjsonFault::Unsupported { .. })));
-    }
-    assert!(get(&deep, &["0"; 128].join(".")).is_ok_and(|found| found.is_some()), "of 128 steps");
+    assert!(get("[]", &queries).is_err_and(|fault| matches!(fault, GjsonFault::Unsupported { .. })));
 }
 
 proptest! {

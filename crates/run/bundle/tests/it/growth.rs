@@ -20,9 +20,9 @@ fn decide(bundle: &mut BundleWriter, starts: &[Start]) {
 /// Runs a start that was decided on.
 fn seal_decided(bundle: &mut BundleWriter, start: &Start) {
     given::begin_start(bundle, start);
-    let FinishedStart { mut summary, loads } = given::finished(1);
-    summary.start = start.clone();
-    given::seal_start(bundle, &FinishedStart { summary, loads });
+    let mut loads = given::finished(1).loads;
+    loads[0].load.variant = start.variants[0];
+    given::seal_start(bundle, &FinishedStart { summary: given::start_summary(start.clone()), loads });
 }
 
 /// Four starts, then the first block again.
