@@ -107,6 +107,16 @@ pub(crate) fn thrown(ctx: &Ctx<'_>, message: impl std::fmt::Display) -> rquickjs
     Exception::throw_message(ctx, &message.to_string())
 }
 
+/// An exception with a message, whose `name` scripts tell apart.
+pub(crate) fn thrown_named(ctx: &Ctx<'_>, name: &str, message: &str) -> rquickjs::Error {
+    let named = || {
+        let error = Exception::from_message(ctx.clone(), message)?.into_object();
+        error.set("name", name)?;
+        Ok(error)
+    };
+    named().map_or_else(|error| error, |error: Object<'_>| ctx.throw(error.into_value()))
+}
+
 /// A buffer of these bytes.
 pub(crate) fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> Result<Value<'js>> {
     Ok(ArrayBuffer::new(ctx.clone(), bytes)?.into_value())

@@ -2,7 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 mod hash;
-mod key;
+mod subtle;
 pub(crate) mod web;
 
 use crate::hex::hex;

@@ -1,15 +1,11 @@
-//! The global `crypto`, as browsers have it: random values, hashes and HMAC.
+//! The global `crypto`, as browsers have it: random values, and [`subtle`](super::subtle).
 
-use super::key::{self, CryptoKey, Format, HashName};
-use super::random;
+use super::{random, subtle};
 use crate::hex::hex;
 use crate::native::Native;
-use crate::value::{binary, buffer, construct, settled, thrown, wrong};
+use crate::value::{construct, thrown, wrong};
 use rquickjs::function::This;
-use rquickjs::{Array, Class, Ctx, Function, IntoJs, Object, Promise, Result, TypedArray, U8Clamped, Value};
-
-/// Methods of `crypto.subtle` that are not supported.
-const REFUSED: [&str; 6] = ["encrypt", "decrypt", "deriveBits", "deriveKey", "wrapKey", "unwrapKey"];
+use rquickjs::{Ctx, Function, Object, Result, TypedArray, U8Clamped, Value};
 
 /// The most bytes that are filled at once, as in browsers.
 const MOST: usize = 65_536;
@@ -19,25 +15,8 @@ pub(crate) fn crypto<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     let crypto = Object::new(ctx.clone())?;
     crypto.native("getRandomValues", get_random_values)?;
     crypto.native("randomUUID", random_uuid)?;
-    crypto.set("subtle", subtle(ctx)?)?;
+    crypto.set("subtle", subtle::subtle(ctx)?)?;
     Ok(crypto)
-}
-
-fn subtle<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
-    let subtle = Object::new(ctx.clone())?;
-    subtle.native("digest", digest)?;
-    subtle.native("sign", sign)?;
-    subtle.native("verify", verify)?;
-    subtle.native("importKey", import_key)?;
-    subtle.native("exportKey", export_key)?;
-    subtle.native("generateKey", generate_key)?;
-    for name in REFUSED {
-        let refuse = move |ctx: Ctx<'js>| {
-            settled(&ctx, |ctx| Err(thrown(ctx, format!("`crypto.subtle.{name}` is not supported here"))))
-        };
-        subtle.native(name, refuse)?;
-    }
-    Ok(subtle)
 }
 
 /// Fills an array of integers, and returns it.
@@ -75,70 +54,4 @@ fn random_uuid(ctx: Ctx<'_>) -> Result<String> {
     let digits = hex(&bytes);
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
     Ok(parts.join("-"))
-}
-
-/// The bytes to hash or sign; texts are refused.
-fn source<'js>(ctx: &Ctx<'js>, data: &Value<'js>) -> Result<Vec<u8>> {
-    binary(data)?.ok_or_else(|| wrong(ctx, "an ArrayBuffer or a view of one", data))
-}
-
-fn digest<'js>(ctx: Ctx<'js>, algorithm: Value<'js>, data: Value<'js>) -> Result<Promise<'js>> {
-    settled(&ctx, |ctx| buffer(ctx, HashName::read(ctx, &algorithm)?.digest(&source(ctx, &data)?)))
-}
-
-fn sign<'js>(
-    ctx: Ctx<'js>,
-    algorithm: Value<'js>,
-    key: Class<'js, CryptoKey>,
-    data: Value<'js>,
-) -> Result<Promise<'js>> {
-    settled(&ctx, |ctx| {
-        key::check_hmac(ctx, &algorithm)?;
-        buffer(ctx, key.borrow().sign(ctx, "sign", &source(ctx, &data)?)?)
-    })
-}
-
-fn verify<'js>(
-    ctx: Ctx<'js>,
-    algorithm: Value<'js>,
-    key: Class<'js, CryptoKey>,
-    signature: Value<'js>,
-    data: Value<'js>,
-) -> Result<Promise<'js>> {
-    settled(&ctx, |ctx| {
-        key::check_hmac(ctx, &algorithm)?;
-        let right = key.borrow().sign(ctx, "verify", &source(ctx, &data)?)?;
-        (right == source(ctx, &signature)?).into_js(ctx)
-    })
-}
-
-fn import_key<'js>(
-    ctx: Ctx<'js>,
-    format: String,
-    data: Value<'js>,
-    algorithm: Value<'js>,
-    extractable: bool,
-    usages: Array<'js>,
-) -> Result<Promise<'js>> {
-    settled(&ctx, |ctx| {
-        let format = Format::read(ctx, &format)?;
-        let key = CryptoKey::import(ctx, format, &data, &algorithm, extractable, &usages)?;
-        Ok(Class::instance(ctx.clone(), key)?.into_value())
-    })
-}
-
-fn export_key<'js>(ctx: Ctx<'js>, format: String, key: Class<'js, CryptoKey>) -> Result<Promise<'js>> {
-    settled(&ctx, |ctx| key.borrow().export(ctx, Format::read(ctx, &format)?))
-}
-
-fn generate_key<'js>(
-    ctx: Ctx<'js>,
-    algorithm: Value<'js>,
-    extractable: bool,
-    usages: Array<'js>,
-) -> Result<Promise<'js>> {
-    settled(&ctx, |ctx| {
-        let key = CryptoKey::generate(ctx, &algorithm, extractable, &usages)?;
-        Ok(Class::instance(ctx.clone(), key)?.into_value())
-    })
 }

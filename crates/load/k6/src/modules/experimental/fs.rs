@@ -4,10 +4,10 @@
 use crate::native::Native;
 use crate::operations::K6;
 use crate::schema::script_folder;
-use crate::value::{Arg, instance, is_nothing, settled, text};
+use crate::value::{Arg, instance, is_nothing, settled, text, thrown_named};
 use plimsoll_javascript::{EventLoop, FileError, NativeModule, Program};
 use rquickjs::class::Trace;
-use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Promise, Result, TypedArray, Value};
+use rquickjs::{Class, Ctx, IntoJs, JsLifetime, Object, Promise, Result, TypedArray, Value};
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -50,15 +50,15 @@ fn open<'js>(ctx: Ctx<'js>, path: Arg<'js>) -> Result<Promise<'js>> {
     settled(&ctx, |ctx| {
         if !EventLoop::<K6>::of(ctx)?.is_loading() {
             let why = "open() failed; reason: opening a file is allowed only in the Init context";
-            return Err(thrown(ctx, "ForbiddenError", why));
+            return Err(thrown_named(ctx, "ForbiddenError", why));
         }
         if is_nothing(&path.0) {
             let why = "open() failed; reason: path cannot be null or undefined";
-            return Err(thrown(ctx, "TypeError", why));
+            return Err(thrown_named(ctx, "TypeError", why));
         }
         let path = text(ctx, path.0)?;
         if path.is_empty() {
-            return Err(thrown(ctx, "TypeError", "open() failed; reason: path cannot be empty"));
+            return Err(thrown_named(ctx, "TypeError", "open() failed; reason: path cannot be empty"));
         }
         let program = Program::of(ctx)?;
         let path = script_folder(&program).join(path.strip_prefix("file://").unwrap_or(&path));
@@ -77,17 +77,7 @@ fn unreadable(ctx: &Ctx<'_>, path: &Path, why: &FileError) -> rquickjs::Error {
         | FileError::CopyNotTaken { .. }
         | FileError::CopyChanged { .. } => "Error",
     };
-    thrown(ctx, name, &why.to_string())
-}
-
-/// An exception of this name.
-fn thrown(ctx: &Ctx<'_>, name: &str, message: &str) -> rquickjs::Error {
-    let named = || {
-        let error = Exception::from_message(ctx.clone(), message)?.into_object();
-        error.set("name", name)?;
-        Ok(error)
-    };
-    named().map_or_else(|error| error, |error: Object<'_>| ctx.throw(error.into_value()))
+    thrown_named(ctx, name, &why.to_string())
 }
 
 impl File {
@@ -107,7 +97,7 @@ impl File {
 
     fn sought<'js>(&self, ctx: &Ctx<'js>, offset: &Value<'js>, whence: &Value<'js>) -> Result<usize> {
         let offset = whole_number(ctx, "offset", offset)?;
-        let wrong = |why: &str| thrown(ctx, "TypeError", why);
+        let wrong = |why: &str| thrown_named(ctx, "TypeError", why);
         let length = self.content.len() as i64;
         let start = match whole_number(ctx, "whence", whence)? {
             0 if offset < 0 => return Err(wrong("offset cannot be negative when using SeekModeStart")),
@@ -127,7 +117,8 @@ impl File {
 }
 
 fn whole_number<'js>(ctx: &Ctx<'js>, name: &str, value: &Value<'js>) -> Result<i64> {
-    let wrong = |why: &str| thrown(ctx, "TypeError", &format!("seek() failed; reason: the {name} argument {why}"));
+    let wrong =
+        |why: &str| thrown_named(ctx, "TypeError", &format!("seek() failed; reason: the {name} argument {why}"));
     if is_nothing(value) {
         return Err(wrong("cannot be null or undefined"));
     }
@@ -155,7 +146,8 @@ impl File {
     /// Fills an array of bytes as far as the file has some: a promise of how many, or of null at its end.
     fn read<'js>(&self, ctx: Ctx<'js>, into: Arg<'js>) -> Result<Promise<'js>> {
         settled(&ctx, |ctx| {
-            let wrong = |why: &str| thrown(ctx, "TypeError", &format!("read() failed; reason: into argument {why}"));
+            let wrong =
+                |why: &str| thrown_named(ctx, "TypeError", &format!("read() failed; reason: into argument {why}"));
             if is_nothing(&into.0) {
                 return Err(wrong("cannot be null or undefined"));
             }
