@@ -376,8 +376,8 @@ fn carried_over(effort: Effort) -> Section {
     Section::new("Carry-over")
         .text(
             "Studies in turns in which whatever runs right after a slice of the variant takes longer by the carry-over, on a \
-             normal machine with starts of 0.5 %; 4/9 of the baseline's slices come right after the variant, so that a carry-over \
-             of 5 % makes the variant look faster by 2.2 %. How often carry-over is shown (its interval excludes zero and \
+             normal machine with starts of 0.5 %; almost half of the slices of baseline and duplicate come right after the variant, \
+             so that a carry-over of 5 % makes the variant look faster by almost 2.5 %. How often carry-over is shown (its interval excludes zero and \
              reaches half the margin of 5 %); how often it withdraws a decision on two equal systems, also because equality is \
              not shown with it taken out; then, without the rule → with it and the noise floor: how often equal systems are \
              called different, how often equivalent, and how often a variant that is slower by exactly the margin is called \
