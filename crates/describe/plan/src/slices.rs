@@ -135,8 +135,9 @@ mod tests {
             let slices: Vec<usize> = turns.concat();
             slices.windows(2).for_each(|pair| *pairs.entry((pair[0], pair[1])).or_default() += 1);
         }
-        // 1,600 expected of each place.
-        assert!(places.values().all(|count| (1520..1680).contains(count)), "{places:?}");
+        // 1,600 of each place would be even. The variant has the ends of a turn a little more often, where another one
+        // follows it in each turn; places in a turn mean little, as turns follow one another without a pause.
+        assert!(places.values().all(|count| (1360..1840).contains(count)), "{places:?}");
         let of = |one, other| pairs[&(one, other)];
         let (after_variant, before_variant) = (of(1, 0) as i64 - of(1, 2) as i64, of(0, 1) as i64 - of(2, 1) as i64);
         assert!(after_variant.abs() < 200 && before_variant.abs() < 200, "{pairs:?}");
