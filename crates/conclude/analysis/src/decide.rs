@@ -356,8 +356,8 @@ impl FamilyMember<'_> {
         (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
     }
 
-    /// The decision after the influence of slices is taken into account. Carry-over reaches less than half of the
-    /// baseline's slices, and so shifts the difference by less than half of itself; interference shifts it by itself. So
+    /// The decision after the influence of slices is taken into account. Carry-over reaches at most half of the
+    /// slices compared with, and so shifts the difference by at most half of itself; interference shifts it by itself. So
     /// a difference that lies beyond it stands. More repeats do not help against an influence that is shown.
     fn with_influence(&self, influence: Option<&Influence>, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
         let doubt = influence.and_then(|influence| doubt_by_influence(influence, self.margin));

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(plan.turns(), 8);
     }
 
-    /// So many starts with so many turns of variants and a duplicate: the plan, and of each start the turns.
+    /// A plan of `variants` and a duplicate with this many starts and turns, and the turns of each start.
     fn planned(starts: u32, turns: u32, variants: usize) -> (Plan, Vec<Vec<Vec<usize>>>) {
         let levels = (0..variants).map(|number| Level::Text(number.to_string())).collect();
         let factor = Factor { name: "version".to_owned(), levels, role: Role::Compared { baseline: 0 } };

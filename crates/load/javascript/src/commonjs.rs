@@ -48,7 +48,7 @@ pub(crate) struct Loaded<'js> {
 enum State<'js> {
     /// Its object `module`.
     Begun(Object<'js>),
-    /// What it threw.
+    /// The exception that it threw.
     Threw(Value<'js>),
 }
 

@@ -31,7 +31,7 @@ pub struct Copies {
 pub struct RemoteImport {
     /// Its URL.
     pub url: String,
-    /// Where its copy stands, or is to stand.
+    /// The path of its copy, which may not exist yet.
     pub file: PathBuf,
     /// What there is of that.
     pub copy: Copy,

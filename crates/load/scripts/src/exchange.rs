@@ -87,7 +87,7 @@ pub(super) struct PendingRequest {
     pub(super) requested: Instant,
     /// When it was handed over to the socket.
     sent: Option<Instant>,
-    /// Where it was counted as sent; none before, or if exchanges are not recorded.
+    /// The subject under which it was counted as sent; none before that, or if exchanges are not recorded.
     pub(super) counted: Option<SubjectIndex>,
     written: Option<Instant>,
     first_byte: Option<Instant>,

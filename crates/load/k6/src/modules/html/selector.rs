@@ -253,7 +253,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Whether it is disabled; none for elements that cannot be.
+    /// True if it is disabled; none for elements that cannot be.
     fn disabled(&self) -> Option<bool> {
         match self.name() {
             "optgroup" | "menuitem" | "fieldset" => Some(self.has("disabled")),
