@@ -41,7 +41,7 @@ pub mod s3;
 pub mod sshfs;
 pub mod websocket;
 
-pub use memory::peak_of_memory;
+pub use memory::growth_of_memory;
 pub use mounted::Mounted;
 pub use record::{Record, Request};
 pub use skip::skipped;

@@ -1,7 +1,7 @@
 //! Servers that never stop sending: time-outs, the end of a load and an interruption hold all the same, and nothing
 //! grows.
 
-use crate::cases::{Case, End, FINE, SOON, hold};
+use crate::cases::{Case, End, FINE, SOON, alone, hold};
 use crate::drive;
 use crate::grpc::{called, frame, settings};
 use crate::http::answers;
@@ -45,21 +45,24 @@ fn http_cases() -> Vec<Case> {
 
 #[test]
 fn a_time_out_holds_while_a_server_of_http_keeps_sending() {
-    hold(&http_cases(), drive::request);
+    let alone = alone();
+    hold(&alone, &http_cases(), drive::request);
 }
 
 #[test]
 fn a_time_out_of_a_flow_holds_while_a_server_of_http_keeps_sending() {
+    let alone = alone();
     // A flow keeps 16 MiB of a body.
     let cases: Vec<Case> = http_cases().into_iter().map(|case| case.keeping(48)).collect();
-    hold(&cases, drive::flow);
+    hold(&alone, &cases, drive::flow);
 }
 
 #[test]
 fn a_time_out_of_a_script_holds_while_a_server_of_http_keeps_sending() {
+    let alone = alone();
     // A script keeps 64 MiB of a body.
     let cases: Vec<Case> = http_cases().into_iter().map(|case| case.keeping(192).expecting("Script")).collect();
-    hold(&cases, drive::scripted_request);
+    hold(&alone, &cases, drive::scripted_request);
 }
 
 /// Frames without an end after a call of gRPC, and how it ends: where replies to them or what is kept has a bound, before
@@ -89,17 +92,20 @@ fn failed(end: End) -> End {
 
 #[test]
 fn a_time_out_holds_while_a_server_of_grpc_keeps_sending() {
-    hold(&grpc_cases(), |address, timeout| failed(drive::call(address, timeout)));
+    let alone = alone();
+    hold(&alone, &grpc_cases(), |address, timeout| failed(drive::call(address, timeout)));
 }
 
 #[test]
 fn a_time_out_of_a_script_holds_while_a_server_of_grpc_keeps_sending() {
+    let alone = alone();
     let cases: Vec<Case> = grpc_cases().into_iter().map(|case| case.expecting("Script")).collect();
-    hold(&cases, drive::scripted_call);
+    hold(&alone, &cases, drive::scripted_call);
 }
 
 #[test]
 fn a_socket_of_a_script_ends_in_time_while_the_server_keeps_sending() {
+    let alone = alone();
     let begin = websocket::opens();
     let begun = |bytes: &[u8]| [&begin[..], &[Act::Send(bytes.to_vec())]].concat();
     let mut all = cases("pings", &begin, &websocket::frame(0x89, b"p"), "Script");
@@ -110,11 +116,12 @@ fn a_socket_of_a_script_ends_in_time_while_the_server_keeps_sending() {
     all.extend(cases("empty fragments", &begun(&[1, 1, b'a']), &websocket::frame(0, b""), "Script"));
     all.extend(cases("a long message", &begun(&[0x82, 127, 0, 0, 0, 0, 3, 255, 255, 255]), b"x", "Script"));
     let all: Vec<Case> = all.into_iter().map(|case| case.keeping(256)).collect();
-    hold(&all, drive::socket);
+    hold(&alone, &all, drive::socket);
 }
 
 #[test]
 fn a_call_of_a_database_ends_in_time_while_the_server_keeps_sending() {
+    let alone = alone();
     let heard = postgresql::heard();
     let begun = [heard.clone(), Act::Send(postgresql::start())];
     let notice = postgresql::message(b'N', b"SNOTICE\0Mhello\0\0");
@@ -123,7 +130,7 @@ fn a_call_of_a_database_ends_in_time_while_the_server_keeps_sending() {
     all.extend(cases("rows", &begun, &postgresql::row(b"1", b"2"), ""));
     all.extend(cases("a cell", &[&begun[..], &[Act::Send(b"D\x7f\xff\xff\xff".to_vec())]].concat(), b"x", ""));
     let all: Vec<Case> = all.into_iter().map(|case| case.keeping(256)).collect();
-    hold(&all, |address, timeout| failed(drive::postgresql(address, timeout)));
+    hold(&alone, &all, |address, timeout| failed(drive::postgresql(address, timeout)));
 
     let begun = [Act::Send([mysql::start(), mysql::prepared()].concat())];
     let mut all = cases("results", &begun, &mysql::packet(1, &[0, 0, 0, 10, 0, 0, 0]), "");
@@ -136,7 +143,7 @@ fn a_call_of_a_database_ends_in_time_while_the_server_keeps_sending() {
     all.extend(cases("empty packets at the start", &[], &mysql::packet(0, &[]), ""));
     all.extend(cases("a packet", &[&begun[..], &[Act::Send(vec![0xfe, 0xff, 0xff, 1])]].concat(), b"x", ""));
     let all: Vec<Case> = all.into_iter().map(|case| case.keeping(256)).collect();
-    hold(&all, |address, timeout| failed(drive::mysql(address, timeout)));
+    hold(&alone, &all, |address, timeout| failed(drive::mysql(address, timeout)));
 }
 
 /// A flood of plain requests, whose own time-out is far away.
@@ -163,6 +170,7 @@ fn endless_requests(flood: (&str, &str, &str), load: &LoadProfile, interrupt_aft
 
 #[test]
 fn a_load_ends_while_the_server_keeps_sending() {
+    let _alone = alone();
     let mut load = closed(2, Stop::After(Duration::from_millis(200)));
     load.drain = Duration::from_millis(100);
     for flood in HTTP {
@@ -172,6 +180,7 @@ fn a_load_ends_while_the_server_keeps_sending() {
 
 #[test]
 fn an_interruption_ends_a_load_while_the_server_keeps_sending() {
+    let _alone = alone();
     let load = closed(2, Stop::After(SOON * 3));
     endless_requests(HTTP[0], &load, Some(Duration::from_millis(200)));
 }
@@ -179,6 +188,7 @@ fn an_interruption_ends_a_load_while_the_server_keeps_sending() {
 /// A time-out counts for each request, not for the first alone.
 #[test]
 fn every_request_of_flooded_users_times_out() {
+    let _alone = alone();
     let (_, first, again) = HTTP[0];
     let peer = Peer::start(Arc::new(answers(first.as_bytes(), [Act::Flood(again.as_bytes().to_vec())])));
     let mut workload = http(peer.address(), Connect::PerUser, vec![get("page", "/")]);

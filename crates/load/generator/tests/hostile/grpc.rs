@@ -1,6 +1,6 @@
 //! HTTP/2 as gRPC uses it, for calls of studies and of scripts.
 
-use crate::cases::{Case, FINE, cuts, hold};
+use crate::cases::{Case, FINE, alone, cuts, hold};
 use crate::drive::{call, scripted_call};
 use crate::peer::Act;
 
@@ -205,16 +205,22 @@ fn endings() -> Vec<Case> {
 
 #[test]
 fn a_call_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     let whole = reply().concat();
     let opening = [greeted(), Act::Send(settings()), called()];
     let mut cases: Vec<Case> = replies().into_iter().chain(broken()).chain(endings()).collect();
     cases.extend(cuts("a reply", &opening, &whole, 1..whole.len(), &[], "Closed"));
-    hold(&cases, call);
+    hold(&alone, &cases, call);
 }
 
 #[test]
 fn a_call_of_a_script_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     // What fails throws.
     let throws = |case: Case| if case.expects(FINE) { case } else { case.expecting("Script") };
-    hold(&replies().into_iter().chain(broken()).chain(endings()).map(throws).collect::<Vec<_>>(), scripted_call);
+    hold(
+        &alone,
+        &replies().into_iter().chain(broken()).chain(endings()).map(throws).collect::<Vec<_>>(),
+        scripted_call,
+    );
 }

@@ -1,6 +1,6 @@
 //! Responses of HTTP/1.1, for plain requests, flows and scripts.
 
-use crate::cases::{Case, FINE, cuts, hold};
+use crate::cases::{Case, FINE, alone, cuts, hold};
 use crate::drive::{flow, request, scripted_request};
 use crate::peer::Act;
 
@@ -144,21 +144,24 @@ fn endings() -> Vec<Case> {
 
 #[test]
 fn a_plain_request_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     let mut cases: Vec<Case> = whole().into_iter().chain(long()).chain(endings()).collect();
     for whole in [SIZED, CHUNKED] {
         cases.extend(cuts("a response", &[heard()], whole.as_bytes(), 1..whole.len(), &[], "Closed"));
     }
-    hold(&cases, request);
+    hold(&alone, &cases, request);
 }
 
 #[test]
 fn a_step_of_a_flow_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     let cases: Vec<Case> = whole().into_iter().chain(long()).chain(endings()).collect();
-    hold(&cases, flow);
+    hold(&alone, &cases, flow);
 }
 
 #[test]
 fn a_request_of_a_script_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     let as_script = |case: Case| {
         // A script gets the response with its status, and does not hear of what comes behind it.
         let is_fine = case.expects(FINE) || case.expects("Status");
@@ -166,5 +169,9 @@ fn a_request_of_a_script_has_one_end_whatever_the_server_sends() {
         // What fails throws.
         case.expecting(if is_fine || goes_on { FINE } else { "Script" })
     };
-    hold(&whole().into_iter().chain(long()).chain(endings()).map(as_script).collect::<Vec<_>>(), scripted_request);
+    hold(
+        &alone,
+        &whole().into_iter().chain(long()).chain(endings()).map(as_script).collect::<Vec<_>>(),
+        scripted_request,
+    );
 }

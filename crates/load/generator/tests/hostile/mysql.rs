@@ -1,6 +1,6 @@
 //! Sessions with a MySQL that is none.
 
-use crate::cases::{Case, FINE, cuts, hold};
+use crate::cases::{Case, FINE, alone, cuts, hold};
 use crate::drive::mysql;
 use crate::peer::Act;
 use crate::postgresql::asked;
@@ -167,6 +167,7 @@ fn sends(bytes: &[u8], then: impl IntoIterator<Item = Act>) -> Vec<Act> {
 
 #[test]
 fn a_session_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     let of = |(name, bytes, end): (&str, Vec<u8>, &'static str)| Case::new(name, sends(&bytes, []), end);
     let mut cases: Vec<Case> = sessions().into_iter().map(of).collect();
     let whole = session();
@@ -213,5 +214,5 @@ fn a_session_has_one_end_whatever_the_server_sends() {
     cases.extend(cuts("start-up", &[], &whole, (1..beginning).step_by(7), &[], "Connect"));
     cases.extend(cuts("a session", &[], &whole, (beginning..whole.len()).step_by(7), &[], "Closed"));
     cases.extend(cuts("a session that stops", &[], &whole, (1..whole.len()).step_by(41), &[Act::Hold], "Timeout"));
-    hold(&cases, mysql);
+    hold(&alone, &cases, mysql);
 }

@@ -1,6 +1,6 @@
 //! Sessions with a PostgreSQL that is none.
 
-use crate::cases::{Case, FINE, cuts, hold};
+use crate::cases::{Case, FINE, alone, cuts, hold};
 use crate::drive::postgresql;
 use crate::peer::Act;
 
@@ -169,6 +169,7 @@ fn sessions() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 
 #[test]
 fn a_session_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     let of = |(name, bytes, end): (&str, Vec<u8>, &'static str)| Case::new(name, sends(&bytes, []), end);
     let mut cases: Vec<Case> = sessions().into_iter().map(of).collect();
     let whole = session();
@@ -219,5 +220,5 @@ fn a_session_has_one_end_whatever_the_server_sends() {
         &[Act::Hold],
         "Timeout",
     ));
-    hold(&cases, postgresql);
+    hold(&alone, &cases, postgresql);
 }

@@ -1,6 +1,6 @@
 //! WebSockets of scripts.
 
-use crate::cases::{Case, FINE, cuts, hold};
+use crate::cases::{Case, FINE, alone, cuts, hold};
 use crate::drive::socket;
 use crate::http::{answers, heard};
 use crate::peer::Act;
@@ -112,6 +112,7 @@ const REFUSALS: [(&str, &str); 14] = [
 
 #[test]
 fn a_socket_of_a_script_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
     let mut cases = frames();
     cases.extend(REFUSALS.map(|(name, bytes)| Case::new(name, answers(bytes.as_bytes(), []), "Script")));
     cases.extend([
@@ -147,5 +148,5 @@ fn a_socket_of_a_script_has_one_end_whatever_the_server_sends() {
     let whole =
         [frame(TEXT, b"hello"), frame(PING, b"p"), frame(TEXT & !LAST, b"a"), frame(CONTINUES, b"b"), close()].concat();
     cases.extend(cuts("frames", &opens(), &whole, 1..whole.len(), &[], "Script"));
-    hold(&cases, socket);
+    hold(&alone, &cases, socket);
 }

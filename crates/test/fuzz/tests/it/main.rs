@@ -4,7 +4,7 @@
 //! An input that was found to break a promise goes into the corpus once it is mended, under a name that says what it was.
 
 use plimsoll_fuzz::{Mutator, TARGETS, Target};
-use plimsoll_testkit::peak_of_memory;
+use plimsoll_testkit::growth_of_memory;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -57,12 +57,11 @@ fn corpus(target: &Target) -> Vec<(String, Vec<u8>)> {
 
 /// What an input breaks, if anything.
 fn fault(target: &Target, input: &[u8]) -> Option<String> {
-    let before = peak_of_memory();
-    if let Err(panic) = catch_unwind(|| (target.run)(input)) {
+    let (ended, grown) = growth_of_memory(|| catch_unwind(|| (target.run)(input)));
+    if let Err(panic) = ended {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         return Some(format!("panics: {}", text.unwrap_or("without a text")));
     }
-    let grown = peak_of_memory().saturating_sub(before);
     (grown > MOST_MEMORY).then(|| format!("takes {} MiB", grown >> 20))
 }
 
