@@ -100,15 +100,21 @@ fn is_zlib(body: &[u8]) -> bool {
     matches!(body, [cmf, flags, ..] if cmf & 0x0f == 8 && u16::from_be_bytes([*cmf, *flags]) % 31 == 0)
 }
 
-fn read(decoder: impl Read, coding: Coding, limit: usize) -> Result<Vec<u8>, CodingFault> {
+/// The room for a decoded body at first, in bytes.
+const FIRST: usize = 8 * 1024;
+
+fn read(mut decoder: impl Read, coding: Coding, limit: usize) -> Result<Vec<u8>, CodingFault> {
     let mut out = Vec::new();
-    let one_more = (limit as u64).saturating_add(1);
-    let taken = decoder.take(one_more).read_to_end(&mut out);
-    taken.map_err(|error| CodingFault::Damaged { coding, why: error.to_string() })?;
-    if out.len() > limit {
-        return Err(CodingFault::TooLarge { coding, limit });
+    // What is kept doubles, but never takes more than the limit and a byte.
+    while out.len() <= limit {
+        let more = out.len().max(FIRST).min(limit.saturating_add(1) - out.len());
+        out.reserve_exact(more);
+        let taken = decoder.by_ref().take(more as u64).read_to_end(&mut out);
+        if taken.map_err(|error| CodingFault::Damaged { coding, why: error.to_string() })? < more {
+            return Ok(out);
+        }
     }
-    Ok(out)
+    Err(CodingFault::TooLarge { coding, limit })
 }
 
 /// Encodes a body; `None` for codings that can only be decoded here.
@@ -200,6 +206,18 @@ mod tests {
         }
         let coding = Coding::Brotli;
         assert_eq!(decode(BROTLI.to_vec(), &[coding], 30), Err(CodingFault::TooLarge { coding, limit: 30 }));
+    }
+
+    #[test]
+    fn a_decoded_body_takes_no_more_memory_than_its_limit() {
+        for length in [0, 1, FIRST - 1, FIRST, FIRST + 1, 100_000, 1 << 20] {
+            let body = vec![7; length];
+            for limit in [length, length + 1, length + length / 3] {
+                let found =
+                    decode(encoded(&body, Coding::Gzip), &[Coding::Gzip], limit).expect("it is within the limit");
+                assert!(found == body && found.capacity() <= limit + 1, "{length} of {limit}: {}", found.capacity());
+            }
+        }
     }
 
     proptest! {
