@@ -1,11 +1,12 @@
-//! Removes secrets from the output of systems.
+//! Removes secrets from the output of systems, and looks for them everywhere else in a bundle.
 
 use crate::error::BundleError;
-use crate::files::files_in;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use crate::files::{STARTS, files_in};
+use memchr::memmem::Finder;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes that are searched at a time.
 const CHUNK: usize = 1 << 20;
@@ -27,26 +28,70 @@ fn conceal(path: &Path, secret: &str) -> io::Result<()> {
     }
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     let stars = "*".repeat(secret.len());
-    for place in occurrences(&file, secret.as_bytes(), CHUNK)? {
+    for place in occurrences(&file, &Finder::new(secret), CHUNK)? {
         file.write_all_at(stars.as_bytes(), place)?;
     }
     Ok(())
 }
 
-/// The offsets at which `pattern` begins in the file, also where it crosses the border of two chunks.
-fn occurrences(file: &File, pattern: &[u8], chunk: usize) -> io::Result<Vec<u64>> {
+/// The least length of a text that is looked for in all files. Ten letters stand in an encoded histogram by chance about
+/// once in 10¹⁸ places.
+const LEAST_LENGTH: usize = 10;
+
+/// The files of a bundle that hold one of `secrets`, by their paths in it: those in its folder itself, but for logs, which
+/// [`conceal_in_logs`] is for, and all of its starts. Data of databases may lie beside them as long as the run lasts.
+/// Texts of fewer than [`LEAST_LENGTH`] bytes are not looked for: they occur by chance.
+pub(crate) fn files_that_hold(folder: &Path, secrets: &[String]) -> Result<Vec<PathBuf>, BundleError> {
+    let long: Vec<Finder<'_>> = secrets
+        .iter()
+        .filter(|secret| secret.len() >= LEAST_LENGTH)
+        .map(|secret| Finder::new(secret.as_str()))
+        .collect();
+    let search = || -> io::Result<Vec<PathBuf>> {
+        let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+        let mut files: Vec<PathBuf> = files_in(folder)?.into_iter().filter(|path| !is_log(path)).collect();
+        let starts = folder.join(STARTS);
+        if starts.is_dir() {
+            for start in fs::read_dir(starts)? {
+                files.extend(files_in(&start?.path())?);
+            }
+        }
+        let mut found = Vec::new();
+        for path in files {
+            if holds_one(&path, &long)? {
+                found.push(path.strip_prefix(folder).unwrap_or(&path).to_owned());
+            }
+        }
+        found.sort();
+        Ok(found)
+    };
+    search().map_err(BundleError::io("look for secrets in", folder))
+}
+
+fn holds_one(path: &Path, secrets: &[Finder<'_>]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    for secret in secrets {
+        file.rewind()?;
+        if !occurrences(&file, secret, CHUNK)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The offsets at which a text begins in the file, also where it crosses the border of two chunks.
+fn occurrences(file: &File, text: &Finder<'_>, chunk: usize) -> io::Result<Vec<u64>> {
     let mut places = Vec::new();
     let mut window: Vec<u8> = Vec::new();
     let mut begin = 0;
     loop {
         let read = file.take(chunk as u64).read_to_end(&mut window)?;
-        let found = window.windows(pattern.len()).enumerate().filter(|(_, part)| *part == pattern);
-        places.extend(found.map(|(index, _)| begin + index as u64));
+        places.extend(text.find_iter(&window).map(|index| begin + index as u64));
         if read == 0 {
             return Ok(places);
         }
         // The kept bytes are too short for a whole occurrence, so none is found twice.
-        let kept = window.len().min(pattern.len() - 1);
+        let kept = window.len().min(text.needle().len() - 1);
         begin += (window.len() - kept) as u64;
         window.drain(..window.len() - kept);
     }
@@ -55,7 +100,6 @@ fn occurrences(file: &File, pattern: &[u8], chunk: usize) -> io::Result<Vec<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Seek;
 
     #[test]
     fn a_secret_is_found_wherever_chunks_end() {
@@ -64,7 +108,11 @@ mod tests {
         io::Write::write_all(&mut file, text).expect("room");
         for chunk in 1..=text.len() + 1 {
             file.rewind().expect("a file");
-            assert_eq!(occurrences(&file, b"key", chunk).expect("readable"), [2, 7, 10], "chunks of {chunk}");
+            assert_eq!(
+                occurrences(&file, &Finder::new("key"), chunk).expect("readable"),
+                [2, 7, 10],
+                "chunks of {chunk}"
+            );
         }
     }
 
@@ -76,5 +124,23 @@ mod tests {
         conceal(file.path(), "").expect("nothing to do");
         let text = std::fs::read_to_string(file.path()).expect("text");
         assert_eq!(text, "user root, secret *******\nsecret *******");
+    }
+
+    #[test]
+    fn files_that_hold_a_secret_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(path, text).expect("room");
+        };
+        write("study.toml", "key = 'long secret'");
+        write("build-web.log", "long secret");
+        write("starts/0001/output-web.log", "another long secret");
+        write("starts/0002/start.json", "nothing of the kind, but a hunter2");
+        write("data/table", "long secret");
+        let secrets = ["long secret", "hunter2"].map(str::to_owned);
+        let found = files_that_hold(folder.path(), &secrets).expect("readable");
+        assert_eq!(found, ["starts/0001/output-web.log", "study.toml"].map(PathBuf::from));
     }
 }

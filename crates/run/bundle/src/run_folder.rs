@@ -1,7 +1,7 @@
 //! The files of a bundle that its writer does not write itself: the output of systems, builds and databases, and notes
 //! of what a run must remove.
 
-use crate::conceal::conceal_in_logs;
+use crate::conceal::{conceal_in_logs, files_that_hold};
 use crate::error::BundleError;
 use crate::files::{self, partial_folder, plain};
 use crate::note::Note;
@@ -66,6 +66,15 @@ impl RunFolder {
     /// Their output cannot be read or written.
     pub fn conceal(&self, secret: &str) -> Result<(), BundleError> {
         conceal_in_logs(&self.folder, secret)
+    }
+
+    /// The files of the bundle that hold one of `secrets`, by their paths in it. [`RunFolder::conceal`] has taken them out
+    /// of what builds put out, so that these files are not looked at.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn files_that_hold(&self, secrets: &[String]) -> Result<Vec<PathBuf>, BundleError> {
+        files_that_hold(&self.folder, secrets)
     }
 
     /// Overwrites `secret` with asterisks in the output of the systems of a start that is not sealed. It must be called

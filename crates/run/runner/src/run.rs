@@ -172,7 +172,15 @@ fn walk(
 ) -> Result<Ending, RunError> {
     let mut walk = Walk::new(context, recorded.clone(), tell);
     walk.tell_start()?;
-    match walk.observe_machine().and_then(|()| walk.until_the_end(databases, decided)) {
+    let ended = walk.observe_machine().and_then(|()| walk.until_the_end(databases, decided));
+    for path in context.folder.files_that_hold(&context.keys.secrets(databases))? {
+        let message = format!(
+            "{} holds a secret of the study or of the environment: take it out before anybody else gets the bundle",
+            context.folder.path().join(path).display()
+        );
+        walk.tell(&Event::Warning { message })?;
+    }
+    match ended {
         Ok(decided_after) => {
             walk.tell(&Event::RunFinished { complete: true, decided_after })?;
             Ok(Ending::Complete)

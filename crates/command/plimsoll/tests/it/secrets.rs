@@ -100,6 +100,16 @@ fn secrets_reach_systems_and_requests_and_nothing_that_is_kept() {
 }
 
 #[test]
+fn a_secret_that_the_study_itself_holds_is_told() {
+    let place = place();
+    place.write("study.toml", STUDY.replace("Do they stay", &format!("Does {KEY} stay")));
+    let variables = [("PLIMSOLL_TEST_TOKEN", TOKEN), ("OTHER_API_KEY", KEY)];
+    place.plimsoll_with(&variables, &["run", "study.toml", "--out", "bundle"]).says(&[
+        "bundle/study.toml holds a secret of the study or of the environment: take it out before anybody else gets the bundle",
+    ]);
+}
+
+#[test]
 fn a_system_gets_the_variables_that_the_study_names_and_no_others() {
     let place = place();
     let variables = [("PLIMSOLL_TEST_TOKEN", TOKEN), ("OTHER_API_KEY", KEY), ("GREETING", "hello there")];
