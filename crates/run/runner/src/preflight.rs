@@ -6,11 +6,12 @@ use crate::keys;
 use crate::scripts;
 use crate::target;
 use plimsoll_generator::WorkloadDiagnostic;
-use plimsoll_model::database::Database;
+use plimsoll_model::database::{Database, Origin};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::start::Plan;
+use plimsoll_model::units::Processors;
 use plimsoll_model::words::and_list;
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
@@ -116,6 +117,7 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
         }
     }
     notes.extend(inherited_secrets(study, plan, program));
+    notes.extend(shared_processors(study, plan, program));
     let mut texts = BTreeSet::new();
     notes.retain(|note| texts.insert(note.to_string()));
     notes
@@ -135,6 +137,38 @@ fn inherited_secrets(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnost
         study.warning_of_system(&system, &message, "name the variables that it needs: `inherit = [\"PATH\", \"HOME\"]`")
     };
     systems.filter_map(|system| warning(system.name)).collect()
+}
+
+/// The warning about variants that are loaded at the same time and have no processors of their own: what they do to each
+/// other may hide a difference, so that nothing can be shown to be no worse.
+fn shared_processors(study: &Study, plan: &Plan, program: &Path) -> Option<Diagnostic> {
+    if !plan.design.is_side_by_side() {
+        return None;
+    }
+    let of_generator = study.facts().generator.cpus;
+    let condition = plan.conditions.first()?;
+    let mut taken: BTreeSet<usize> = of_generator.iter().flat_map(|cpus| cpus.0.iter().copied()).collect();
+    let mut is_shared = of_generator.is_none();
+    for place in 0..plan.block_size() {
+        let assignment = plan.variant(place).and(condition);
+        let spec = stand_in_at(study, &assignment, program, (place, plan.block_size())).ok()?;
+        let of_systems = spec.systems.iter().map(|system| system.cpus.clone());
+        let of_databases = spec.databases.iter().map(|database| match &database.origin {
+            Origin::Started(server) => server.cpus.clone(),
+            _ => None,
+        });
+        let all: Vec<Option<Processors>> = of_systems.chain(of_databases).collect();
+        let known: BTreeSet<usize> = all.iter().flatten().flat_map(|cpus| cpus.0.iter().copied()).collect();
+        is_shared |= all.contains(&None) || !known.is_disjoint(&taken);
+        taken.extend(known);
+    }
+    is_shared.then(|| {
+        study.warning_of_workload(
+            "side by side, systems and generator share processors here: that may hide a difference, so nothing is called \
+             equivalent, and `--gate` passes only what is better; use `design = \"turns\"`, or give each processors of its \
+             own (`cpus = \"own\"`)",
+        )
+    })
 }
 
 /// Files that Plimsoll opens beside connections.
@@ -165,6 +199,16 @@ fn assignments(plan: &Plan) -> Vec<Assignment> {
 
 /// The specification of a trial before its ports are known, with placeholders for them.
 pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -> Result<TrialSpec, Vec<Diagnostic>> {
+    stand_in_at(study, assignment, program, (0, 1))
+}
+
+/// The same, of a variant at a place among those that are alive at the same time.
+fn stand_in_at(
+    study: &Study,
+    assignment: &Assignment,
+    program: &Path,
+    place: (usize, usize),
+) -> Result<TrialSpec, Vec<Diagnostic>> {
     let port = |choice| match choice {
         PortChoice::Fixed(port) => port,
         PortChoice::Free => STAND_IN,
@@ -172,7 +216,7 @@ pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -
     let ports = study.system_ports(assignment).into_iter().map(|(name, choice)| (name, port(choice))).collect();
     // The versions of programs are recorded, and must not contain the keys and secrets of the run.
     let (keys, secrets) = (study.stand_in_keys(), study.stand_in_secrets());
-    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys, secrets, place: (0, 1) };
+    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys, secrets, place };
     study.resolve(assignment, &bindings)
 }
 
