@@ -114,7 +114,8 @@ impl StudyTable {
     pub(crate) fn design(&self, faults: &mut Faults) -> Option<DesignSpec> {
         let (load, workload) = (self.load.valid()?, self.workload.valid()?);
         let impossible = (!self.compares()).then_some(NOTHING_COMPARED).or_else(|| why_impossible(load, workload));
-        design(self.design.as_ref(), self.turns.as_ref(), (impossible, why_unwise(workload)), faults)
+        let unwise = why_unwise(workload, self.databases()?);
+        design(self.design.as_ref(), self.turns.as_ref(), (impossible, unwise), faults)
     }
 
     /// True if variants are compared; otherwise the study describes one system.
