@@ -2,6 +2,8 @@
 //! lost, doubled or left. docs/reliability.md has the count of a long campaign; `PLIMSOLL_FAULTS` says how many this one
 //! has, and `PLIMSOLL_FAULTS_SEED` with which it begins.
 
+mod surroundings;
+
 use crate::common::{Ended, Place, Process, Started, TINY, edited, files, standing};
 use plimsoll_bundle::Contents;
 use plimsoll_testkit::skipped;
@@ -11,9 +13,9 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use surroundings::{MemoryGroup, SmallDisk, in_shell};
 
 const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 const RESUME: [&str; 5] = ["run", "study.toml", "--resume", "--out", "bundle"];
@@ -48,13 +50,17 @@ enum Fault {
     Limit(&'static str, u32),
     /// The disk of the bundle has so many KiB.
     FullDisk(u32),
+    /// All processes together have so many MiB.
+    Memory(u32),
+    /// There are so many ports for connections and for systems that take any, in a network of the run's own.
+    Ports(u32),
 }
 
 impl Fault {
     fn draw(random: &mut Pcg64Mcg) -> Fault {
         use Victims::{Plimsoll, PlimsollAndWardens, System, Warden};
         let pause = Duration::from_millis(u64::from(50 + random.next_u32() % 1200));
-        match random.next_u32() % 15 {
+        match random.next_u32() % 17 {
             0 | 1 => Fault::Signal(Plimsoll, Signal::KILL),
             2 => Fault::Signal(PlimsollAndWardens, Signal::KILL),
             3 => Fault::Signal(Plimsoll, Signal::INT),
@@ -69,7 +75,21 @@ impl Fault {
             12 => Fault::Pause(System, pause),
             13 if random.next_u32().is_multiple_of(2) => Fault::Limit("-n", 6 + random.next_u32() % 60),
             13 => Fault::Limit("-f", random.next_u32() % 100),
-            _ => Fault::FullDisk(16 + random.next_u32() % 240),
+            14 => Fault::FullDisk(16 + random.next_u32() % 240),
+            15 => Fault::Memory(8 + random.next_u32() % 64),
+            _ => Fault::Ports(1 + random.next_u32() % 12),
+        }
+    }
+
+    /// Why this machine cannot have it, if it cannot.
+    fn missing(self) -> Option<&'static str> {
+        match self {
+            Fault::FullDisk(_) if !geteuid().is_root() => Some("full disks: only root may mount a small one"),
+            Fault::Memory(_) if !MemoryGroup::is_possible() => Some("too little memory: no control group can be made"),
+            Fault::Ports(_) if !surroundings::can_have_a_network() => {
+                Some("too few ports: no network can be made (root, `unshare`, `ip`)")
+            }
+            _ => None,
         }
     }
 }
@@ -85,9 +105,8 @@ fn study(in_turns: bool) -> String {
 fn whatever_happens_to_a_run_nothing_is_lost_doubled_or_left() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let (count, first) = (number("PLIMSOLL_FAULTS").unwrap_or(FAULTS), number("PLIMSOLL_FAULTS_SEED").unwrap_or(1));
-    if !geteuid().is_root() {
-        skipped("full disks among the faults, because only root may mount a small one");
-    }
+    let may_be_missing = [Fault::FullDisk(1), Fault::Memory(1), Fault::Ports(1)];
+    may_be_missing.into_iter().filter_map(Fault::missing).for_each(|why| skipped(format!("among the faults {why}")));
     let next = AtomicU64::new(first);
     let kinds = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..AT_ONCE)
@@ -114,10 +133,8 @@ fn whatever_happens_to_a_run_nothing_is_lost_doubled_or_left() {
 /// One run with its fault, and what must hold after it. Returns what happened.
 fn one_fault(seed: u64) -> String {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let fault = match Fault::draw(&mut random) {
-        Fault::FullDisk(_) if !geteuid().is_root() => Fault::Signal(Victims::Plimsoll, Signal::KILL),
-        fault => fault,
-    };
+    let drawn = Fault::draw(&mut random);
+    let fault = if drawn.missing().is_some() { Fault::Signal(Victims::Plimsoll, Signal::KILL) } else { drawn };
     let place = Place::with_study(&study(seed.is_multiple_of(2)));
     let after = LATEST.mul_f64(f64::from(random.next_u32()) / f64::from(u32::MAX));
     let case = format!("seed {seed}, {fault:?} after {after:?}");
@@ -140,20 +157,21 @@ fn one_fault(seed: u64) -> String {
         disk.grow();
     }
     check_after(&place, &case, &ended);
-    format!("{fault:?}").chars().filter(|character| !character.is_ascii_digit()).collect()
+    let kind: String = format!("{fault:?}").chars().filter(|character| !character.is_ascii_digit()).collect();
+    format!("{kind}, exit {:?}", ended.code())
 }
 
 fn run_with(place: &Place, fault: Fault, after: Duration, random: &mut Pcg64Mcg) -> Ended {
     let (victims, act): (Victims, &dyn Fn(&Process)) = match fault {
         Fault::Limit(flag, most) => {
-            let mut limited = Command::new("sh");
-            let script = format!("ulimit {flag} {most}; exec \"$0\" \"$@\"");
-            let program = place.command(&RUN);
-            limited.args(["-c", &script]).arg(program.get_program()).args(program.get_args());
-            limited
-                .current_dir(program.get_current_dir().unwrap())
-                .envs(program.get_envs().filter_map(|(k, v)| Some((k, v?))));
-            return Started::new(limited).end();
+            return Started::new(in_shell(&place.command(&RUN), &format!("ulimit {flag} {most}"))).end();
+        }
+        Fault::Memory(mib) => {
+            let group = MemoryGroup::of(mib);
+            return Started::new(in_shell(&place.command(&RUN), &group.enter())).end();
+        }
+        Fault::Ports(count) => {
+            return Started::new(surroundings::in_network_of(&place.command(&RUN), count)).end();
         }
         Fault::FullDisk(_) => return place.plimsoll(&RUN),
         Fault::Signal(victims, signal) => (victims, &move |one: &Process| send(one, signal)),
@@ -241,31 +259,4 @@ fn sealed(place: &Place) -> BTreeMap<String, BTreeMap<PathBuf, Vec<u8>>> {
     numbers
         .map(|number| (format!("start {number}"), content(&place.path(&format!("bundle/starts/{number:04}")))))
         .collect()
-}
-
-/// A file system of its own in memory, which is unmounted when this is dropped.
-struct SmallDisk {
-    folder: PathBuf,
-}
-
-impl SmallDisk {
-    fn mount(folder: &Path, kib: u32) -> SmallDisk {
-        fs::create_dir(folder).unwrap();
-        let size = format!("size={kib}k");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).status().unwrap();
-        assert!(mounted.success(), "a small disk");
-        SmallDisk { folder: folder.to_owned() }
-    }
-
-    /// Gives it room enough.
-    fn grow(&self) {
-        let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(&self.folder).status().unwrap();
-        assert!(grown.success(), "a larger disk");
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.folder).status();
-    }
 }

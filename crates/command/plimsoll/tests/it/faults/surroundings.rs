@@ -1,0 +1,114 @@
+//! What a run finds around it: a small disk, little memory, few ports.
+
+use rustix::process::geteuid;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The command, run by a shell after something else.
+pub(super) fn in_shell(command: &Command, before: &str) -> Command {
+    let script = format!("{before}; exec \"$0\" \"$@\"");
+    around(command, "sh", &["-c", &script])
+}
+
+/// The command as further arguments of a program.
+fn around(command: &Command, program: &str, arguments: &[&str]) -> Command {
+    let mut outer = Command::new(program);
+    outer.args(arguments).arg(command.get_program()).args(command.get_args());
+    outer.current_dir(command.get_current_dir().expect("it has a folder"));
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|found| found.status.success())
+}
+
+pub(super) fn can_have_a_network() -> bool {
+    geteuid().is_root() && is_there("unshare") && is_there("ip")
+}
+
+/// The command in a network of its own, which has the loopback alone, and so many ports for whoever asks for any.
+pub(super) fn in_network_of(command: &Command, ports: u32) -> Command {
+    const FIRST: u32 = 40_000;
+    let range = format!("{FIRST} {}", FIRST + ports - 1);
+    let inside = in_shell(command, &format!("ip link set lo up; echo {range} >/proc/sys/net/ipv4/ip_local_port_range"));
+    around(&inside, "unshare", &["--net"])
+}
+
+/// A control group whose processes have so much memory together. It is removed when this is dropped.
+pub(super) struct MemoryGroup {
+    folder: PathBuf,
+}
+
+impl MemoryGroup {
+    /// The folder of all groups for memory, and the file with a group's limit: in version 1 of control groups, and in 2.
+    fn root() -> Option<(PathBuf, &'static str)> {
+        let (first, second) = (PathBuf::from("/sys/fs/cgroup/memory"), PathBuf::from("/sys/fs/cgroup"));
+        if first.join("memory.limit_in_bytes").exists() {
+            return Some((first, "memory.limit_in_bytes"));
+        }
+        let controlled = fs::read_to_string(second.join("cgroup.subtree_control")).ok()?;
+        controlled.split_whitespace().any(|one| one == "memory").then_some((second, "memory.max"))
+    }
+
+    pub(super) fn is_possible() -> bool {
+        geteuid().is_root() && MemoryGroup::root().is_some()
+    }
+
+    pub(super) fn of(mib: u32) -> MemoryGroup {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let (root, limit) = MemoryGroup::root().expect("it was looked for");
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = root.join(format!("plimsoll-test-{}-{number}", std::process::id()));
+        fs::create_dir(&folder).expect("a control group");
+        fs::write(folder.join(limit), format!("{mib}M")).expect("a limit on memory");
+        MemoryGroup { folder }
+    }
+
+    /// What a shell does to be in it.
+    pub(super) fn enter(&self) -> String {
+        format!("echo $$ >{}", self.folder.join("cgroup.procs").display())
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        // Processes that are at their end keep it for a moment.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.folder).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A file system of its own in memory, which is unmounted when this is dropped.
+pub(super) struct SmallDisk {
+    folder: PathBuf,
+}
+
+impl SmallDisk {
+    pub(super) fn mount(folder: &Path, kib: u32) -> SmallDisk {
+        fs::create_dir(folder).unwrap();
+        let size = format!("size={kib}k");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).status().unwrap();
+        assert!(mounted.success(), "a small disk");
+        SmallDisk { folder: folder.to_owned() }
+    }
+
+    /// Gives it room enough.
+    pub(super) fn grow(&self) {
+        let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(&self.folder).status().unwrap();
+        assert!(grown.success(), "a larger disk");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.folder).status();
+    }
+}
