@@ -2,7 +2,7 @@
 
 use crate::progress::time;
 use plimsoll_analysis::compare::Comparison;
-use plimsoll_analysis::forecast::{ForecastRepeats, forecast};
+use plimsoll_analysis::forecast::forecast;
 use plimsoll_analysis::quantity::margin;
 use plimsoll_analysis::verdict::roughly;
 use plimsoll_analysis::{Analysis, estimate, words};
@@ -65,47 +65,84 @@ impl Forecaster {
 
 /// The forecast after `done` repeats in a line; none where nothing can be said.
 pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repeat: Duration) -> Option<String> {
-    let worst = forecast(analysis)?;
-    let margin = margin(worst.margin, &worst.comparison.measure);
-    let place = place(analysis, plan, worst.comparison);
-    let left = plan.repeats.saturating_sub(done);
+    let forecast = forecast(analysis)?;
+    let left = plan.repeats.saturating_sub(done) as usize;
     let unit = if plan.design.is_trials() || plan.conditions.len() > 1 { "repeat" } else { "start" };
-    let units = |count: usize| if count == 1 { format!("1 {unit}") } else { format!("{} {unit}s", roughly(count)) };
-    let takes = |repeats: usize| time(in_round(time_of_repeat * repeats as u32));
+    let spans = Spans { unit, time_of_repeat };
     let of_plan = match left {
         0 => "the plan is at its end".to_owned(),
-        left => format!("the plan has {} left, about {}", units(left as usize), takes(left as usize)),
+        left => format!("the plan has {} left, about {}", spans.units(left), spans.takes(left)),
     };
-    Some(match worst.repeats {
-        ForecastRepeats::Enough => format!("forecast: {margin} is decided as it stands; {of_plan}"),
-        ForecastRepeats::InAll(needed) => {
-            let more = needed.saturating_sub(done as usize).max(1);
-            if more <= left as usize {
-                format!("forecast: decides {margin} in about {} more ({}){place}", takes(more), units(more))
-            } else {
-                format!("forecast: {margin} would need about {} more, {}{place}; {of_plan}", units(more), takes(more))
+    let count = forecast.decided.len() + forecast.in_time.len() + forecast.unforeseeable.len();
+    let more = |needed: usize| needed.saturating_sub(done as usize).max(1);
+    let said = match (forecast.in_time.last(), forecast.unforeseeable.first()) {
+        (None, None) => {
+            let decided = if count == 1 { margin_of(forecast.decided[0]) } else { "everything".to_owned() };
+            format!("{decided} is decided as it stands")
+        }
+        (Some((one, needed)), _) if count == 1 => match more(*needed) {
+            more if more <= left => {
+                format!("decides {} in about {} more ({})", margin_of(one), spans.takes(more), spans.units(more))
             }
+            more => format!("{} would need about {} more, {}", margin_of(one), spans.units(more), spans.takes(more)),
+        },
+        (None, Some(one)) if count == 1 => {
+            format!("more {unit}s of this kind will probably not decide {}", margin_of(one))
         }
-        ForecastRepeats::Unforeseeable => {
-            format!("forecast: more {unit}s of this kind will probably not decide {margin}{place}; {of_plan}")
+        (longest, _) => {
+            let mut parts = vec![format!("{} of {count} comparisons are decided", forecast.decided.len())];
+            parts.extend(longest.map(|(one, needed)| {
+                let (more, place) = (more(*needed), place(analysis, plan, one));
+                let open = forecast.in_time.len();
+                format!("{open} more in about {} ({}; {place} takes longest)", spans.takes(more), spans.units(more))
+            }));
+            if !forecast.unforeseeable.is_empty() {
+                parts.push(format!("{} probably not by more {unit}s", forecast.unforeseeable.len()));
+            }
+            parts.join(", ")
         }
-    })
+    };
+    Some(format!("forecast: {said}; {of_plan}"))
 }
 
-/// Names the comparison that takes longest, by what tells it from the others; empty where it is the only one.
-fn place(analysis: &Analysis, plan: &Plan, longest: &Comparison) -> String {
+/// The words for repeats and their time.
+struct Spans {
+    /// What a repeat is called.
+    unit: &'static str,
+    time_of_repeat: Duration,
+}
+
+impl Spans {
+    fn units(&self, count: usize) -> String {
+        let unit = self.unit;
+        if count == 1 { format!("1 {unit}") } else { format!("{} {unit}s", roughly(count)) }
+    }
+
+    fn takes(&self, repeats: usize) -> String {
+        time(in_round(self.time_of_repeat * u32::try_from(repeats).unwrap_or(u32::MAX)))
+    }
+}
+
+/// The margin that a comparison is decided at.
+fn margin_of(comparison: &Comparison) -> String {
+    let size = comparison.verdict.as_ref().map_or(0.0, |verdict| verdict.margin);
+    margin(size, &comparison.measure)
+}
+
+/// Names a comparison by what tells it from the others.
+fn place(analysis: &Analysis, plan: &Plan, one: &Comparison) -> String {
     let mut names = Vec::new();
     let decides = |one: &&Comparison| one.verdict.is_some();
-    if analysis.comparisons.iter().filter(decides).any(|one| one.measure != longest.measure) {
-        names.push(words::measure(&longest.measure));
+    if analysis.comparisons.iter().filter(decides).any(|other| other.measure != one.measure) {
+        names.push(words::measure(&one.measure));
     }
     if plan.variants.len() > 2 {
-        names.push(plan.label(longest.variant));
+        names.push(plan.label(one.variant));
     }
     if plan.conditions.len() > 1 {
-        names.push(plan.conditions[longest.condition].to_string());
+        names.push(plan.conditions[one.condition].to_string());
     }
-    if names.is_empty() { String::new() } else { format!(" ({} takes longest)", names.join(", ")) }
+    names.join(", ")
 }
 
 /// A span as precise as a forecast is: to 5 seconds below two minutes, to the minute above.

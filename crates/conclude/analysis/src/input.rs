@@ -5,6 +5,7 @@ use plimsoll_model::result::{StartResult, TrialResult};
 use plimsoll_model::start::Plan;
 use plimsoll_model::study::{Origin, StudyFacts};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The contents of a bundle, as far as they could be read.
 #[derive(Debug)]
@@ -63,9 +64,43 @@ impl Input {
         trial.counts() && !self.plan.is_superseded(trial.identity())
     }
 
+    /// The command that runs the study again, for so much time under load if it is given.
+    #[must_use]
+    pub fn command_to_run(&self, time: Option<Duration>) -> String {
+        let quick = if self.facts.quick { " --quick" } else { "" };
+        let profile = self.facts.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"));
+        let time = time.map_or_else(String::new, |time| format!(" --for {}", in_whole_units(time)));
+        // Old bundles do not tell the name; each keeps the file under this one.
+        let file = if self.facts.file.is_empty() { "study.toml" } else { &self.facts.file };
+        format!("plimsoll run{quick}{profile}{time} {file}")
+    }
+
     /// True if Plimsoll's own generator made the load, so that its limits are known.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         self.origin == Origin::Measured
+    }
+}
+
+/// A time as a command takes it, in whole seconds: `90s`, `12m`, `2h14m`.
+fn in_whole_units(time: Duration) -> String {
+    let (minutes, seconds) = (time.as_secs() / 60, time.as_secs() % 60);
+    match (minutes / 60, minutes % 60) {
+        _ if seconds > 0 => format!("{}s", time.as_secs()),
+        (0, minutes) => format!("{minutes}m"),
+        (hours, 0) => format!("{hours}h"),
+        (hours, minutes) => format!("{hours}h{minutes}m"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_commands_take_them() {
+        for (seconds, expected) in [(90, "90s"), (720, "12m"), (3600, "1h"), (8040, "2h14m"), (3601, "3601s")] {
+            assert_eq!(in_whole_units(Duration::from_secs(seconds)), expected);
+        }
     }
 }

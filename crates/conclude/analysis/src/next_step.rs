@@ -20,6 +20,8 @@ pub struct NextStep {
     pub decides: (usize, usize),
     /// The time that they take from the first on, as long as those that ran; none where nothing ran.
     pub time: Option<Duration>,
+    /// The command that gives them their time; none where they would not decide.
+    pub command: Option<String>,
     /// Why more repeats would not do; empty where they would.
     pub obstacle: String,
     /// What is cheaper, or helps at all.
@@ -37,6 +39,9 @@ impl fmt::Display for NextStep {
                 }
                 if let Some(time) = self.time {
                     write!(f, ", which takes {}", crate::words::span(time))?;
+                }
+                if let Some(command) = &self.command {
+                    write!(f, ": `{command}`")?;
                 }
                 write!(f, "; may be cheaper: {}.", self.alternative)
             }
@@ -57,6 +62,7 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
             repeats: None,
             decides: (0, open.len()),
             time: None,
+            command: None,
             obstacle: obstacle.to_owned(),
             alternative,
         })
@@ -81,9 +87,18 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
         repeats,
         decides: (needed.len(), open.len()),
         time: repeats.and_then(|repeats| Some(total(repeats, time_per_repeat(input)?))),
+        command: repeats.map(|repeats| input.command_to_run(Some(under_load(input, repeats)))),
         obstacle: "more repeats alone would not decide; what may".to_owned(),
         alternative: alternative(input, analysis, &open),
     })
+}
+
+/// The time that so many repeats are under load as planned, rounded up: to the minute, or to ten seconds below two.
+fn under_load(input: &Input, repeats: usize) -> Duration {
+    let planned = input.plan.time_under_load(&input.plan.starts) / input.plan.repeats.max(1);
+    let seconds = total(repeats, planned).as_secs_f64();
+    let unit = if seconds < 120.0 { 10.0 } else { 60.0 };
+    Duration::from_secs_f64((seconds / unit).ceil() * unit)
 }
 
 fn total(repeats: usize, one: Duration) -> Duration {
@@ -96,6 +111,7 @@ fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> NextStep {
         repeats: None,
         decides: (0, 0),
         time: None,
+        command: None,
         obstacle: obstacle.to_owned(),
         alternative,
     };

@@ -174,6 +174,7 @@ fn facts() -> StudyFacts {
         systems: vec!["web".to_owned()],
         commands: vec![vec!["web: ./web --version old".to_owned()], vec!["web: ./web --version new".to_owned()]],
         loopback: false,
+        file: "study.toml".to_owned(),
         profile: None,
         quick: false,
         design_reason: String::new(),

@@ -228,7 +228,7 @@ impl Reason<'_> {
                 p_value(self.decision.adjusted_p.unwrap_or(1.0)),
             ),
             Basis::OutlierSensitive { ranked } => format!(
-                "outlier-sensitive: by ranks the interval reaches {} and decides otherwise, so single values carry the result",
+                "outlier-sensitive: by ranks, which single values hardly move, the interval reaches {} and decides otherwise",
                 self.reach(Some(*ranked))
             ),
             Basis::NoiseFloor { doubt, floor, beyond, .. } => {

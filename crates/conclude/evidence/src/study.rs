@@ -167,6 +167,7 @@ fn facts(shape: Shape) -> StudyFacts {
         systems: vec!["server".to_owned()],
         commands: Vec::new(),
         loopback: true,
+        file: "study.toml".to_owned(),
         profile: None,
         quick: false,
         design_reason: String::new(),

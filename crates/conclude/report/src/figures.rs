@@ -1,9 +1,11 @@
 //! Selects the charts of a report.
 
 mod database;
+mod over_time;
 mod storage;
 
 pub(crate) use database::{of_database, over_one_trial};
+pub(crate) use over_time::over_time;
 pub(crate) use storage::of_storage;
 
 use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};
@@ -11,12 +13,8 @@ use crate::text;
 use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::grid::{Grid, Row};
 use plimsoll_analysis::quantity::Notation;
-use plimsoll_analysis::samples;
-use plimsoll_analysis::{Analysis, Input, decisions, estimate, words};
+use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
-use plimsoll_model::record::Subject;
-use plimsoll_model::result::{LoadSecond, TrialResult};
-use std::collections::BTreeMap;
 
 /// The charts of storage and of databases, over the conditions and over time.
 pub(crate) fn figures(input: &Input, analysis: &Analysis) -> Vec<Figure> {
@@ -42,15 +40,6 @@ pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure>
         }
     }
     figures
-}
-
-pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
-    let grid = Grid::new(&input.facts, &input.plan);
-    let kinds = [OverTime::Durations, OverTime::Cpu, OverTime::Memory];
-    grid.rows
-        .iter()
-        .flat_map(|row| kinds.iter().filter_map(|kind| time_figure(input, &grid, row, *kind)).collect::<Vec<_>>())
-        .collect()
 }
 
 /// A forest plot for every measure that is shown.
@@ -265,113 +254,4 @@ fn titled(title: &str, row: &Row) -> String {
 
 fn variants(input: &Input) -> Vec<String> {
     input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect()
-}
-
-#[derive(Clone, Copy)]
-enum OverTime {
-    Durations,
-    Cpu,
-    Memory,
-}
-
-/// A panel for each level on the axis, over the seconds of the measure phase.
-fn time_figure(input: &Input, grid: &Grid, row: &Row, kind: OverTime) -> Option<Figure> {
-    let (name, title, unit) = match kind {
-        OverTime::Durations => ("over-time-iteration-duration", "Iterations over time", Unit::Seconds),
-        OverTime::Cpu => ("over-time-cpu", "CPU of the system over time, cores", Unit::Cores),
-        OverTime::Memory => ("over-time-memory", "Memory of the system over time", Unit::Bytes),
-    };
-    let mut panels: Vec<Panel> = row
-        .places
-        .iter()
-        .filter_map(|(level, condition)| time_panel(input, grid, (*level, *condition), kind, unit))
-        .collect();
-    share_axes(&mut panels);
-    let lines = match kind {
-        OverTime::Durations => "Solid: p95 of each second; dashed: median of each second. ",
-        OverTime::Cpu | OverTime::Memory => "",
-    };
-    let shaded = if panels.iter().any(|panel| panel.cut.is_some()) { " Shaded: left out, not steady yet." } else { "" };
-    (!panels.is_empty()).then(|| Figure {
-        name: text::slug(&format!("{name} {}", row.label)),
-        title: titled(title, row),
-        caption: format!("{lines}Lines: median over the repeats; bands: from the least to the largest repeat.{shaded}"),
-        variants: variants(input),
-        panels,
-    })
-}
-
-fn time_panel(
-    input: &Input,
-    grid: &Grid,
-    (level, condition): (usize, usize),
-    kind: OverTime,
-    unit: Unit,
-) -> Option<Panel> {
-    let mut lines = Vec::new();
-    for variant in 0..input.plan.variants.len() {
-        let trials: Vec<TrialResult<'_>> = input
-            .trials()
-            .filter(|trial| input.counts(*trial))
-            .filter(|trial| (trial.condition(), trial.variant()) == (condition, variant))
-            .collect();
-        let line = |style, points| Line { variant, style, points };
-        match kind {
-            OverTime::Durations => {
-                lines.push(line(Style::Band, by_second(&trials, |trial| durations(trial, |second| second.p95))));
-                lines.push(line(Style::Dashed, by_second(&trials, |trial| durations(trial, |second| second.p50))));
-            }
-            OverTime::Cpu => {
-                lines.push(line(
-                    Style::Band,
-                    by_second(&trials, |trial| samples::by_second(trial, None, |one| one.cpu_cores)),
-                ));
-            }
-            OverTime::Memory => {
-                lines.push(line(
-                    Style::Band,
-                    by_second(&trials, |trial| samples::by_second(trial, None, |one| one.resident as f64)),
-                ));
-            }
-        }
-    }
-    let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
-    let title = match &grid.axis {
-        Some(factor) => words::of_factor(factor, &grid.levels[level]),
-        None => format!("all {}s", words::unit(&input.plan)),
-    };
-    let of_condition = input.trials().filter(|trial| trial.condition() == condition);
-    let cut = of_condition.map(|trial| trial.load.cut).max().filter(|cut| *cut > 0);
-    let panel = Panel::new(title, Axis::of_seconds(0.0, last.max(1.0)), unit, lines)?;
-    Some(Panel { cut: cut.map(|cut| cut as f64), ..panel })
-}
-
-/// The median over trials, second by second. A second is drawn at its end.
-fn by_second<'a>(trials: &[TrialResult<'a>], of: impl Fn(TrialResult<'a>) -> BTreeMap<i64, f64>) -> Vec<Point> {
-    let mut seconds: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for trial in trials {
-        for (second, value) in of(*trial) {
-            seconds.entry(second).or_default().push(value);
-        }
-    }
-    let point = |(second, values): (i64, Vec<f64>)| {
-        let centre = estimate::summarise(&values)?.median;
-        Some(Point { x: (second + 1) as f64, centre, values })
-    };
-    seconds.into_iter().filter_map(point).collect()
-}
-
-/// Mean durations in seconds, by the second of the measure phase in which iterations ended.
-fn durations(trial: TrialResult<'_>, of: impl Fn(&LoadSecond) -> u64) -> BTreeMap<i64, f64> {
-    let load = trial.load;
-    let window = load.summary.timing.window.seconds();
-    let iterations = load.seconds.iter().filter(|row| row.subject == Subject::Iteration && row.count > 0);
-    if load.slices.is_empty() {
-        let measured = iterations.filter(|row| row.second >= 0 && (row.second as f64) < window);
-        return measured.map(|row| (row.second, of(row) as f64 / 1e9)).collect();
-    }
-    // A row is a slice; it is drawn in the second of its start in which it began.
-    let zero = load.summary.timing.zero;
-    let began = |row: &LoadSecond| load.slices[row.second as usize].zero.since(zero).seconds() as i64;
-    iterations.map(|row| (began(row), of(row) as f64 / 1e9)).collect()
 }

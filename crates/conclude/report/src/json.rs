@@ -69,6 +69,8 @@ struct Report<'a> {
 struct NextStep<'a> {
     repeats: Option<usize>,
     seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
     sentence: String,
     alternative: &'a str,
 }
@@ -263,6 +265,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         next: analysis.next.as_ref().map(|next| NextStep {
             repeats: next.repeats,
             seconds: next.time.map(|time| time.as_secs_f64()),
+            command: next.command.as_deref(),
             sentence: next.to_string(),
             alternative: &next.alternative,
         }),

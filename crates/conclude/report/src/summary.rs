@@ -1,12 +1,12 @@
 //! The answer in ten lines of Markdown, for a comment on a pull request.
 
-use crate::method::{Gate, gate};
+use crate::method::{Gate, floor_reach, gate};
 use crate::page::top::{self, DecidingRow};
 use crate::text::{escaped, with_code};
 use plimsoll_analysis::answer::{Answer, Sentence};
 use plimsoll_analysis::quantity::confidence;
 use plimsoll_analysis::verdict::Outcome;
-use plimsoll_analysis::{Analysis, Input};
+use plimsoll_analysis::{Analysis, Input, headline};
 use plimsoll_model::factor::Assignment;
 
 /// The most rows of the table.
@@ -20,13 +20,15 @@ pub fn summary(input: &Input, analysis: &Analysis, asked: Gate) -> String {
         sentences(&analysis.answer).into_iter().map(|sentence| format!("{}.", sentence.claim)).collect();
     let next = top::next(analysis).map(|next| format!(" {next}")).unwrap_or_default();
     let gate = if asked == Gate::Asked { format!(" Gate {}.", gate(input, analysis)) } else { String::new() };
+    let floor = floor_reach(analysis, &headline(&input.facts).measure);
+    let floor = floor.map(|reach| format!("; equal systems differed by {reach}")).unwrap_or_default();
     let mut lines = vec![
         format!("### {}", escaped(&input.facts.question)),
         String::new(),
         format!("**{}**{}{}", escaped(&answer.join(" ")), with_code(&gate), with_code(&next)),
         format!(
             "<br>{}; every number is in `report.html`, written by Plimsoll.{}",
-            escaped(&format!("{}: {}", input.facts.title, top::in_short(input))),
+            escaped(&format!("{}: {}{floor}", input.facts.title, top::in_short(input))),
             top::topics(analysis).map(|topics| format!(" Its findings: {topics}.")).unwrap_or_default()
         ),
     ];

@@ -44,6 +44,9 @@ pub struct StudyFacts {
     pub commands: Vec<Vec<String>>,
     /// Whether every target is an address of the machine itself.
     pub loopback: bool,
+    /// The name of the study's file, without its folder. Empty in old bundles.
+    #[serde(default)]
+    pub file: String,
     /// The profile of the study file that was run; none for the study as it stands.
     #[serde(default)]
     pub profile: Option<String>,

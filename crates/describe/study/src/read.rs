@@ -36,7 +36,7 @@ pub fn read(
 ) -> (Option<Study>, Vec<Diagnostic>) {
     let attempt = |profile: Option<&str>| {
         let mut faults = Faults::new(Source::new(name, text));
-        let study = study(text, profile, dir, processors, &mut faults).filter(|_| !faults.has_errors());
+        let study = study(name, text, profile, dir, processors, &mut faults).filter(|_| !faults.has_errors());
         (study, faults.into_diagnostics())
     };
     let (mut study, mut diagnostics) = attempt(profile);
@@ -62,7 +62,14 @@ fn without_duplicates(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     kept
 }
 
-fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], faults: &mut Faults) -> Option<Study> {
+fn study(
+    name: &str,
+    text: &str,
+    profile: Option<&str>,
+    dir: &Path,
+    processors: &[usize],
+    faults: &mut Faults,
+) -> Option<Study> {
     let document = document(text, profile, faults)?;
     let root = Node::root(&document, location_of_key);
     let table = StudyTable::from_toml(&root, faults)?;
@@ -98,6 +105,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
         report: table.report().map(ReportTable::spec).unwrap_or_default(),
         tables,
         loopback: trials.loopback,
+        file: Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned(),
         profile: profile.map(str::to_owned),
         quick: false,
     };

@@ -57,6 +57,8 @@ pub struct Study {
     pub(crate) tables: TrialTables,
     /// Whether every target is this machine by its very name.
     pub(crate) loopback: bool,
+    /// The name of its file.
+    pub(crate) file: String,
     /// The profile that it was read with.
     pub(crate) profile: Option<String>,
     pub(crate) quick: bool,
@@ -283,6 +285,7 @@ impl Study {
             systems: self.tables.names_of_started(),
             commands: self.commands(),
             loopback: self.loopback,
+            file: self.file.clone(),
             profile: self.profile.clone(),
             quick: self.quick,
             design_reason: self.design.reason.clone(),

@@ -97,10 +97,10 @@ impl BundleWriter {
             return Err(other("plan"));
         }
         let begun_with = read_json::<StudyFacts>(&folder.join(FACTS)).map_err(|_| other("resolved study"))?;
-        // Defaults of the floor's rule and of the design have changed. The same file means what the run was begun with.
-        let StudyFacts { floor_rule, ref design_reason, can_take_turns, .. } = begun_with;
-        let design_reason = design_reason.clone();
-        if begun_with != (StudyFacts { floor_rule, design_reason, can_take_turns, ..facts.clone() }) {
+        // Defaults of the floor's rule and of the design have changed. The same text means what the run was begun with,
+        // whatever its file is called now.
+        let StudyFacts { floor_rule, design_reason, can_take_turns, file, .. } = begun_with.clone();
+        if begun_with != (StudyFacts { floor_rule, design_reason, can_take_turns, file, ..facts.clone() }) {
             return Err(other("resolved study"));
         }
         if manifest.complete {

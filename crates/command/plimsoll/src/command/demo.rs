@@ -36,7 +36,8 @@ pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
 
 /// The study.
 pub(super) fn source() -> Result<Source, Failure> {
-    study::read_text("demo.toml", STUDY.to_owned(), None, Path::new("."))
+    // Its bundle has it under this name.
+    study::read_text("study.toml", STUDY.to_owned(), None, Path::new("."))
 }
 
 /// The server's own process.

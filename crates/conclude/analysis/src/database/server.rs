@@ -55,10 +55,17 @@ fn facts_of<'a>(reader: &TrialReader<'a>, name: &str) -> Option<&'a DatabaseFact
 }
 
 fn in_words(facts: &DatabaseFacts) -> Vec<String> {
-    let isolation = if facts.work.isolation.is_empty() { &facts.isolation } else { &facts.work.isolation };
+    // Where users do not work with it themselves, a system does, by a transport and in an isolation of its own choice.
+    let is_behind_a_system = facts.work.workload.is_empty();
+    let transport = if is_behind_a_system { String::new() } else { facts.transport.clone() };
+    let isolation = match facts.work.isolation.as_str() {
+        _ if is_behind_a_system && !facts.isolation.is_empty() => format!("{} by default", facts.isolation),
+        "" => facts.isolation.clone(),
+        of_work => of_work.to_owned(),
+    };
     let size = facts.size.map(|bytes| format!("{} of data before a trial", show(bytes as f64, Unit::Bytes)));
     let data = if facts.data.is_empty() { String::new() } else { format!("data {}", facts.data) };
-    [facts.version.clone(), facts.work.workload.clone(), facts.transport.clone(), isolation.clone(), data]
+    [facts.version.clone(), facts.work.workload.clone(), transport, isolation, data]
         .into_iter()
         .chain(size)
         .filter(|fact| !fact.is_empty())
@@ -76,4 +83,24 @@ fn restored(context: &ReportContext<'_>, name: &str) -> Option<String> {
     (!how.is_empty()).then(|| {
         format!("restored before each trial: {} (median {}, at most {})", and_list(&how), time(median), time(largest))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::database::SqlFacts;
+
+    #[test]
+    fn how_a_system_connects_is_not_known() {
+        let facts = |workload: &str, of_work: &str| DatabaseFacts {
+            version: "PostgreSQL 15.18".to_owned(),
+            transport: "UNIX socket".to_owned(),
+            isolation: "READ COMMITTED".to_owned(),
+            work: SqlFacts { workload: workload.to_owned(), isolation: of_work.to_owned(), ..SqlFacts::default() },
+            ..DatabaseFacts::default()
+        };
+        assert_eq!(in_words(&facts("", "")), ["PostgreSQL 15.18", "READ COMMITTED by default"]);
+        let of_users = ["PostgreSQL 15.18", "TPC-C", "UNIX socket", "SERIALIZABLE"];
+        assert_eq!(in_words(&facts("TPC-C", "SERIALIZABLE")), of_users);
+    }
 }

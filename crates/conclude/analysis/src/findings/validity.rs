@@ -3,7 +3,7 @@
 use super::{Context, Finding, Severity, examples};
 use crate::excluded::{ExcludedLoad, NOT_RUN};
 use crate::words;
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::start::Start;
 use plimsoll_model::words::without_repeats;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -50,24 +50,23 @@ fn excluded(context: &Context<'_>) -> Option<Finding> {
         (missing, ran) => format!("{missing} did not run, and {ran} ran and {verb} not count. In"),
     };
     let lines = lost.iter().map(|one| (one.trial, why(context, one)));
+    let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.variants.len()).sum::<usize>();
+    let stand = loads(&mut plan.starts.iter().filter(|start| !plan.is_superseded(start)));
+    let unit = words::load_unit(plan);
+    let again = if stand == loads(&mut plan.starts.iter()) {
+        String::new()
+    } else {
+        format!(" The {unit}s of blocks that were run again are not among them.")
+    };
     Some(Finding {
         severity: Severity::Problem,
         topic,
-        sentence: format!("Of {}, {counts} comparisons their partners are left out too.", trials_that_stand(plan)),
+        sentence: format!(
+            "Of {}, {counts} comparisons their partners are left out too.{again}",
+            words::counted(stand, unit)
+        ),
         evidence: context.merge_equal_lines(lines),
     })
-}
-
-/// The number of the plan's loads that no later attempt replaces.
-fn trials_that_stand(plan: &Plan) -> String {
-    let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.variants.len()).sum::<usize>();
-    let stand = loads(&mut plan.starts.iter().filter(|start| !plan.is_superseded(start)));
-    let counted = words::counted(stand, words::load_unit(plan));
-    if stand == loads(&mut plan.starts.iter()) {
-        counted
-    } else {
-        format!("{counted}, without those of blocks that were run again")
-    }
 }
 
 /// The reasons for the exclusion of a trial, with an example of each error that they do not

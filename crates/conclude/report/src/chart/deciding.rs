@@ -197,6 +197,12 @@ impl Deciding {
         self.rows().filter_map(|row| row.floor).any(|(low, high)| !scale.holds(low) || !scale.holds(high))
     }
 
+    /// How many pairs lie beyond the edge of the chart, and so are not drawn.
+    pub(crate) fn pairs_beyond(&self) -> usize {
+        let scale = self.scale();
+        self.rows().flat_map(|row| &row.pairs).filter(|pair| !scale.holds(**pair)).count()
+    }
+
     pub(crate) fn has_floors(&self) -> bool {
         self.rows().any(|row| row.floor.is_some())
     }
@@ -349,6 +355,7 @@ mod tests {
         assert!(small.holds(0.93), "a small floor is shown whole");
         let wide = chart(&[(1.05, 1.11)], 0.05, Some((0.5, 3.0)));
         assert!((wide.scale().high - narrow.high).abs() < 1e-9 && wide.cuts_floors(), "a wide one is cut off");
+        assert_eq!(wide.pairs_beyond(), 1, "the pair at 90 has no place");
         assert!(of(&[(27.0, 48.0)], None).holds(48.0));
     }
 

@@ -214,10 +214,7 @@ pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
 
 /// The commands to run the study again; only the plan's seed has to be the same.
 pub(crate) fn redo(input: &Input) -> Vec<String> {
-    let quick = if input.facts.quick { " --quick" } else { "" };
-    let profile = input.facts.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"));
-    let time = input.plan.given_time.map_or_else(String::new, |time| format!(" --for {}s", time.as_secs()));
-    vec![format!("plimsoll run{quick}{profile}{time} study.toml"), "plimsoll report BUNDLE".to_owned()]
+    vec![input.command_to_run(input.plan.given_time), "plimsoll report BUNDLE".to_owned()]
 }
 
 /// Notes on the meaning of the numbers.

@@ -152,8 +152,12 @@ pub(crate) fn caption(input: &Input, chart: &Deciding, confidence: &str) -> Stri
             " Grey bars: the noise floor, which is the baseline against its own duplicate; it may go on beyond the edge."
         }
     };
+    let beyond = match chart.pairs_beyond() {
+        0 => String::new(),
+        count => format!(" ({count} beyond the edge)"),
+    };
     format!(
-        "Large dots: the change, with its {confidence} interval; small dots: each {unit}. Shaded: the margin, within which a \
+        "Large dots: the change, with its {confidence} interval; small dots: each {unit}{beyond}. Shaded: the margin, within which a \
          difference does not matter.{floor}"
     )
 }
@@ -219,9 +223,11 @@ pub(crate) fn brief(finding: &Finding) -> Brief {
 
 /// The text up to the end of its first sentence, or of its first clause where a colon or semicolon ends one.
 fn first_sentence(text: &str) -> String {
+    let is_outside = |end: &usize| text[..*end].matches('(').count() == text[..*end].matches(')').count();
+    let first = |end: &str| text.match_indices(end).map(|(place, _)| place).find(is_outside);
     // A colon or semicolon near the start has said nothing yet.
-    let clause = ["; ", ": "].into_iter().filter_map(|end| text.find(end)).filter(|end| *end > 30);
-    let end = clause.chain(text.find(". ")).min();
+    let clause = ["; ", ": "].into_iter().filter_map(first).filter(|end| *end > 30);
+    let end = clause.chain(first(". ")).min();
     match end {
         Some(end) => format!("{}.", &text[..end]),
         None => text.to_owned(),
@@ -290,6 +296,10 @@ mod tests {
             (
                 "Of 30 trials, 17 do not count. In comparisons their partners are left out too.",
                 "Of 30 trials, 17 do not count.",
+            ),
+            (
+                "The same system differs from itself as well (orders per minute, 1 thread: +1 % to +4 %). More follows.",
+                "The same system differs from itself as well (orders per minute, 1 thread: +1 % to +4 %).",
             ),
             ("This is a first look, and decides nothing.", "This is a first look, and decides nothing."),
             (

@@ -4,10 +4,11 @@ use crate::sample;
 use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::measure::Unit;
+use plimsoll_model::result::LoadSecond;
 use plimsoll_model::study::FloorRule;
 use plimsoll_report::{Document, Gate, render, terminal};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -285,6 +286,37 @@ fn what_is_cut_off_is_shaded_over_time() {
     let markdown = text(&documents(&input), "report.md");
     assert!(markdown.contains("Shaded: left out, not steady yet."));
     assert!(!text(&documents(&sample::study()), "report.md").contains("Shaded: left out"));
+}
+
+#[test]
+fn what_decides_is_drawn_over_time() {
+    let drawn = |input: &Input| {
+        let markdown = text(&documents(input), "report.md");
+        let charts = markdown.lines().filter(|line| line.starts_with("![") && line.contains(" over time"));
+        charts.map(|line| line[2..].split(", ").next().unwrap_or_default().to_owned()).collect::<BTreeSet<String>>()
+    };
+    let mut input = sample::study();
+    let usual = ["CPU of the system over time", "Memory of the system over time", "Requests per second over time"];
+    let with = |more: &[&str]| usual.iter().chain(more).map(|title| (*title).to_owned()).collect::<BTreeSet<String>>();
+    assert_eq!(drawn(&input), with(&["Iterations over time"]), "iterations decide, and the number of users stays");
+    input.facts.decide[0].measure = "request_duration:increment.p95".parse().expect("a measure");
+    assert_eq!(drawn(&input), with(&["increment over time"]));
+    for load in input.starts.iter_mut().flat_map(|start| &mut start.loads) {
+        load.generator.iter_mut().for_each(|row| row.users = row.second.max(0).unsigned_abs());
+    }
+    assert_eq!(drawn(&input), with(&["increment over time", "Users over time"]), "a ramp");
+    assert!(text(&documents(&input), "report.md").contains("Solid: p95 of each second"));
+    input.facts.decide[0].measure = "request_duration.p95".parse().expect("a measure");
+    let second_name = |row: &LoadSecond| {
+        let subject = if row.subject.is_request() { row.subject.renamed("decrement") } else { row.subject.clone() };
+        LoadSecond { subject, ..row.clone() }
+    };
+    for load in input.starts.iter_mut().flat_map(|start| &mut start.loads) {
+        let more: Vec<LoadSecond> = load.seconds.iter().map(second_name).collect();
+        load.seconds.extend(more);
+    }
+    let markdown = text(&documents(&input), "report.md");
+    assert!(markdown.contains("The mean of each second, over requests of all names."), "{markdown}");
 }
 
 #[test]

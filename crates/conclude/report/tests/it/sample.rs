@@ -212,6 +212,7 @@ fn facts() -> StudyFacts {
         systems: vec!["counter".to_owned()],
         commands: ["mutex", "inputQ"].map(|mode| vec![format!("counter: ./counter -mode {mode}")]).into(),
         loopback: true,
+        file: "counter.toml".to_owned(),
         profile: None,
         quick: false,
         design_reason: String::new(),

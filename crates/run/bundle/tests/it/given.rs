@@ -45,6 +45,7 @@ pub(crate) fn facts() -> StudyFacts {
         systems: vec!["counter".to_owned()],
         commands: vec![vec!["counter: ./counter".to_owned()]; 2],
         loopback: true,
+        file: "counter.toml".to_owned(),
         profile: None,
         quick: false,
         design_reason: String::new(),

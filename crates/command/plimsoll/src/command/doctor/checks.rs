@@ -346,7 +346,7 @@ fn virtualization(host: &Host) -> Check {
             Grade::Caution,
             found.clone(),
             "neighbours, and what the host does, do not show from inside: trust the noise floor (`doctor --aa`), and \
-             compare only what ran side by side",
+             compare only what ran in one study",
         ),
     }
 }

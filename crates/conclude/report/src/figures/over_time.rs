@@ -1,0 +1,276 @@
+//! Charts over the seconds of the measure phase: durations, requests, users, and what the systems used.
+
+use super::{titled, variants};
+use crate::chart::{Axis, Figure, Line, Panel, Point, Style, share_axes};
+use crate::text;
+use plimsoll_analysis::grid::{Grid, Row};
+use plimsoll_analysis::{Input, decisions, estimate, samples, words};
+use plimsoll_model::measure::{Series, Unit};
+use plimsoll_model::record::Subject;
+use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+use plimsoll_model::words::and_list;
+use plimsoll_model::workload::Protocol;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Charts of durations, at most: of the measures that decide, in their order.
+const SERIES: usize = 3;
+
+/// The charts of each row of the grid.
+pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
+    let grid = Grid::new(&input.facts, &input.plan);
+    let durations = deciding_durations(input).into_iter().map(OverTime::Durations);
+    let others = [OverTime::Requests, OverTime::Users, OverTime::Cpu, OverTime::Memory];
+    let kinds: Vec<OverTime> = durations.chain(others).collect();
+    let of_row = |row| kinds.iter().filter_map(|kind| figure(input, &grid, row, kind)).collect::<Vec<Figure>>();
+    grid.rows.iter().flat_map(of_row).collect()
+}
+
+/// The series of durations that decide and are recorded second by second. Where there is none it is iterations; of a
+/// script, which sleeps in its iterations, it is requests.
+fn deciding_durations(input: &Input) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for series in decisions(&input.facts).into_iter().map(|decision| decision.measure.series) {
+        let is_recorded = matches!(series, Series::IterationDuration | Series::RequestDuration(_));
+        if is_recorded && !all.contains(&series) && all.len() < SERIES {
+            all.push(series);
+        }
+    }
+    let usual = match input.facts.protocol {
+        Protocol::Script => Series::RequestDuration(None),
+        _ => Series::IterationDuration,
+    };
+    if all.is_empty() { vec![usual] } else { all }
+}
+
+/// What a chart shows.
+enum OverTime {
+    /// The durations of a series.
+    Durations(Series),
+    /// Requests that ended, per second.
+    Requests,
+    /// Users at work, where their number changes.
+    Users,
+    /// The CPU of the systems of the variant.
+    Cpu,
+    /// Their memory.
+    Memory,
+}
+
+impl OverTime {
+    fn unit(&self) -> Unit {
+        match self {
+            OverTime::Durations(_) => Unit::Seconds,
+            OverTime::Requests => Unit::PerSecond,
+            OverTime::Users => Unit::Count,
+            OverTime::Cpu => Unit::Cores,
+            OverTime::Memory => Unit::Bytes,
+        }
+    }
+
+    /// The name of its file, and its title.
+    fn name_and_title(&self) -> (String, String) {
+        match self {
+            OverTime::Durations(series) => {
+                (format!("over-time-{series}"), format!("{} over time", words::series_at_start(series)))
+            }
+            OverTime::Requests => ("over-time-requests".to_owned(), "Requests per second over time".to_owned()),
+            OverTime::Users => ("over-time-users".to_owned(), "Users over time".to_owned()),
+            OverTime::Cpu => ("over-time-cpu".to_owned(), "CPU of the system over time, cores".to_owned()),
+            OverTime::Memory => ("over-time-memory".to_owned(), "Memory of the system over time".to_owned()),
+        }
+    }
+
+    /// What its lines and its values are, beside what holds for all charts.
+    fn caption(&self, input: &Input, panels: &[Panel]) -> String {
+        let systems = &input.facts.systems;
+        match self {
+            OverTime::Durations(_) if panels.iter().any(Panel::has_dashes) => {
+                "Solid: p95 of each second; dashed: median of each second. ".to_owned()
+            }
+            OverTime::Durations(_) => "The mean of each second, over requests of all names. ".to_owned(),
+            OverTime::Cpu | OverTime::Memory if systems.len() > 1 => format!("{} together. ", and_list(systems)),
+            OverTime::Requests | OverTime::Users | OverTime::Cpu | OverTime::Memory => String::new(),
+        }
+    }
+
+    /// The lines of a variant: what its trials have in common.
+    fn lines(&self, variant: usize, trials: &[TrialResult<'_>]) -> Vec<Line> {
+        let line = |style, points| Line { variant, style, points };
+        match self {
+            OverTime::Durations(series) if has_one_subject(series, trials) => {
+                let of = |value: fn(&LoadSecond) -> u64| by_second(trials, |trial| durations(trial, series, value));
+                vec![line(Style::Band, of(|row| row.p95)), line(Style::Dashed, of(|row| row.p50))]
+            }
+            OverTime::Durations(series) => vec![line(Style::Band, by_second(trials, |trial| means(trial, series)))],
+            OverTime::Requests => vec![line(Style::Band, by_second(trials, requests))],
+            OverTime::Users if !trials.iter().any(|trial| changes_its_users(*trial)) => Vec::new(),
+            OverTime::Users => vec![line(Style::Band, by_second(trials, users))],
+            OverTime::Cpu => {
+                let cores = |trial| samples::by_second(trial, None, |one| one.cpu_cores);
+                vec![line(Style::Band, by_second(trials, cores))]
+            }
+            OverTime::Memory => {
+                let resident = |trial| samples::by_second(trial, None, |one| one.resident as f64);
+                vec![line(Style::Band, by_second(trials, resident))]
+            }
+        }
+    }
+}
+
+/// A panel for each level on the axis, over the seconds of the measure phase.
+fn figure(input: &Input, grid: &Grid, row: &Row, kind: &OverTime) -> Option<Figure> {
+    let places = row.places.iter();
+    let mut panels: Vec<Panel> = places.filter_map(|place| panel(input, grid, *place, kind)).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    share_axes(&mut panels);
+    let (name, title) = kind.name_and_title();
+    let what = kind.caption(input, &panels);
+    let shaded = if panels.iter().any(|panel| panel.cut.is_some()) { " Shaded: left out, not steady yet." } else { "" };
+    Some(Figure {
+        name: text::slug(&format!("{name} {}", row.label)),
+        title: titled(&title, row),
+        caption: format!("{what}Lines: median over the repeats; bands: from the least to the largest repeat.{shaded}"),
+        variants: variants(input),
+        panels,
+    })
+}
+
+fn panel(input: &Input, grid: &Grid, (level, condition): (usize, usize), kind: &OverTime) -> Option<Panel> {
+    let of_condition = || input.trials().filter(|trial| trial.condition() == condition);
+    let of_variant = |variant: usize| {
+        let counting = of_condition().filter(|trial| trial.variant() == variant && input.counts(*trial));
+        kind.lines(variant, &counting.collect::<Vec<TrialResult<'_>>>())
+    };
+    let lines: Vec<Line> = (0..input.plan.variants.len()).flat_map(of_variant).collect();
+    let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
+    let title = match &grid.axis {
+        Some(factor) => words::of_factor(factor, &grid.levels[level]),
+        None => format!("all {}s", words::unit(&input.plan)),
+    };
+    let cut = of_condition().map(|trial| trial.load.cut).max().filter(|cut| *cut > 0);
+    let panel = Panel::new(title, Axis::of_seconds(0.0, last.max(1.0)), kind.unit(), lines)?;
+    Some(Panel { cut: cut.map(|cut| cut as f64), ..panel })
+}
+
+/// The median over trials of what each has second by second.
+fn by_second<'a>(trials: &[TrialResult<'a>], of: impl Fn(TrialResult<'a>) -> BTreeMap<i64, f64>) -> Vec<Point> {
+    medians(trials.iter().map(|trial| (trial.load.span().seconds(), of(*trial))).collect())
+}
+
+/// The median over trials, each with its length in seconds, up to the end of the shortest: behind it ever fewer of them
+/// would have a say. A second is drawn at its end.
+fn medians(trials: Vec<(f64, BTreeMap<i64, f64>)>) -> Vec<Point> {
+    let shortest = trials.iter().map(|(length, _)| *length).fold(f64::INFINITY, f64::min);
+    let mut seconds: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+    for (second, value) in trials.into_iter().flat_map(|(_, values)| values) {
+        if (second as f64) < shortest {
+            seconds.entry(second).or_default().push(value);
+        }
+    }
+    let point = |(second, values): (i64, Vec<f64>)| {
+        let centre = estimate::summarise(&values)?.median;
+        Some(Point { x: (second + 1) as f64, centre, values })
+    };
+    seconds.into_iter().filter_map(point).collect()
+}
+
+/// True if the series is of one subject in all trials, so that its percentiles are known second by second.
+fn has_one_subject(series: &Series, trials: &[TrialResult<'_>]) -> bool {
+    let rows = trials.iter().flat_map(|trial| measured(*trial)).map(|(_, _, row)| row);
+    let subjects: BTreeSet<&Subject> = rows.filter(|row| is_of(series, row)).map(|row| &row.subject).collect();
+    subjects.len() <= 1
+}
+
+fn is_of(series: &Series, row: &LoadSecond) -> bool {
+    match series {
+        Series::RequestDuration(None) => row.subject.is_request(),
+        Series::RequestDuration(Some(name)) => row.subject.is_request_named(name),
+        _ => row.subject == Subject::Iteration,
+    }
+}
+
+/// The rows of the measure phase, each with its second and the length that it covers, in seconds. In turns a row is a
+/// slice, in the second of the load in which it began.
+fn measured<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (i64, f64, &'a LoadSecond)> {
+    let load = trial.load;
+    let timing = &load.summary.timing;
+    let window = timing.window.seconds();
+    load.seconds.iter().filter_map(move |row| match load.slices.get(usize::try_from(row.second).ok()?) {
+        Some(slice) => Some((slice.zero.since(timing.zero).seconds() as i64, slice.length.seconds(), row)),
+        None if !load.slices.is_empty() => None,
+        None => {
+            let left = window - row.second as f64;
+            (left > 0.0).then_some((row.second, left.min(1.0), row))
+        }
+    })
+}
+
+/// A value of the durations of a series, in seconds.
+fn durations(trial: TrialResult<'_>, series: &Series, value: fn(&LoadSecond) -> u64) -> BTreeMap<i64, f64> {
+    let rows = measured(trial).filter(|(.., row)| is_of(series, row) && row.count > 0);
+    rows.map(|(second, _, row)| (second, value(row) as f64 / 1e9)).collect()
+}
+
+/// The means of the durations of a series, over all its subjects, in seconds.
+fn means(trial: TrialResult<'_>, series: &Series) -> BTreeMap<i64, f64> {
+    let mut sums: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+    for (second, _, row) in measured(trial).filter(|(.., row)| is_of(series, row) && row.count > 0) {
+        let (total, count) = sums.entry(second).or_default();
+        *total += row.mean * row.count as f64;
+        *count += row.count as f64;
+    }
+    sums.into_iter().map(|(second, (total, count))| (second, total / count / 1e9)).collect()
+}
+
+/// How many requests ended per second.
+fn requests(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
+    // By the row's own number first: two short slices may begin in one second, and each has its length once.
+    let mut spans: BTreeMap<i64, (i64, f64, u64)> = BTreeMap::new();
+    for (second, length, row) in measured(trial) {
+        let span = spans.entry(row.second).or_insert((second, length, 0));
+        span.2 += if row.subject.is_request() { row.count } else { 0 };
+    }
+    let mut sums: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+    for (second, length, count) in spans.into_values() {
+        let (lengths, ended) = sums.entry(second).or_default();
+        *lengths += length;
+        *ended += count as f64;
+    }
+    sums.into_iter().map(|(second, (lengths, ended))| (second, ended / lengths)).collect()
+}
+
+/// Users at work at the end of each second.
+fn users(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
+    let window = trial.load.summary.timing.window.seconds();
+    let is_measured = |row: &&GeneratorRow| row.second >= 0 && (row.second as f64) < window;
+    trial.load.generator.iter().filter(is_measured).map(|row| (row.second, row.users as f64)).collect()
+}
+
+/// True if the number of users is not the same in all whole seconds. In turns it is.
+fn changes_its_users(trial: TrialResult<'_>) -> bool {
+    let users: Vec<f64> = users(trial).into_values().collect();
+    // At the end of the last second users have ended.
+    let whole = &users[..users.len().saturating_sub(1)];
+    trial.load.slices.is_empty() && whole.windows(2).any(|pair| pair[0] != pair[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_ends_with_the_shortest_trial() {
+        let trial = |length: f64, values: &[f64]| (length, (0..).zip(values.iter().copied()).collect());
+        let points = medians(vec![
+            trial(4.0, &[1.0, 1.0, 1.0, 9.0]),
+            trial(2.5, &[2.0, 3.0, 3.0]),
+            trial(4.0, &[3.0, 5.0, 7.0, 9.0]),
+        ]);
+        let drawn: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.centre)).collect();
+        assert_eq!(drawn, [(1.0, 2.0), (2.0, 3.0), (3.0, 3.0)]);
+        assert_eq!(points[2].values, [1.0, 3.0, 7.0]);
+        assert!(medians(Vec::new()).is_empty());
+    }
+}
