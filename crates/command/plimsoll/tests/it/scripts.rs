@@ -304,6 +304,27 @@ fn requests_and_responses_are_shown_where_that_is_asked_for() {
     let [url, ..] = servers.variables();
     for (flag, shown, hidden) in [
         ("--http-debug", &["POST /text HTTP/1.1\n", "HTTP/1.1 200"][..], &["\n\nsent", "\n\nhello"][..]),
+#[test]
+fn exceptions_and_warnings_are_no_lines_of_the_console() {
+    let place = Place::empty();
+    let text = "import http from 'k6/http';
+                export default function () {
+                    console.log('said');
+                    http.get('http://127.0.0.1:1/');
+                    throw new Error('thrown');
+                }";
+    place.write("a.js", text);
+    let run = |flags: &[&str]| place.plimsoll(&[&["script", "run", "-q", "a.js"], flags].concat()).with(0);
+    let ended = run(&["--console-output", "said.txt"]).says(&["Request Failed", "thrown"]);
+    assert!(!ended.stderr.contains("said"), "{}", ended.stderr);
+    let said = place.read("said.txt");
+    assert!(said.contains("said") && said.lines().count() == 1, "{said}");
+    let json = run(&["--log-format", "json"]).stderr;
+    let lines = json.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let sources: Vec<bool> = lines.map(|line| line["source"] == "console").collect();
+    assert_eq!(sources, [true, false, false], "{json}");
+}
+
         ("--http-debug=full", &["POST /text HTTP/1.1\n", "\n\nsent", "\n\nhello"], &[]),
     ] {
         let ended = place.plimsoll(&["script", "run", "-q", "-e", &url, flag, "a.js"]).with(0).says(shown);

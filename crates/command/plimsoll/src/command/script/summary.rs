@@ -4,7 +4,7 @@ use super::settle::Settled;
 use super::writable_folders::WritableFolders;
 use crate::arguments::{Flags, Shown};
 use crate::say;
-use plimsoll_generator::script::{Run, RunOutcome, call_alone};
+use plimsoll_generator::script::{LineSource, Run, RunOutcome, call_alone};
 use plimsoll_javascript::Level;
 use plimsoll_k6_run::metrics::Aggregation;
 use plimsoll_k6_run::options::TREND_STATS;
@@ -82,7 +82,7 @@ fn handled(
     let data = summary.data(setup_data, output).to_string();
     let given = call_alone(run, HANDLER, vec![data], PATIENCE).map_err(|why| why.render());
     let texts = given.and_then(|json| texts(json.as_deref()));
-    texts.map_err(|why| (run.console)(Level::Error, &format!("`{HANDLER}` failed: {why}"))).ok()
+    texts.map_err(|why| (run.console)(LineSource::Run, Level::Error, &format!("`{HANDLER}` failed: {why}"))).ok()
 }
 
 fn texts(json: Option<&str>) -> Result<Vec<(PathBuf, String)>, String> {
