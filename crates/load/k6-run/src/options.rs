@@ -244,7 +244,7 @@ impl Options {
     }
 
     /// Reads texts, each with the name of the option and its name at the source: `("vus", "--vus", "10")`.
-    /// Stages are `10s:5,1m:20`; lists are separated by commas.
+    /// Stages are `10s:5,1m:20`; lists are separated by commas, tags (`team=shop`) by line breaks.
     #[must_use]
     pub fn from_texts<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Read {
         let mut read = Read::default();
@@ -262,8 +262,11 @@ impl Options {
     #[must_use]
     pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Read {
         let names = Options::NAMES.iter().chain(&REFUSED).chain(&IGNORED).map(|name| (*name, variable(name)));
-        let set: Vec<_> =
-            names.filter_map(|(name, variable)| get(&variable).map(|text| (name, variable, text))).collect();
+        let text = |(name, variable): (&'static str, String)| {
+            let text = in_lines(name, get(&variable)?);
+            Some((name, variable, text))
+        };
+        let set: Vec<_> = names.filter_map(text).collect();
         Options::from_texts(set.iter().map(|(name, variable, text)| (*name, variable.as_str(), text.as_str())))
     }
 
@@ -287,6 +290,18 @@ impl Options {
 fn is_set(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
+/// The text of a variable. Tags are `team:shop,tier=1` there, and lines elsewhere.
+fn in_lines(name: &str, text: String) -> String {
+    if name != "tags" {
+        return text;
+    }
+    let pair = |pair: &str| match pair.find([':', '=']) {
+        Some(at) => format!("{}={}", &pair[..at], &pair[at + 1..]),
+        None => pair.to_owned(),
+    };
+    text.split(',').map(pair).collect::<Vec<_>>().join("\n")
+}
+
         Value::String(text) => !matches!(text.as_str(), "" | "false" | "0"),
         Value::Array(items) => !items.is_empty(),
         _ => true,
