@@ -7,6 +7,7 @@ use crate::compile::{Bytecode, compile};
 use crate::fault::{Fault, ImportChain, Place};
 use crate::files::Files;
 use crate::graph::{Graph, facade_name};
+use crate::import_meta;
 use crate::module::Text;
 use crate::native::Natives;
 use crate::reading::{Entry, Read, Reading, WHOLE};
@@ -259,6 +260,9 @@ impl Program {
             return commonjs::declare_facade(ctx, name, &facade);
         }
         let module = self.load_bytecode(ctx, name)?;
+        if self.read(|modules| modules.graph.modules.get(name).is_some_and(|module| module.names.uses_import_meta)) {
+            import_meta::install(ctx, &module, name)?;
+        }
         Loaded::note(ctx, name, &module);
         Ok(module)
     }
