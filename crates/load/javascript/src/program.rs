@@ -150,7 +150,7 @@ impl Program {
     /// The object with the exports of the script, of what [`Self::import`] resolves to.
     pub(crate) fn exported<'js>(&self, imported: Object<'js>) -> rquickjs::Result<Object<'js>> {
         let is_common_js = self.read(|modules| modules.graph.is_common_js(&self.entry));
-        let exported = if is_common_js { imported.get(WHOLE)? } else { imported };
+        let exported = if is_common_js { exports_of(&imported)? } else { imported };
         self.loaded_once.get_or_init(|| ());
         if self.exports.get().is_none() {
             let names = exported.own_keys::<String>(Filter::new().string().enum_only());
@@ -281,6 +281,12 @@ impl Program {
     fn read<T>(&self, look: impl FnOnce(&Modules) -> T) -> T {
         look(&self.modules.read().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// What a script of CommonJS exports. A value that is no object has no functions.
+fn exports_of<'js>(facade: &Object<'js>) -> rquickjs::Result<Object<'js>> {
+    let exported: Value<'js> = facade.get(WHOLE)?;
+    exported.into_object().map_or_else(|| Object::new(facade.ctx().clone()), Ok)
 }
 
 impl Modules {
