@@ -7,8 +7,10 @@ mod scenarios;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tls_versions;
 
 pub use derive::{Derived, no_such_function};
+pub use tls_versions::TlsVersions;
 
 use crate::metrics::Aggregation;
 use crate::scenario::{Scenario, Stage};
@@ -26,8 +28,8 @@ const IGNORED: [&str; 8] =
     ["cloud", "ext", "dns", "metricSamplesBufferSize", "linger", "noUsageReport", "logOutput", "collectors"];
 
 /// Options of k6 that would change what is sent, or when. They are refused, since a load without them is another one.
-const REFUSED: [&str; 7] =
-    ["paused", "localIPs", "executionSegment", "executionSegmentSequence", "tlsAuth", "tlsVersion", "tlsCipherSuites"];
+const REFUSED: [&str; 6] =
+    ["paused", "localIPs", "executionSegment", "executionSegmentSequence", "tlsAuth", "tlsCipherSuites"];
 
 /// The default system tags of samples. They have columns in CSV.
 pub(crate) const SYSTEM_TAGS: [&str; 14] = [
@@ -146,6 +148,8 @@ options! {
     batch_per_host: u64 = "batchPerHost",
     /// True to accept any certificate.
     insecure_skip_tls_verify: bool = "insecureSkipTLSVerify",
+    /// The versions of TLS that are offered.
+    tls_version: TlsVersions = "tlsVersion",
     /// True to open a connection for each request.
     no_connection_reuse: bool = "noConnectionReuse",
     /// True to close connections after each iteration.
@@ -286,10 +290,6 @@ impl Options {
     }
 }
 
-/// False for a value that stands for none.
-fn is_set(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
 /// The text of a variable. Tags are `team:shop,tier=1` there, and lines elsewhere.
 fn in_lines(name: &str, text: String) -> String {
     if name != "tags" {
@@ -302,6 +302,10 @@ fn in_lines(name: &str, text: String) -> String {
     text.split(',').map(pair).collect::<Vec<_>>().join("\n")
 }
 
+/// False for a value that stands for none.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
         Value::String(text) => !matches!(text.as_str(), "" | "false" | "0"),
         Value::Array(items) => !items.is_empty(),
         _ => true,

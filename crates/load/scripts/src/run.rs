@@ -318,7 +318,7 @@ impl network::Shared {
             hosts: Hosts::read(options.hosts.as_deref().unwrap_or_default())?,
             known: Arc::default(),
             rate_limit: RateLimit::new(options.rps),
-            tls: TlsConfigurations::new(options.insecure_skip_tls_verify == Some(true)),
+            tls: TlsConfigurations::new(options.insecure_skip_tls_verify == Some(true), options.tls_version),
             reuse,
             largest_body,
             longest: Nanos(u64::MAX),
