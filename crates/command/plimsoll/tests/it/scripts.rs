@@ -220,6 +220,14 @@ fn copies_may_be_in_another_folder() {
 }
 
 #[test]
+fn a_handle_summary_that_returns_nothing_leaves_the_summary_as_it_is() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () {}\nexport function handleSummary() {}");
+    let ended = place.plimsoll(&["script", "run", "-q", "a.js"]).with(0).prints(&["TOTAL RESULTS"]);
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
 fn what_setup_throws_is_told_once() {
     let place = Place::empty();
     place.write("a.js", "export function setup() { throw new Error('no token'); }\nexport default function () {}");
@@ -297,14 +305,6 @@ fn log_lines_go_where_the_command_line_says() {
 }
 
 #[test]
-fn requests_and_responses_are_shown_where_that_is_asked_for() {
-    let (place, servers) = (Place::empty(), Servers::start());
-    let text = "import http from 'k6/http'; export default function () { http.post(`${__ENV.URL}/text`, 'sent'); }";
-    place.write("a.js", text);
-    let [url, ..] = servers.variables();
-    for (flag, shown, hidden) in [
-        ("--http-debug", &["POST /text HTTP/1.1\n", "HTTP/1.1 200"][..], &["\n\nsent", "\n\nhello"][..]),
-#[test]
 fn exceptions_and_warnings_are_no_lines_of_the_console() {
     let place = Place::empty();
     let text = "import http from 'k6/http';
@@ -325,6 +325,14 @@ fn exceptions_and_warnings_are_no_lines_of_the_console() {
     assert_eq!(sources, [true, false, false], "{json}");
 }
 
+#[test]
+fn requests_and_responses_are_shown_where_that_is_asked_for() {
+    let (place, servers) = (Place::empty(), Servers::start());
+    let text = "import http from 'k6/http'; export default function () { http.post(`${__ENV.URL}/text`, 'sent'); }";
+    place.write("a.js", text);
+    let [url, ..] = servers.variables();
+    for (flag, shown, hidden) in [
+        ("--http-debug", &["POST /text HTTP/1.1\n", "HTTP/1.1 200"][..], &["\n\nsent", "\n\nhello"][..]),
         ("--http-debug=full", &["POST /text HTTP/1.1\n", "\n\nsent", "\n\nhello"], &[]),
     ] {
         let ended = place.plimsoll(&["script", "run", "-q", "-e", &url, flag, "a.js"]).with(0).says(shown);
