@@ -7,7 +7,10 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use rustls::{
+    ALL_VERSIONS, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,7 +40,7 @@ pub fn configure(target: &Target, tls: &Tls, protocols: &[&[u8]]) -> Result<Encr
         Some(file) => Trust::File(file),
         None => Trust::System,
     };
-    let config = client(trust, None, protocols)?;
+    let config = client(trust, None, protocols, ALL_VERSIONS)?;
     let name = tls.server_name.clone().unwrap_or_else(|| target.host.clone());
     let server_name = ServerName::try_from(name.clone())
         .map_err(|_| format!("expected a host name or address to check the certificate against, found `{name}`"))?;
@@ -45,14 +48,19 @@ pub fn configure(target: &Target, tls: &Tls, protocols: &[&[u8]]) -> Result<Encr
 }
 
 /// The configuration of a client that trusts `trust`, with `identity` (a certificate and its key, in PEM) if it has
-/// one.
+/// one. It offers `protocols` by ALPN, and `versions` of TLS.
 ///
 /// # Errors
 /// Authorities or identity cannot be read.
-pub fn client(trust: Trust<'_>, identity: Option<(&str, &str)>, protocols: &[&[u8]]) -> Result<ClientConfig, String> {
+pub fn client(
+    trust: Trust<'_>,
+    identity: Option<(&str, &str)>,
+    protocols: &[&[u8]],
+    versions: &[&'static SupportedProtocolVersion],
+) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .map_err(|error| format!("failed to set up TLS: {error}"))?;
     let builder = match trust {
         Trust::Anyone => builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnything(provider))),

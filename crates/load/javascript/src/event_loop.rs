@@ -63,6 +63,11 @@ pub trait Host {
 
     /// Takes a line of the console. This is no operation: a script that only writes would pile them up.
     fn console(&self, level: Level, line: &str);
+
+    /// Takes a line that is about the script, and not written by it, such as a warning.
+    fn log(&self, level: Level, line: &str) {
+        self.console(level, line);
+    }
 }
 
 /// The state of an operation after its handler has run.
@@ -214,6 +219,11 @@ impl<P: Operations> EventLoop<P> {
     #[must_use]
     pub fn now(&self) -> Instant {
         self.host.now()
+    }
+
+    /// Logs a line about the script, which it has not written itself.
+    pub fn log(&self, level: Level, line: &str) {
+        self.host.log(level, line);
     }
 
     /// True while the script is loaded: its modules run, and none of its functions was called yet.

@@ -6,6 +6,7 @@ use crate::commonjs;
 use crate::event_loop::{EventLoop, Level, OpId, Operations, Then, Wakeup};
 use crate::exception::text;
 use crate::files::FileError;
+use crate::import_meta;
 use crate::program::Program;
 use crate::reading::beside;
 use plimsoll_model::units::Nanos;
@@ -173,7 +174,8 @@ fn open<'js, P: Operations>(ctx: &Ctx<'js>, program: &Program, path: &str, mode:
     }
     // The caller may be a function of the engine: `files.map(open)`.
     let caller = (0..4).find_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
-    let path = beside(caller.as_deref().unwrap_or(program.entry()), path);
+    let caller = caller.as_deref().unwrap_or(program.entry());
+    let path = import_meta::file_of(caller, path).unwrap_or_else(|| beside(caller, path));
     let unread = |error: FileError| {
         let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
         Exception::throw_message(ctx, &format!("{error}{help}"))

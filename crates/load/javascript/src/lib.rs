@@ -78,6 +78,7 @@ pub mod fibre;
 mod files;
 mod globals;
 mod graph;
+mod import_meta;
 mod module;
 mod native;
 mod nesting;

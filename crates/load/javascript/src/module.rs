@@ -82,6 +82,8 @@ pub(crate) struct Names {
     pub(crate) maybe_required: Vec<(String, usize)>,
     /// True if it calls `require`, or hands it on.
     pub(crate) uses_require: bool,
+    /// True if it has an `import.meta`.
+    pub(crate) uses_import_meta: bool,
 }
 
 /// A module that is imported or exported as a whole.
@@ -190,6 +192,7 @@ impl Names {
             required: scan.required,
             maybe_required: scan.maybe_required,
             uses_require: scan.uses_require,
+            uses_import_meta: scan.uses_import_meta,
         }
     }
 }

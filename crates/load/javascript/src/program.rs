@@ -7,6 +7,7 @@ use crate::compile::{Bytecode, compile};
 use crate::fault::{Fault, ImportChain, Place};
 use crate::files::Files;
 use crate::graph::{Graph, facade_name};
+use crate::import_meta;
 use crate::module::Text;
 use crate::native::Natives;
 use crate::reading::{Entry, Read, Reading, WHOLE};
@@ -149,7 +150,7 @@ impl Program {
     /// The object with the exports of the script, of what [`Self::import`] resolves to.
     pub(crate) fn exported<'js>(&self, imported: Object<'js>) -> rquickjs::Result<Object<'js>> {
         let is_common_js = self.read(|modules| modules.graph.is_common_js(&self.entry));
-        let exported = if is_common_js { imported.get(WHOLE)? } else { imported };
+        let exported = if is_common_js { exports_of(&imported)? } else { imported };
         self.loaded_once.get_or_init(|| ());
         if self.exports.get().is_none() {
             let names = exported.own_keys::<String>(Filter::new().string().enum_only());
@@ -259,6 +260,9 @@ impl Program {
             return commonjs::declare_facade(ctx, name, &facade);
         }
         let module = self.load_bytecode(ctx, name)?;
+        if self.read(|modules| modules.graph.modules.get(name).is_some_and(|module| module.names.uses_import_meta)) {
+            import_meta::install(ctx, &module, name)?;
+        }
         Loaded::note(ctx, name, &module);
         Ok(module)
     }
@@ -277,6 +281,12 @@ impl Program {
     fn read<T>(&self, look: impl FnOnce(&Modules) -> T) -> T {
         look(&self.modules.read().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// What a script of CommonJS exports. A value that is no object has no functions.
+fn exports_of<'js>(facade: &Object<'js>) -> rquickjs::Result<Object<'js>> {
+    let exported: Value<'js> = facade.get(WHOLE)?;
+    exported.into_object().map_or_else(|| Object::new(facade.ctx().clone()), Ok)
 }
 
 impl Modules {

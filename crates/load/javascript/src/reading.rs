@@ -4,6 +4,7 @@ use crate::copies::{self, Copies, RemoteImport};
 use crate::fault::{Fault, Place};
 use crate::files::{FileError, Files};
 use crate::graph::{Facade, Graph, facade_name};
+use crate::import_meta;
 use crate::module::Module;
 use crate::native::Natives;
 use plimsoll_model::suggestion::did_you_mean;
@@ -205,7 +206,10 @@ impl<'a> Reading<'a> {
 
     fn resolve(&self, base: &str, request: &str) -> Result<Target, Fault> {
         let fault = |message, help| Err(Fault { help, ..Fault::new(None, message) });
-        if request.starts_with("./") || request.starts_with("../") || request.starts_with('/') {
+        if let Some(file) = import_meta::file_of(base, request) {
+            return Ok(Target::File(file));
+        }
+        if import_meta::is_path(request) {
             if Path::new(request).extension().is_some_and(|extension| extension == "json") {
                 let help = format!("read it with `JSON.parse(open('{request}'))`");
                 return fault(format!("`{request}` is no module"), Some(help));
@@ -316,7 +320,7 @@ pub(crate) fn beside(base: &str, request: &str) -> String {
     named(&folder.join(request))
 }
 
-fn named(path: &Path) -> String {
+pub(crate) fn named(path: &Path) -> String {
     let mut name = PathBuf::new();
     for component in path.components() {
         match component {

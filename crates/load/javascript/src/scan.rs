@@ -3,7 +3,7 @@
 use oxc_ast::ast::{
     Argument, ArrowFunctionExpression, AwaitExpression, BindingIdentifier, CallExpression, ConditionalExpression,
     DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, Function, IdentifierReference,
-    IfStatement, LogicalExpression, Program, SwitchCase, TryStatement, UnaryExpression, WhileStatement,
+    IfStatement, LogicalExpression, MetaProperty, Program, SwitchCase, TryStatement, UnaryExpression, WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_syntax::operator::UnaryOperator;
@@ -18,6 +18,8 @@ pub(crate) struct Scan {
     pub(crate) maybe_required: Vec<(String, usize)>,
     /// True if the module calls `require`, or hands it on.
     pub(crate) uses_require: bool,
+    /// True if it has an `import.meta`.
+    pub(crate) uses_import_meta: bool,
     /// True if it has an `await` outside of functions.
     pub(crate) awaits: bool,
     /// How many functions, branches and loops there are around the present node: what is inside may never run.
@@ -87,6 +89,10 @@ impl<'a> Visit<'a> for Scan {
         if it.operator != UnaryOperator::Typeof || !it.argument.is_specific_id("require") {
             walk::walk_unary_expression(self, it);
         }
+    }
+
+    fn visit_meta_property(&mut self, it: &MetaProperty<'a>) {
+        self.uses_import_meta |= it.meta.name == "import";
     }
 
     fn visit_await_expression(&mut self, it: &AwaitExpression<'a>) {

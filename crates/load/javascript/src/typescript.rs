@@ -35,7 +35,8 @@ pub(crate) struct Refused {
 /// Returns the text of `program` as JavaScript, every line in its place.
 pub(crate) fn strip(program: &Program<'_>) -> Result<Stripped, Vec<Refused>> {
     let edits = Edits::new(program.source_text);
-    let mut types = Types { edits, enums: Enums::default(), used: HashSet::new(), refused: Vec::new() };
+    let only_types = names_of_types(program);
+    let mut types = Types { edits, enums: Enums::default(), only_types, used: HashSet::new(), refused: Vec::new() };
     types.visit_program(program);
     types.imports(program);
     if types.refused.is_empty() { Ok(types.edits.stripped()) } else { Err(types.refused) }
@@ -44,6 +45,8 @@ pub(crate) fn strip(program: &Program<'_>) -> Result<Stripped, Vec<Refused>> {
 struct Types<'a> {
     edits: Edits<'a>,
     enums: Enums<'a>,
+    /// Names of the module that stand for nothing but types.
+    only_types: HashSet<&'a str>,
     /// The names that are used as values.
     used: HashSet<&'a str>,
     refused: Vec<Refused>,
@@ -200,7 +203,8 @@ impl<'a> Visit<'a> for Types<'a> {
             return self.edits.blank_statement(it.span);
         }
         for specifier in &it.specifiers {
-            if specifier.export_kind.is_type() {
+            let is_local_type = it.source.is_none() && self.only_types.contains(specifier.local.name().as_str());
+            if specifier.export_kind.is_type() || is_local_type {
                 self.edits.blank_item(specifier.span);
             }
         }
@@ -322,6 +326,31 @@ impl<'a> Visit<'a> for Types<'a> {
     }
 }
 
+/// The names that a module declares as types, and not as values too.
+fn names_of_types<'a>(program: &Program<'a>) -> HashSet<&'a str> {
+    let (mut types, mut values) = (HashSet::new(), HashSet::new());
+    for statement in &program.body {
+        let declaration = match statement {
+            Statement::ExportNamedDeclaration(export) => export.declaration.as_ref(),
+            other => other.as_declaration(),
+        };
+        match declaration {
+            Some(Declaration::TSInterfaceDeclaration(it)) => types.extend([it.id.name.as_str()]),
+            Some(Declaration::TSTypeAliasDeclaration(it)) => types.extend([it.id.name.as_str()]),
+            Some(Declaration::FunctionDeclaration(it)) => values.extend(it.id.as_ref().map(|id| id.name.as_str())),
+            Some(Declaration::ClassDeclaration(it)) => values.extend(it.id.as_ref().map(|id| id.name.as_str())),
+            Some(Declaration::TSEnumDeclaration(it)) => values.extend([it.id.name.as_str()]),
+            Some(Declaration::VariableDeclaration(it)) => {
+                values.extend(
+                    it.declarations.iter().flat_map(|one| one.id.get_binding_identifiers()).map(|id| id.name.as_str()),
+                );
+            }
+            _ => {}
+        }
+    }
+    &types - &values
+}
+
 /// True if nothing of a declaration is left at run time.
 fn is_of_types(declaration: &Declaration<'_>) -> bool {
     match declaration {
@@ -376,6 +405,12 @@ mod tests {
             ("declare enum A { B }", ";"),
             ("export type { A } from './a'; export type B = C; export interface D {}", "; ; ;"),
             ("export { type A, b } from 'b';", "export { b } from 'b';"),
+            ("interface A {} type B = A; class C {} export { A, C, B };", "; ; class C {} export { C, };"),
+            ("interface A {} const A = 1; export { A };", "; const A = 1; export { A };"),
+            (
+                "interface A {} export { A }; export { A as B } from './b';",
+                "; export { }; export { A as B } from './b';",
+            ),
             ("export type * from './a';", ";"),
             ("export default interface A {}", ";"),
             ("export declare const a: number;", ";"),

@@ -7,8 +7,10 @@ mod scenarios;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tls_versions;
 
 pub use derive::{Derived, no_such_function};
+pub use tls_versions::TlsVersions;
 
 use crate::metrics::Aggregation;
 use crate::scenario::{Scenario, Stage};
@@ -26,8 +28,8 @@ const IGNORED: [&str; 8] =
     ["cloud", "ext", "dns", "metricSamplesBufferSize", "linger", "noUsageReport", "logOutput", "collectors"];
 
 /// Options of k6 that would change what is sent, or when. They are refused, since a load without them is another one.
-const REFUSED: [&str; 7] =
-    ["paused", "localIPs", "executionSegment", "executionSegmentSequence", "tlsAuth", "tlsVersion", "tlsCipherSuites"];
+const REFUSED: [&str; 6] =
+    ["paused", "localIPs", "executionSegment", "executionSegmentSequence", "tlsAuth", "tlsCipherSuites"];
 
 /// The default system tags of samples. They have columns in CSV.
 pub(crate) const SYSTEM_TAGS: [&str; 14] = [
@@ -146,6 +148,8 @@ options! {
     batch_per_host: u64 = "batchPerHost",
     /// True to accept any certificate.
     insecure_skip_tls_verify: bool = "insecureSkipTLSVerify",
+    /// The versions of TLS that are offered.
+    tls_version: TlsVersions = "tlsVersion",
     /// True to open a connection for each request.
     no_connection_reuse: bool = "noConnectionReuse",
     /// True to close connections after each iteration.
@@ -244,7 +248,7 @@ impl Options {
     }
 
     /// Reads texts, each with the name of the option and its name at the source: `("vus", "--vus", "10")`.
-    /// Stages are `10s:5,1m:20`; lists are separated by commas.
+    /// Stages are `10s:5,1m:20`; lists are separated by commas, tags (`team=shop`) by line breaks.
     #[must_use]
     pub fn from_texts<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Read {
         let mut read = Read::default();
@@ -262,8 +266,11 @@ impl Options {
     #[must_use]
     pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Read {
         let names = Options::NAMES.iter().chain(&REFUSED).chain(&IGNORED).map(|name| (*name, variable(name)));
-        let set: Vec<_> =
-            names.filter_map(|(name, variable)| get(&variable).map(|text| (name, variable, text))).collect();
+        let text = |(name, variable): (&'static str, String)| {
+            let text = in_lines(name, get(&variable)?);
+            Some((name, variable, text))
+        };
+        let set: Vec<_> = names.filter_map(text).collect();
         Options::from_texts(set.iter().map(|(name, variable, text)| (*name, variable.as_str(), text.as_str())))
     }
 
@@ -281,6 +288,18 @@ impl Options {
     fn says_load(&self) -> bool {
         self.duration.is_some() || self.iterations.is_some() || self.stages.is_some() || self.scenarios.is_some()
     }
+}
+
+/// The text of a variable. Tags are `team:shop,tier=1` there, and lines elsewhere.
+fn in_lines(name: &str, text: String) -> String {
+    if name != "tags" {
+        return text;
+    }
+    let pair = |pair: &str| match pair.find([':', '=']) {
+        Some(at) => format!("{}={}", &pair[..at], &pair[at + 1..]),
+        None => pair.to_owned(),
+    };
+    text.split(',').map(pair).collect::<Vec<_>>().join("\n")
 }
 
 /// False for a value that stands for none.

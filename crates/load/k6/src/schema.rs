@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The definitions that the users of a run have loaded. Each set of files is compiled once.
@@ -106,6 +106,12 @@ impl fmt::Debug for Unreadable {
 }
 
 impl FileResolver for Folders {
+    /// A file may lie beside the folders too (`../shop.proto`): what may be read is decided by `Files`.
+    fn resolve_path(&self, path: &Path) -> Option<String> {
+        let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+        path.to_str().map(str::to_owned)
+    }
+
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         for folder in &self.folders {
             match self.program.files().read(&folder.join(name)) {

@@ -43,7 +43,7 @@ impl KeptConsole {
     /// The sink of the lines, for all threads.
     pub(super) fn console(&self) -> Console {
         let log = Arc::clone(&self.0);
-        Arc::new(move |level, text| open(&log).add(level, text))
+        Arc::new(move |_, level, text| open(&log).add(level, text))
     }
 
     /// The lines that were kept since the last call, each with its end; none where there are none.
@@ -108,12 +108,13 @@ fn word(level: Level) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LineSource;
 
     /// The lines that the console keeps of these.
     fn kept(lines: impl IntoIterator<Item = String>) -> (LineCounts, Option<String>) {
         let kept = KeptConsole::default();
         let console = kept.console();
-        lines.into_iter().for_each(|line| console(Level::Info, &line));
+        lines.into_iter().for_each(|line| console(LineSource::Script, Level::Info, &line));
         (kept.end_load(), kept.take())
     }
 
@@ -126,10 +127,10 @@ mod tests {
     fn lines_are_taken_once() {
         let kept = KeptConsole::default();
         let console = kept.console();
-        console(Level::Warn, "one");
+        console(LineSource::Script, Level::Warn, "one");
         assert_eq!(kept.take().as_deref(), Some("warn one\n"));
         assert_eq!(kept.take(), None);
-        console(Level::Debug, "two");
+        console(LineSource::Script, Level::Debug, "two");
         assert_eq!(kept.take().as_deref(), Some("debug two\n"));
     }
 

@@ -43,8 +43,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Receives the lines of the console, from any thread.
-pub type Console = Arc<dyn Fn(Level, &str) + Send + Sync>;
+/// Receives the lines of the console, and what the run logs beside them, from any thread.
+pub type Console = Arc<dyn Fn(LineSource, Level, &str) + Send + Sync>;
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineSource {
+    /// The script, by its `console`.
+    Script,
+    /// The run: exceptions, warnings, what is shown of requests.
+    Run,
+}
 
 /// The limits of a user. A user that exceeds one is stopped for good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

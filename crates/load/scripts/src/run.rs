@@ -10,7 +10,7 @@ use super::threads::{Ids, Load, LoadResult, SampleCopy, ScenarioUsers, allow_use
 use super::tls::TlsConfigurations;
 use super::user::CallError;
 use super::user_ids::user_ids;
-use super::{Allowed, Console, Limits, RunContext};
+use super::{Allowed, Console, Limits, LineSource, RunContext};
 use plimsoll_engine::offer::{K6Arrivals, Offering};
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_javascript::{Level, Program, ResultFormat};
@@ -174,7 +174,10 @@ impl Run<'_> {
                 match (outcome.add(called), &outcome.end) {
                     (Err(why), End::Finished) => outcome.end = self.ended(End::Teardown(why)),
                     // An earlier reason for the end of the run takes precedence.
-                    (Err(why), _) => (self.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
+                    (Err(why), _) => {
+                        let text = format!("`teardown` failed: {}", why.render());
+                        (self.console)(LineSource::Run, Level::Error, &text);
+                    }
                     (Ok(_), _) => {}
                 }
             }
@@ -191,7 +194,7 @@ impl Run<'_> {
                 "sent again on another connection, because the server had closed the one that was kept: {repeated} \
                  requests, which metrics count once each"
             );
-            (self.console)(Level::Warn, &text);
+            (self.console)(LineSource::Run, Level::Warn, &text);
         }
     }
 
@@ -315,7 +318,7 @@ impl network::Shared {
             hosts: Hosts::read(options.hosts.as_deref().unwrap_or_default())?,
             known: Arc::default(),
             rate_limit: RateLimit::new(options.rps),
-            tls: TlsConfigurations::new(options.insecure_skip_tls_verify == Some(true)),
+            tls: TlsConfigurations::new(options.insecure_skip_tls_verify == Some(true), options.tls_version),
             reuse,
             largest_body,
             longest: Nanos(u64::MAX),

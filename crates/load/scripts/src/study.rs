@@ -310,5 +310,5 @@ fn limits(script: &Script) -> Limits {
 
 /// A console that discards everything: what a script writes while it is inspected, it writes again when it runs.
 fn silent() -> Console {
-    Arc::new(|_, _| ())
+    Arc::new(|_, _, _| ())
 }

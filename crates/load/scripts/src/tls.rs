@@ -2,8 +2,10 @@
 
 use super::client_session::{ClientTls, ConnectionRequest};
 use plimsoll_engine::tls::{Trust, client};
-use rustls::ClientConfig;
+use plimsoll_k6_run::options::TlsVersions;
 use rustls::client::Resumption;
+use rustls::version::TLS12;
+use rustls::{ALL_VERSIONS, ClientConfig, SupportedProtocolVersion};
 use std::sync::Arc;
 
 /// How connections are encrypted, or why they cannot be.
@@ -12,6 +14,7 @@ pub(super) type Configuration = Result<Arc<ClientConfig>, String>;
 /// The configurations of a run.
 pub(super) struct TlsConfigurations {
     insecure: bool,
+    versions: Vec<&'static SupportedProtocolVersion>,
     http: Configuration,
     http2: Configuration,
 }
@@ -19,15 +22,21 @@ pub(super) struct TlsConfigurations {
 impl TlsConfigurations {
     /// Makes the configurations. Call this before the load begins, because reading the system's authorities takes a
     /// while.
-    pub(super) fn new(insecure: bool) -> TlsConfigurations {
+    pub(super) fn new(insecure: bool, offered: Option<TlsVersions>) -> TlsConfigurations {
+        let is_offered = |version: &&SupportedProtocolVersion| match offered {
+            None => true,
+            Some(range) if version.version == TLS12.version => range.has_1_2(),
+            Some(range) => range.has_1_3(),
+        };
+        let versions: Vec<_> = ALL_VERSIONS.iter().copied().filter(is_offered).collect();
         let trust = if insecure { Trust::Anyone } else { Trust::System };
-        let http = client(trust, None, &[b"http/1.1"]).map(unlinked);
+        let http = client(trust, None, &[b"http/1.1"], &versions).map(unlinked);
         let http2 = http.clone().map(|config| {
             let mut config = ClientConfig::clone(&config);
             config.alpn_protocols = vec![b"h2".to_vec()];
             Arc::new(config)
         });
-        TlsConfigurations { insecure, http, http2 }
+        TlsConfigurations { insecure, versions, http, http2 }
     }
 
     /// The configuration for HTTP requests.
@@ -51,7 +60,7 @@ impl TlsConfigurations {
             texts => Trust::Texts(texts),
         };
         let identity = own.identity.as_ref().map(|(certificate, key)| (certificate.as_str(), key.as_str()));
-        client(trust, identity, alpn).map(unlinked)
+        client(trust, identity, alpn, &self.versions).map(unlinked)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One user of a script: its fibre, its state for native functions, and its present activity.
 
-use super::{Console, Limits, RunContext};
+use super::{Console, Limits, LineSource, RunContext};
 use plimsoll_engine::clock::Clock;
 use plimsoll_javascript::{Argument, Call, Exception, Host, Level, Limit, Place, ResultFormat, Setup, Vm};
 use plimsoll_k6::operations::K6;
@@ -89,7 +89,11 @@ impl Host for ThreadHost {
     }
 
     fn console(&self, level: Level, line: &str) {
-        (self.console)(level, line);
+        (self.console)(LineSource::Script, level, line);
+    }
+
+    fn log(&self, level: Level, line: &str) {
+        (self.console)(LineSource::Run, level, line);
     }
 }
 

@@ -8,7 +8,7 @@ use plimsoll_engine::event_loop::context::{AfterIteration, EndedIteration, LoopC
 use plimsoll_engine::event_loop::work::Work;
 use plimsoll_engine::recorder::{ITERATION, SubjectIndex};
 use plimsoll_engine::timers::Alarm;
-use plimsoll_javascript::{End, Exception, Level, OpId, Parked, Request, Wakeup};
+use plimsoll_javascript::{End, Exception, Host, Level, OpId, Parked, Request, Wakeup};
 use plimsoll_k6::user::IterationEnd;
 use plimsoll_k6::user::{Purpose, Recording, ScriptRecord};
 use plimsoll_k6_run::metrics::Kind;
@@ -373,7 +373,7 @@ impl Users<'_> {
         let id = self.users[user as usize].user.id;
         let text = format!("user {id} was stopped for good: {broken}");
         if self.is_of_scenario(user) {
-            (self.host.console)(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
+            self.host.log(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
         }
         self.common.broken.lock().unwrap_or_else(PoisonError::into_inner).push(text.clone());
         self.result = Some(Err(CallError::LimitExceeded(broken)));
@@ -418,7 +418,7 @@ impl Users<'_> {
         if self.is_of_scenario(user)
             && let Some(more) = self.common.plan.log_limit.admit(&kind)
         {
-            (self.host.console)(Level::Error, &format!("{}{more}", exception.render()));
+            self.host.log(Level::Error, &format!("{}{more}", exception.render()));
         }
     }
 

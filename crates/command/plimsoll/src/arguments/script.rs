@@ -111,9 +111,10 @@ macro_rules! options {
 /// Options that may be given more than once.
 const LISTS: [&str; 6] = ["stages", "tags", "systemTags", "summaryTrendStats", "blockHostnames", "blacklistIPs"];
 
-/// The text of an option: a list, or the last of several texts.
+/// The text of an option: a list, or the last of several texts. Values of tags may have commas.
 fn text(option: &str, texts: &[String]) -> Option<String> {
-    if LISTS.contains(&option) && !texts.is_empty() { Some(texts.join(",")) } else { texts.last().cloned() }
+    let separator = if option == "tags" { "\n" } else { "," };
+    if LISTS.contains(&option) && !texts.is_empty() { Some(texts.join(separator)) } else { texts.last().cloned() }
 }
 
 options! {
@@ -421,7 +422,8 @@ mod tests {
 
     #[test]
     fn flags_are_those_of_k6() {
-        let flags = given(&["-u", "5", "-u", "6", "-s", "1s:2", "-s", "2s:3", "-w", "--no-setup=false", "a.js"]);
+        let words = "-u 5 -u 6 -s 1s:2 -s 2s:3 -w --no-setup=false --tag a=b,c --tag d=e a.js";
+        let flags = given(&words.split(' ').collect::<Vec<_>>());
         let found = flags.options.given();
         let found: Vec<_> = found.iter().map(|(name, flag, text)| (*name, *flag, text.as_str())).collect();
         assert_eq!(
@@ -430,6 +432,7 @@ mod tests {
                 ("vus", "--vus", "6"),
                 ("stages", "--stage", "1s:2,2s:3"),
                 ("throw", "--throw", "true"),
+                ("tags", "--tag", "a=b,c\nd=e"),
                 ("noSetup", "--no-setup", "false"),
             ]
         );

@@ -19,7 +19,7 @@ use anyhow::Context;
 use exit::{Exit, Failure};
 use outputs::Writers;
 use plimsoll_generator::script::{
-    self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, Refused, RunOutcome,
+    self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, LineSource, Refused, RunOutcome,
 };
 use plimsoll_javascript::{Copies, Entry, FOLDER_OF_COPIES, Fault, FileError, Files, Level, Program, project_of};
 use plimsoll_k6::secrets::Secrets;
@@ -72,10 +72,10 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     let terminal = Arc::new(Terminal::open(flags.quiet, &settings)?);
     let console: Console = {
         let (terminal, least) = (Arc::clone(&terminal), if flags.verbose { Level::Debug } else { Level::Info });
-        Arc::new(move |level, line| {
-            if level >= least {
-                terminal.console(level, line);
-            }
+        Arc::new(move |source, level, line| match source {
+            _ if level < least => {}
+            LineSource::Script => terminal.console(level, line),
+            LineSource::Run => terminal.log(level, line),
         })
     };
     let inspected = loaded(flags, &program, secrets, &console)?;

@@ -220,6 +220,14 @@ fn copies_may_be_in_another_folder() {
 }
 
 #[test]
+fn a_handle_summary_that_returns_nothing_leaves_the_summary_as_it_is() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () {}\nexport function handleSummary() {}");
+    let ended = place.plimsoll(&["script", "run", "-q", "a.js"]).with(0).prints(&["TOTAL RESULTS"]);
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
 fn what_setup_throws_is_told_once() {
     let place = Place::empty();
     place.write("a.js", "export function setup() { throw new Error('no token'); }\nexport default function () {}");
@@ -294,6 +302,27 @@ fn log_lines_go_where_the_command_line_says() {
     assert!(!filed.stderr.contains("warned"), "{}", filed.stderr);
     let words = ["script", "run", "--log-output", "loki=http://127.0.0.1:1", "a.js"];
     place.plimsoll(&words).with(2).says(&["`stderr`, `stdout`, `none` or `file=FILE,level=LEVEL`"]);
+}
+
+#[test]
+fn exceptions_and_warnings_are_no_lines_of_the_console() {
+    let place = Place::empty();
+    let text = "import http from 'k6/http';
+                export default function () {
+                    console.log('said');
+                    http.get('http://127.0.0.1:1/');
+                    throw new Error('thrown');
+                }";
+    place.write("a.js", text);
+    let run = |flags: &[&str]| place.plimsoll(&[&["script", "run", "-q", "a.js"], flags].concat()).with(0);
+    let ended = run(&["--console-output", "said.txt"]).says(&["Request Failed", "thrown"]);
+    assert!(!ended.stderr.contains("said"), "{}", ended.stderr);
+    let said = place.read("said.txt");
+    assert!(said.contains("said") && said.lines().count() == 1, "{said}");
+    let json = run(&["--log-format", "json"]).stderr;
+    let lines = json.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let sources: Vec<bool> = lines.map(|line| line["source"] == "console").collect();
+    assert_eq!(sources, [true, false, false], "{json}");
 }
 
 #[test]

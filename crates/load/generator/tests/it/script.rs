@@ -106,7 +106,7 @@ impl<C: FnMut(&AtomicBool) -> Go> Observer for Watcher<'_, C> {
 
 fn console(lines: &Arc<Mutex<Vec<(Level, String)>>>) -> Console {
     let lines = Arc::clone(lines);
-    Arc::new(move |level, line| lines.lock().expect("nobody panicked").push((level, line.to_owned())))
+    Arc::new(move |_, level, line| lines.lock().expect("nobody panicked").push((level, line.to_owned())))
 }
 
 impl Outcome {

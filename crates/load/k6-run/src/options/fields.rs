@@ -174,7 +174,7 @@ fn stage_table(value: &Value, at: &str, faults: &mut Faults) -> Option<Stage> {
 }
 
 impl Field for Vec<(String, String)> {
-    /// An object of texts, or `a=1,b=2`.
+    /// An object of texts, or lines such as `a=1`.
     fn read(value: &Value, _: &str, faults: &mut Faults) -> Result<Vec<(String, String)>, String> {
         let expected = || "an object of texts".to_owned();
         match value {
@@ -184,7 +184,7 @@ impl Field for Vec<(String, String)> {
             }
             Value::String(text) => {
                 let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-                text.split(',').map(pair).collect::<Option<_>>().ok_or_else(expected)
+                text.lines().map(pair).collect::<Option<_>>().ok_or_else(expected)
             }
             _ => Err(expected()),
         }

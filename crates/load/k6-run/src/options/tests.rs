@@ -116,6 +116,7 @@ fn the_environment_has_options_in_capitals() {
             ("K6_INSECURE_SKIP_TLS_VERIFY", "false"),
             ("K6_SUMMARY_TREND_STATS", "avg,p(99.9)"),
             ("K6_MIN_ITERATION_DURATION", "x"),
+            ("K6_TAGS", "team:shop,url=http://x"),
         ];
         known.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
     });
@@ -123,6 +124,8 @@ fn the_environment_has_options_in_capitals() {
     assert_eq!((vus, batch_per_host, no_vu_connection_reuse), (Some(7), Some(3), Some(true)));
     assert_eq!(insecure_skip_tls_verify, Some(false));
     assert_eq!(read.options.summary_trend_stats, Some(vec![Aggregation::Avg, Aggregation::Percentile(99.9)]));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(read.options.tags, Some(vec![pair("team", "shop"), pair("url", "http://x")]));
     let faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         faults,
@@ -137,10 +140,10 @@ fn options_without_which_the_load_would_be_another_one_are_refused() {
     let refused =
         |value: Value| -> Vec<String> { Options::read(&value).faults.into_iter().map(|fault| fault.option).collect() };
     let set = json!({
-        "tlsVersion": "tls1.2", "tlsCipherSuites": ["TLS_RSA_WITH_RC4_128_SHA"], "paused": true, "localIPs": "127.0.0.2",
+        "tlsVersion": "tls1.1", "tlsCipherSuites": ["TLS_RSA_WITH_RC4_128_SHA"], "paused": true, "localIPs": "127.0.0.2",
         "dns": { "policy": "any" },
     });
-    assert_eq!(refused(set), ["paused", "localIPs", "tlsVersion", "tlsCipherSuites", "dns.policy"]);
+    assert_eq!(refused(set), ["tlsVersion", "paused", "localIPs", "tlsCipherSuites", "dns.policy"]);
     let unset = json!({ "tlsVersion": null, "tlsAuth": [], "paused": false, "dns": { "ttl": "1m" } });
     assert_eq!(refused(unset), [""; 0]);
     let read = Options::from_environment(|name| {

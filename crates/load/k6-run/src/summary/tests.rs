@@ -131,6 +131,14 @@ fn texts_are_those_of_k6() {
     }
 }
 
+#[test]
+fn a_part_without_thresholds_is_shown_with_its_metric_alone() {
+    let mut run = run();
+    run.limits = vec![Limits::new(&mut run.registry, "my_counter{a:b}", Vec::new()).expect("it is there")];
+    let found = run.summary(COMPACT.1).text(Mode::Compact);
+    assert!(found.contains("{ a:b }") && !found.contains("THRESHOLDS"), "{found}");
+}
+
 /// That both have the same names, and the same values but for what was measured.
 fn assert_alike(found: &Value, expected: &Value, at: &str) {
     match (found, expected) {

@@ -52,7 +52,9 @@ pub(super) fn text(summary: &Summary<'_>, full: bool) -> String {
 }
 
 fn thresholds(summary: &Summary<'_>, rows: &[Row<'_>], out: &mut String) {
-    let limited: Vec<&Row<'_>> = rows.iter().filter(|row| row.limits.is_some()).collect();
+    // An empty list of thresholds only asks for its part of a metric.
+    let is_limited = |row: &&Row<'_>| row.limits.is_some_and(|limits| !limits.thresholds.is_empty());
+    let limited: Vec<&Row<'_>> = rows.iter().filter(is_limited).collect();
     if limited.is_empty() {
         return;
     }

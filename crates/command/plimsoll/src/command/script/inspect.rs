@@ -20,7 +20,7 @@ pub(super) fn inspect(wanted: &InspectFlags, secrets: &Arc<Secrets>) -> Result<E
     // A person wants the options, and what a script says goes to standard error.
     let console: Console = {
         let secrets = Arc::clone(secrets);
-        Arc::new(move |_, line| say::note(&secrets.masked(line)))
+        Arc::new(move |_, _, line| say::note(&secrets.masked(line)))
     };
     let inspected = loaded(flags, &program, secrets, &console)?;
     let mut options: Value =

@@ -4,7 +4,7 @@ use super::settle::Settled;
 use super::writable_folders::WritableFolders;
 use crate::arguments::{Flags, Shown};
 use crate::say;
-use plimsoll_generator::script::{Run, RunOutcome, call_alone};
+use plimsoll_generator::script::{LineSource, Run, RunOutcome, call_alone};
 use plimsoll_javascript::Level;
 use plimsoll_k6_run::metrics::Aggregation;
 use plimsoll_k6_run::options::TREND_STATS;
@@ -69,7 +69,7 @@ fn mode(flags: &Flags) -> Option<Mode> {
 }
 
 /// Calls `handleSummary` of the script, and returns its texts with their destinations. None if the script has no such
-/// function, or if it failed, which is reported.
+/// function, if that returns nothing, or if it failed, which is reported.
 fn handled(
     run: &Run<'_>,
     summary: &Summary<'_>,
@@ -82,19 +82,21 @@ fn handled(
     let data = summary.data(setup_data, output).to_string();
     let given = call_alone(run, HANDLER, vec![data], PATIENCE).map_err(|why| why.render());
     let texts = given.and_then(|json| texts(json.as_deref()));
-    texts.map_err(|why| (run.console)(Level::Error, &format!("`{HANDLER}` failed: {why}"))).ok()
+    let report = |why: String| (run.console)(LineSource::Run, Level::Error, &format!("`{HANDLER}` failed: {why}"));
+    texts.map_err(report).ok().flatten()
 }
 
-fn texts(json: Option<&str>) -> Result<Vec<(PathBuf, String)>, String> {
-    let given = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or(Value::Null);
-    let Value::Object(given) = given else {
-        return Err(format!("expected it to return an object of texts, found `{given}`"));
+fn texts(json: Option<&str>) -> Result<Option<Vec<(PathBuf, String)>>, String> {
+    let given = match json.and_then(|json| serde_json::from_str(json).ok()) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Object(given)) => given,
+        Some(other) => return Err(format!("expected it to return an object of texts, found `{other}`")),
     };
     let text = |(to, text): (String, Value)| match text {
         Value::String(text) => Ok((to.into(), text)),
         other => Err(format!("expected a text for `{to}`, found `{other}`")),
     };
-    given.into_iter().map(text).collect()
+    given.into_iter().map(text).collect::<Result<_, _>>().map(Some)
 }
 
 fn write(to: &Path, text: &str) -> std::io::Result<()> {
@@ -138,8 +140,11 @@ mod tests {
     #[test]
     fn summaries_of_scripts_are_texts_by_where_they_go() {
         let two = texts(Some(r#"{ "stdout": "a", "out.txt": "b" }"#)).expect("two texts");
-        assert_eq!(two.len(), 2);
-        for (json, why) in [(None, "`null`"), (Some("5"), "`5`"), (Some(r#"{ "stdout": 5 }"#), "for `stdout`")] {
+        assert_eq!(two.map(|two| two.len()), Some(2));
+        for nothing in [None, Some("null")] {
+            assert_eq!(texts(nothing), Ok(None));
+        }
+        for (json, why) in [(Some("5"), "`5`"), (Some(r#"{ "stdout": 5 }"#), "for `stdout`")] {
             let refused = texts(json).expect_err("no texts");
             assert!(refused.contains(why), "{refused}");
         }

@@ -3,7 +3,8 @@
 import { check } from 'k6';
 import grpc from 'k6/net/grpc';
 const client = new grpc.Client();
-client.load(['lib'], 'counter.proto', 'talk.proto');
+client.load(['lib'], 'counter.proto');
+client.load(['lib/deeper'], '../talk.proto');
 export default function () {
   client.connect(__ENV.CALLS, { plaintext: true });
   const counted = client.invoke('counter.incrementCounter/increment', { value: 1 });

@@ -1,6 +1,6 @@
 // exit 0
 // requests 4
-// checks 3 of 3
+// checks 4 of 4
 import { check } from 'k6';
 import http from 'k6/http';
 export const options = { iterations: 1 };
@@ -15,6 +15,7 @@ export default function () {
   jar.delete(url, 'mine');
   check(jar.cookiesForURL(url), { 'one less': (c) => c.mine === undefined });
   http.get(`${url}/text`, { jar });
+  check(jar, { 'a name alone has no cookies': () => jar.set('shop.example', 'a', '1') && Object.keys(jar.cookiesForURL('shop.example')).length === 0 });
   jar.clear(url);
   check(http.cookieJar().cookiesForURL(url), { 'the jar of the user is another': (c) => Object.keys(c).length === 0 });
   http.get(`${url}/text`);

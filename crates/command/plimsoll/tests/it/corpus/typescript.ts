@@ -1,7 +1,7 @@
 // exit 0
 // requests 1
 import http from 'k6/http';
-import { describe, type Shape } from './lib/typed.ts';
+import { describe, Shape } from './lib/typed.ts';
 export const options: { iterations: number } = { iterations: 1 };
 export default function (): void {
   const square: Shape = { sides: 4, name: 'square' };

@@ -171,6 +171,24 @@ fn tls_is_spoken_and_timed() {
 }
 
 #[test]
+fn a_script_may_say_which_versions_of_tls_are_offered() {
+    let server = Server::builder(Behaviour::at_once(Reply::ok("hello"))).tls().start().expect("a port");
+    for (option, version) in
+        [("'tls1.2'", "tls1.2"), ("{ min: 'tls1.0', max: 'tls1.2' }", "tls1.2"), ("'tls1.3'", "tls1.3")]
+    {
+        let text = format!(
+            "import http from 'k6/http'; import {{ check }} from 'k6';
+            export const options = {{ iterations: 1, insecureSkipTLSVerify: true, tlsVersion: {option} }};
+            export default function () {{
+                check(http.get(__ENV.TARGET), {{ offered: (r) => r.tls_version === '{version}' }});
+            }}"
+        );
+        let outcome = Trial::of(&text, &format!("https://localhost:{}", server.address().port())).run();
+        assert_eq!(outcome.checks(), [("offered", 1, 0)], "{option}");
+    }
+}
+
+#[test]
 fn names_stand_for_addresses() {
     let (server, _) = quick();
     let port = server.address().port();

@@ -81,7 +81,8 @@ impl<'js> Stream<'js> {
         let events = EventLoop::<K6>::of(&ctx)?;
         events.send(Op::GrpcSend(self.call.id.get(), message));
         self.call.add(&events, builtin::GRPC_STREAMS_MSGS_SENT);
-        Ok(())
+        // A method that takes one message gets its end with it: servers may wait for that.
+        if self.call.prepared.method.is_client_streaming() { Ok(()) } else { self.end(ctx) }
     }
 
     fn end(&self, ctx: Ctx<'js>) -> Result<()> {

@@ -29,9 +29,9 @@ impl CookieJar {
     /// The values of the cookies for a URL, by name.
     #[qjs(rename = "cookiesForURL")]
     fn cookies_for_url<'js>(&self, ctx: Ctx<'js>, url: TextArg) -> Result<Object<'js>> {
-        let url = parsed(&ctx, &url.0)?;
-        let jar = self.jar.borrow();
         let found = Object::new(ctx.clone())?;
+        let Some(url) = parsed(&ctx, &url.0)? else { return Ok(found) };
+        let jar = self.jar.borrow();
         for (name, value) in jar.cookies(url.place(), unix_time()) {
             let values = found.get::<_, Option<Array<'js>>>(name)?.map_or_else(|| Array::new(ctx.clone()), Ok)?;
             values.set(values.len(), value.trim_matches('"'))?;
@@ -55,21 +55,25 @@ impl CookieJar {
         if let Some(options) = non_null(options.0).and_then(Value::into_object) {
             read_options(&ctx, &mut cookie, &options)?;
         }
-        // A script may set secure cookies for a plain URL too.
-        let from = Place { secure: true, ..url.place() };
-        self.jar.borrow_mut().set(&cookie, from, unix_time());
+        if let Some(url) = url {
+            // A script may set secure cookies for a plain URL too.
+            let from = Place { secure: true, ..url.place() };
+            self.jar.borrow_mut().set(&cookie, from, unix_time());
+        }
         Ok(true)
     }
 
     fn clear(&self, ctx: Ctx<'_>, url: TextArg) -> Result<()> {
-        let url = parsed(&ctx, &url.0)?;
-        self.jar.borrow_mut().clear(url.place(), unix_time());
+        if let Some(url) = parsed(&ctx, &url.0)? {
+            self.jar.borrow_mut().clear(url.place(), unix_time());
+        }
         Ok(())
     }
 
     fn delete(&self, ctx: Ctx<'_>, url: TextArg, name: TextArg) -> Result<()> {
-        let url = parsed(&ctx, &url.0)?;
-        self.jar.borrow_mut().remove(&name.0, url.place(), unix_time());
+        if let Some(url) = parsed(&ctx, &url.0)? {
+            self.jar.borrow_mut().remove(&name.0, url.place(), unix_time());
+        }
         Ok(())
     }
 }
@@ -87,8 +91,12 @@ pub(crate) fn jar_of(value: &Value<'_>) -> Option<Rc<RefCell<Jar>>> {
     Some(Rc::clone(&jar.borrow().jar))
 }
 
-fn parsed(ctx: &Ctx<'_>, url: &str) -> Result<Url> {
-    Url::parse(url).map_err(|fault| thrown(ctx, fault))
+/// The URL that a jar is asked for. As in k6, it knows no cookies of a text without a scheme, such as `shop.example`.
+fn parsed(ctx: &Ctx<'_>, url: &str) -> Result<Option<Url>> {
+    if !url.contains("://") {
+        return Ok(None);
+    }
+    Url::parse(url).map(Some).map_err(|fault| thrown(ctx, fault))
 }
 
 fn read_options<'js>(ctx: &Ctx<'js>, cookie: &mut SetCookie, options: &Object<'js>) -> Result<()> {

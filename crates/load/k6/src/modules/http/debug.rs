@@ -1,10 +1,11 @@
-//! The option `httpDebug`: what is sent and received, on the console.
+//! The option `httpDebug`: what is sent and received, as log lines.
 
-use crate::operations::{HttpReply, HttpRequest};
+use crate::operations::{HttpReply, HttpRequest, K6};
 use crate::user::User;
-use rquickjs::{Ctx, Function, Object, Result};
+use plimsoll_javascript::{EventLoop, Level};
+use rquickjs::{Ctx, Result};
 
-/// What the console shows of requests and responses.
+/// What log lines show of requests and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HttpDebug {
     Nothing,
@@ -38,7 +39,7 @@ impl HttpDebug {
     fn show(self, ctx: &Ctx<'_>, what: &str, head: &str, body: &[u8]) -> Result<()> {
         let head = head.trim_end().replace('\r', "");
         let body = if self == HttpDebug::All { String::from_utf8_lossy(body) } else { "".into() };
-        let console: Object<'_> = ctx.globals().get("console")?;
-        console.get::<_, Function<'_>>("log")?.call((format!("{what}:\n{head}\n\n{body}").trim_end(),))
+        EventLoop::<K6>::of(ctx)?.log(Level::Info, format!("{what}:\n{head}\n\n{body}").trim_end());
+        Ok(())
     }
 }

@@ -1,5 +1,6 @@
-export interface Shape { sides: number; name?: string }
+interface Shape { sides: number; name?: string }
 export type Sides = Shape['sides'];
-export function describe<T extends Shape>(shape: T): string {
+function describe<T extends Shape>(shape: T): string {
   return `${shape.name ?? 'shape'}-${shape.sides as Sides}`;
 }
+export { Shape, describe };

@@ -1,0 +1,3 @@
+// exit 255
+// says exports a function
+module.exports = 'no functions';
