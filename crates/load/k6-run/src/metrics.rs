@@ -4,7 +4,7 @@ pub mod builtin;
 mod registry;
 mod sink;
 mod tags;
-mod trend;
+pub(crate) mod trend;
 
 pub use registry::{Metric, MetricId, NameFault, Registry, Sinks, Submetric};
 pub use sink::{Aggregation, Sink};

@@ -1,19 +1,31 @@
-//! Each sample as a line: `--out json` and `--out csv`.
+//! Outputs of samples while a run goes on: each sample as a line (`--out json` and `--out csv`), or added up in
+//! [series](crate::series).
 
 use crate::metrics::{Metric, MetricId, Registry, TagSet};
 use crate::options::SYSTEM_TAGS;
+use crate::series::{Collector, SharedTable};
 use crate::summary::json_number;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::mem;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 /// The bytes of lines after which a thread hands them over.
 const ENOUGH: usize = 64 * 1024;
 
-/// The format of an output.
+/// An output that gets each sample.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// It gets each sample as a line.
+    Lines(LineOutput),
+    /// It takes the series of samples whenever it likes. Users never wait for it.
+    Series(Arc<Collector>),
+}
+
+/// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// An object a line.
@@ -22,10 +34,10 @@ pub enum Format {
     Csv,
 }
 
-/// An output that gets each sample. Its channel is bounded: if the writer cannot keep up, users wait.
+/// An output of lines. Its channel is bounded: if the writer cannot keep up, users wait.
 #[derive(Clone, Debug)]
-pub struct Output {
-    /// Its format.
+pub struct LineOutput {
+    /// The format.
     pub format: Format,
     /// The channel to its writer.
     pub to: SyncSender<Lines>,
@@ -40,28 +52,42 @@ pub struct Lines {
     pub metrics: BTreeSet<MetricId>,
 }
 
-/// The lines of one thread that were not handed over yet, for each output.
+/// The samples of one thread on their way to the outputs.
 #[derive(Debug)]
-pub struct Rows(Vec<(Output, Lines)>);
+pub struct ThreadOutputs {
+    /// The lines that were not handed over yet.
+    lines: Vec<(LineOutput, Lines)>,
+    series: Vec<Arc<SharedTable>>,
+}
 
-impl Rows {
-    /// Rows for these outputs.
+impl ThreadOutputs {
+    /// For one thread.
     #[must_use]
-    pub fn new(outputs: &[Output]) -> Rows {
-        Rows(outputs.iter().map(|output| (output.clone(), Lines::default())).collect())
+    pub fn new(outputs: &[Output]) -> ThreadOutputs {
+        let mut of_thread = ThreadOutputs { lines: Vec::new(), series: Vec::new() };
+        for output in outputs {
+            match output {
+                Output::Lines(output) => of_thread.lines.push((output.clone(), Lines::default())),
+                Output::Series(collector) => of_thread.series.push(collector.thread()),
+            }
+        }
+        of_thread
     }
 
-    /// Adds lines for samples of this moment.
+    /// Adds samples of this moment.
     #[inline]
     pub fn add(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>) {
-        if !self.0.is_empty() {
+        if !self.lines.is_empty() {
             self.add_lines(registry, samples, tags);
+        }
+        for table in &self.series {
+            table.add(registry, samples, tags);
         }
     }
 
     fn add_lines(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>) {
         let (at, metadata, tags) = (Timestamp::now(), tags.metadata, tags.iter().collect::<Vec<_>>());
-        for (output, lines) in &mut self.0 {
+        for (output, lines) in &mut self.lines {
             for (id, value) in samples {
                 let sample = Sample { metric: registry.metric(*id), value: *value, at, tags: &tags, metadata };
                 lines.text += &sample.line(output.format);
@@ -69,14 +95,14 @@ impl Rows {
                 lines.metrics.insert(*id);
             }
         }
-        if self.0.iter().any(|(_, lines)| lines.text.len() > ENOUGH) {
-            self.send();
+        if self.lines.iter().any(|(_, lines)| lines.text.len() > ENOUGH) {
+            self.send_lines();
         }
     }
 
     /// Hands over the lines so far.
-    pub fn send(&mut self) {
-        for (output, lines) in self.0.iter_mut().filter(|(_, lines)| !lines.text.is_empty()) {
+    pub fn send_lines(&mut self) {
+        for (output, lines) in self.lines.iter_mut().filter(|(_, lines)| !lines.text.is_empty()) {
             // A writer that is gone has failed, and reports that itself.
             let _ = output.to.send(mem::take(lines));
         }

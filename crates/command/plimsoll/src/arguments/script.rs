@@ -208,8 +208,9 @@ pub(crate) struct Flags {
     /// A file of options in JSON, which counts less than those of the script
     #[arg(short = 'c', long, value_name = "FILE", env = "K6_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Write every sample to a file: `json=FILE` or `csv=FILE` [may be repeated]
-    #[arg(short = 'o', long, value_name = "FORMAT=FILE", env = "K6_OUT")]
+    /// Write every sample to a file: `json=FILE` or `csv=FILE`; or send metrics to a server while the script runs:
+    /// `experimental-prometheus-rw=URL` or `opentelemetry=URL` [may be repeated]
+    #[arg(short = 'o', long, value_name = "OUTPUT", env = "K6_OUT")]
     pub(crate) out: Vec<String>,
     /// Write the summary as JSON
     #[arg(long, value_name = "FILE", env = "K6_SUMMARY_EXPORT")]

@@ -17,7 +17,7 @@ use crate::arguments::{Flags, Project, Script, Shown};
 use crate::say;
 use anyhow::Context;
 use exit::{Exit, Failure};
-use outputs::Writers;
+use outputs::{Outputs, RunOfOutputs};
 use plimsoll_generator::script::{
     self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, LineSource, Refused, RunOutcome,
 };
@@ -29,6 +29,7 @@ use plimsoll_k6_run::scenario;
 use plimsoll_model::words::{and_list, quoted};
 use settle::{Settled, settle};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -84,8 +85,9 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
         warn(&format!("`--address {address}` has no effect: there is no server to control a run"));
     }
     let settled = settle(flags, &inspected.functions, inspected.options.as_deref(), &inspected.registry, warn)?;
-    let writers = Writers::start(&settled.outputs, &settled.registry, &settled.limits, secrets)?;
-    let plan = Arc::new(plan(flags, &settled, &inspected, &writers));
+    let of_run = RunOfOutputs { registry: &settled.registry, limits: &settled.limits, secrets, terminal: &terminal };
+    let outputs = Outputs::start(&settled.outputs, &of_run)?;
+    let plan = Arc::new(plan(flags, &settled, &inspected, &outputs));
     if !flags.quiet {
         say::note(&header(flags, &plan));
     }
@@ -107,7 +109,7 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     let mut ran = ran.context("failed to run the script")?;
     ran.sinks.merge(&watch.sinks());
     // The summary is shown even if samples cannot be written.
-    let written = writers.finish();
+    let written = outputs.finish(|lost| terminal.log(Level::Warn, lost));
     let crossed: Vec<String> = summary::show(flags, &settled, &run, &ran).into_iter().map(str::to_owned).collect();
     let crossed: Vec<&str> = crossed.iter().map(String::as_str).collect();
     written?;
@@ -210,9 +212,8 @@ fn loaded(
 
 /// `__ENV`: the variables of the system, overridden by those of the command line.
 fn environment(flags: &Flags) -> Result<Vec<(String, String)>, Failure> {
-    let system = std::env::vars_os().filter(|_| flags.include_system_env_vars);
-    let system = system.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut variables: BTreeMap<String, String> = system.collect();
+    let mut variables: BTreeMap<String, String> =
+        system_environment().filter(|_| flags.include_system_env_vars).collect();
     for said in &flags.env {
         // A name alone is one without a value, as in k6.
         let (name, value) = said.split_once('=').unwrap_or((said, ""));
@@ -225,15 +226,21 @@ fn environment(flags: &Flags) -> Result<Vec<(String, String)>, Failure> {
     Ok(variables.into_iter().collect())
 }
 
+/// The variables of the system that are text.
+fn system_environment() -> impl Iterator<Item = (String, String)> {
+    let text = |text: OsString| text.into_string().ok();
+    std::env::vars_os().filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
+}
+
 fn is_name(text: &str) -> bool {
     let fits = |char: char| char.is_ascii_alphanumeric() || char == '_';
     text.chars().all(fits) && text.starts_with(|first: char| !first.is_ascii_digit())
 }
 
-fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, writers: &Writers) -> RunState {
+fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, outputs: &Outputs) -> RunState {
     let (options, scenarios) = (settled.options.clone(), settled.scenarios.clone());
     let plan = inspected.plan.configured(options, scenarios, settled.registry.clone());
-    RunState { outputs: writers.outputs(), by_group: flags.summary_mode == Some(Shown::Full), ..plan }
+    RunState { outputs: outputs.of_run(), by_group: flags.summary_mode == Some(Shown::Full), ..plan }
 }
 
 /// The header that describes the run, as in k6.

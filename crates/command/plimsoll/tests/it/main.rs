@@ -18,6 +18,7 @@ mod interrupts;
 mod nothing_outlives;
 mod one_system;
 mod other_commands;
+mod outputs;
 mod resume;
 mod script_studies;
 mod scripts;

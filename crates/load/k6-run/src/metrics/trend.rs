@@ -7,7 +7,8 @@
 /// The bits of the mantissa that select a bucket.
 const STEP_BITS: u32 = 11;
 
-const STEPS: usize = 1 << STEP_BITS;
+/// The buckets of an octave.
+pub(crate) const STEPS: usize = 1 << STEP_BITS;
 
 /// Counts, sum, extremes and buckets.
 #[derive(Clone, Debug)]
@@ -122,11 +123,7 @@ impl Trend {
         if self.count == 0 {
             return 0.0;
         }
-        let place = (percent / 100.0 * (self.count - 1) as f64).clamp(0.0, (self.count - 1) as f64);
-        let (below, fraction) = (place.floor() as u64, place.fract());
-        let lower = self.ranked(below);
-        let value = if fraction > 0.0 { lower + (self.ranked(below + 1) - lower) * fraction } else { lower };
-        value.clamp(self.min, self.max)
+        between_ranks(percent, self.count, |rank| self.ranked(rank)).clamp(self.min, self.max)
     }
 
     /// The value of this rank, from 0.
@@ -154,8 +151,17 @@ impl Trend {
     }
 }
 
+/// The value below which so many per cent of `count` values lie, which are at least one: between the values of two ranks by
+/// proportion. Ranks begin at 0.
+pub(crate) fn between_ranks(percent: f64, count: u64, ranked: impl Fn(u64) -> f64) -> f64 {
+    let place = (percent / 100.0 * (count - 1) as f64).clamp(0.0, (count - 1) as f64);
+    let (below, fraction) = (place.floor() as u64, place.fract());
+    let lower = ranked(below);
+    if fraction > 0.0 { lower + (ranked(below + 1) - lower) * fraction } else { lower }
+}
+
 /// The octave of a value, and the step in it; both ascend with the value.
-fn bucket(value: f64) -> (i32, usize) {
+pub(crate) fn bucket(value: f64) -> (i32, usize) {
     let bits = value.abs().to_bits() >> (52 - STEP_BITS);
     let (exponent, step) = ((bits >> STEP_BITS) as i32, bits as usize % STEPS);
     // Numbers below the smallest normal one count as zero.
@@ -167,7 +173,7 @@ fn bucket(value: f64) -> (i32, usize) {
 }
 
 /// The end of a bucket that lies nearer to zero.
-fn bound(key: i32, step: usize) -> f64 {
+pub(crate) fn bound(key: i32, step: usize) -> f64 {
     let step = if key < 0 { STEPS - 1 - step } else { step };
     let bits = ((u64::from(key.unsigned_abs()) << STEP_BITS) | step as u64) << (52 - STEP_BITS);
     f64::from_bits(bits) * f64::from(key.signum())

@@ -4,7 +4,7 @@ use super::run::RunState;
 use crate::fetch::cache::RequestCache;
 use plimsoll_k6_run::checks::Checks;
 use plimsoll_k6_run::metrics::{Contains, Kind, Metric, MetricId, NameFault, Registry, Sinks, TagSet};
-use plimsoll_k6_run::output::Rows;
+use plimsoll_k6_run::output::ThreadOutputs;
 use plimsoll_model::units::Instant;
 use std::cell::{Ref, RefCell};
 use std::mem;
@@ -33,7 +33,7 @@ pub struct Recording {
     registry: RefCell<Arc<Registry>>,
     sinks: RefCell<Sinks>,
     checks: RefCell<Checks>,
-    rows: RefCell<Rows>,
+    outputs: RefCell<ThreadOutputs>,
     /// What a study has not taken yet.
     pending: RefCell<Vec<Pending>>,
     /// The tags of all samples of each scenario.
@@ -89,7 +89,7 @@ impl Recording {
             registry: RefCell::new(Arc::clone(&run.registry)),
             sinks: RefCell::new(run.sinks()),
             checks: RefCell::default(),
-            rows: RefCell::new(Rows::new(&run.outputs)),
+            outputs: RefCell::new(ThreadOutputs::new(&run.outputs)),
             pending: RefCell::default(),
             tags: (0..run.scenarios.len()).map(|scenario| Rc::new(tags_of(run, Some(scenario)))).collect(),
             requests: RequestCache::new(run.options.user_agent.as_deref()),
@@ -131,7 +131,7 @@ impl Recording {
         }
         let since_start = Duration::from_nanos(u64::try_from(at.0).unwrap_or_default());
         self.sinks.borrow_mut().add(&registry, samples, tags, since_start);
-        self.rows.borrow_mut().add(&registry, samples, tags);
+        self.outputs.borrow_mut().add(&registry, samples, tags);
     }
 
     /// Adds samples that belong to a scenario and to no user.
@@ -183,10 +183,10 @@ impl Recording {
         }
     }
 
-    /// A copy of the samples so far. Hands over the rows of the outputs.
+    /// A copy of the samples so far. Hands over the lines of the outputs.
     #[must_use]
     pub fn copy(&self) -> Sinks {
-        self.rows.borrow_mut().send();
+        self.outputs.borrow_mut().send_lines();
         self.sinks.borrow().clone()
     }
 
@@ -199,7 +199,7 @@ impl Recording {
     /// Takes all samples and checks, at the end of the thread.
     #[must_use]
     pub fn take(&self) -> (Sinks, Checks) {
-        self.rows.borrow_mut().send();
+        self.outputs.borrow_mut().send_lines();
         (self.sinks.replace(self.run.sinks()), self.checks.take())
     }
 

@@ -1,10 +1,13 @@
-//! The files of `--out`, each written by a thread of its own.
+//! The outputs of `--out`: files, each written by a thread of its own, and servers to which metrics are sent.
 
-use anyhow::{Context, anyhow, bail};
+use super::terminal::Terminal;
+use anyhow::{Context as _, anyhow, bail};
+use plimsoll_javascript::Level;
 use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6_run::metrics::{MetricId, Registry};
-use plimsoll_k6_run::output::{Format, Lines, Output, csv_header, json_metric};
+use plimsoll_k6_run::output::{Format, LineOutput, Lines, Output, csv_header, json_metric};
 use plimsoll_k6_run::threshold::Limits;
+use plimsoll_push::{Context, Push, Settings};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,6 +18,14 @@ use std::thread::JoinHandle;
 /// The most batches of lines that wait to be written.
 const WAITING: usize = 64;
 
+/// An output of `--out`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum WantedOutput {
+    File(OutputFile),
+    /// A server.
+    Push(Settings),
+}
+
 /// A file of `--out`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutputFile {
@@ -23,17 +34,44 @@ pub(super) struct OutputFile {
     file: Option<String>,
 }
 
-/// Files being written.
-pub(super) struct Writers(Vec<(Output, JoinHandle<anyhow::Result<()>>)>);
+/// The outputs of a run under way.
+pub(super) struct Outputs {
+    files: Vec<(LineOutput, JoinHandle<anyhow::Result<()>>)>,
+    pushes: Vec<Push>,
+}
+
+/// What outputs need of a run.
+pub(super) struct RunOfOutputs<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) limits: &'a [Limits],
+    pub(super) secrets: &'a Arc<Secrets>,
+    pub(super) terminal: &'a Arc<Terminal>,
+}
+
+impl WantedOutput {
+    /// Reads `json=FILE`, `csv=FILE`, and the names of outputs that send metrics to a server, each of which may have its
+    /// URL, and is set up by variables of the environment.
+    ///
+    /// # Errors
+    /// A message for each fault.
+    pub(super) fn parse(text: &str, environment: &[(String, String)]) -> Result<WantedOutput, Vec<String>> {
+        match Settings::parse(text, environment) {
+            Some(settings) => settings.map(WantedOutput::Push),
+            None => OutputFile::parse(text).map(WantedOutput::File).map_err(|why| vec![why]),
+        }
+    }
+}
 
 impl OutputFile {
-    /// Reads `json=FILE`, `csv=FILE`.
-    pub(super) fn parse(text: &str) -> Result<OutputFile, String> {
+    fn parse(text: &str) -> Result<OutputFile, String> {
         let (format, file) = text.split_once('=').map_or((text, None), |(format, file)| (format, Some(file)));
         let format = match format {
             "json" => Format::Json,
             "csv" => Format::Csv,
-            other => return Err(format!("expected `json=FILE` or `csv=FILE` in `--out`, found `{other}`")),
+            other => {
+                let known = "`json=FILE`, `csv=FILE`, `experimental-prometheus-rw=URL` or `opentelemetry=URL`";
+                return Err(format!("expected {known} in `--out`, found `{other}`"));
+            }
         };
         if file.is_some_and(|file| file.ends_with(".gz")) {
             return Err(format!("`--out {text}` is not compressed here: take a name without `.gz`"));
@@ -47,36 +85,57 @@ impl OutputFile {
             None => Box::new(io::stdout()),
         })
     }
+
+    fn start(&self, run: &RunOfOutputs<'_>) -> anyhow::Result<(LineOutput, JoinHandle<anyhow::Result<()>>)> {
+        let (out, begun) = (BufWriter::new(self.open()?), begin(self, run.registry, run.limits));
+        let mut file = Samples { out, begun, secrets: Arc::clone(run.secrets) };
+        let (to, lines) = sync_channel(WAITING);
+        let shown = self.file.clone().unwrap_or_else(|| "standard output".to_owned());
+        let thread = std::thread::spawn(move || file.write(&lines).with_context(|| format!("failed to write {shown}")));
+        Ok((LineOutput { format: self.format, to }, thread))
+    }
 }
 
-impl Writers {
-    /// Opens the files.
-    pub(super) fn start(
-        wanted: &[OutputFile],
-        registry: &Registry,
-        limits: &[Limits],
-        secrets: &Arc<Secrets>,
-    ) -> anyhow::Result<Writers> {
-        let start = |wanted: &OutputFile| {
-            let (out, begun) = (BufWriter::new(wanted.open()?), begin(wanted, registry, limits));
-            let mut file = Samples { out, begun, secrets: Arc::clone(secrets) };
-            let (to, lines) = sync_channel(WAITING);
-            let shown = wanted.file.clone().unwrap_or_else(|| "standard output".to_owned());
-            let thread =
-                std::thread::spawn(move || file.write(&lines).with_context(|| format!("failed to write {shown}")));
-            Ok((Output { format: wanted.format, to }, thread))
-        };
-        Ok(Writers(wanted.iter().map(start).collect::<anyhow::Result<_>>()?))
+impl RunOfOutputs<'_> {
+    fn context(&self) -> Context {
+        let (secrets, terminal) = (Arc::clone(self.secrets), Arc::clone(self.terminal));
+        Context {
+            registry: Arc::new(self.registry.clone()),
+            mask: Arc::new(move |text| secrets.masked(text)),
+            warn: Arc::new(move |warning| terminal.log(Level::Warn, warning)),
+        }
+    }
+}
+
+impl Outputs {
+    /// Opens the files, and starts to send to servers.
+    pub(super) fn start(wanted: &[WantedOutput], run: &RunOfOutputs<'_>) -> anyhow::Result<Outputs> {
+        let mut outputs = Outputs { files: Vec::new(), pushes: Vec::new() };
+        for wanted in wanted {
+            match wanted {
+                WantedOutput::File(file) => outputs.files.push(file.start(run)?),
+                WantedOutput::Push(settings) => {
+                    outputs.pushes.push(Push::start(settings.clone(), run.context()).map_err(|why| anyhow!(why))?);
+                }
+            }
+        }
+        Ok(outputs)
     }
 
-    /// The outputs that samples are sent to.
-    pub(super) fn outputs(&self) -> Vec<Output> {
-        self.0.iter().map(|(output, _)| output.clone()).collect()
+    /// The outputs that samples go to.
+    pub(super) fn of_run(&self) -> Vec<Output> {
+        let lines = self.files.iter().map(|(output, _)| Output::Lines(output.clone()));
+        let series = self.pushes.iter().map(|push| Output::Series(Arc::clone(push.collector())));
+        lines.chain(series).collect()
     }
 
-    /// Writes the remaining samples, and waits for the writers.
-    pub(super) fn finish(self) -> anyhow::Result<()> {
-        for (output, thread) in self.0 {
+    /// Writes and sends the remaining samples. Passes what a server did not receive to `warn`: that is no reason for
+    /// another end of the run.
+    pub(super) fn finish(self, mut warn: impl FnMut(&str)) -> anyhow::Result<()> {
+        for lost in self.pushes.into_iter().filter_map(Push::finish) {
+            warn(&lost);
+        }
+        for (output, thread) in self.files {
             let _ = output.to.send(Lines::default());
             match thread.join() {
                 Ok(written) => written?,

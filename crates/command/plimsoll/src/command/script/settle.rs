@@ -2,7 +2,7 @@
 //! order of precedence.
 
 use super::exit::{Exit, Failure};
-use super::outputs::OutputFile;
+use super::outputs::WantedOutput;
 use crate::arguments::Flags;
 use plimsoll_k6_run::metrics::Registry;
 use plimsoll_k6_run::options::{Derived, OptionFault, Options, Read};
@@ -20,8 +20,8 @@ pub(super) struct Settled {
     pub(super) limits: Vec<Limits>,
     /// The metrics, with a submetric for each threshold that names one.
     pub(super) registry: Registry,
-    /// The files that samples are written to.
-    pub(super) outputs: Vec<OutputFile>,
+    /// The files and servers that samples go to.
+    pub(super) outputs: Vec<WantedOutput>,
 }
 
 /// Settles the run of a script with these exports, options and metrics. Passes options without effect to `warn`, even
@@ -66,10 +66,16 @@ fn limits(
 }
 
 /// The outputs of the command line, or why they are refused.
-fn outputs(flags: &Flags) -> Result<Vec<OutputFile>, Failure> {
+fn outputs(flags: &Flags) -> Result<Vec<WantedOutput>, Failure> {
     let mut refusals = flags.unsupported.refusals();
-    let wanted = flags.out.iter().filter_map(|text| OutputFile::parse(text).map_err(|why| refusals.push(why)).ok());
-    let wanted: Vec<OutputFile> = wanted.collect();
+    let environment: Vec<(String, String)> = super::system_environment().collect();
+    let mut wanted = Vec::new();
+    for text in &flags.out {
+        match WantedOutput::parse(text, &environment) {
+            Ok(output) => wanted.push(output),
+            Err(why) => refusals.extend(why),
+        }
+    }
     if refusals.is_empty() { Ok(wanted) } else { Err(Failure::new(Exit::Options, refusals.join("\n"))) }
 }
 
