@@ -19,6 +19,7 @@ STUDY = """
 title    = "How late scripted users are"
 question = "Does the generator keep time with very many scripted users?"
 repeats  = 1
+design   = "trials"
 noise_floor = false
 
 [factors]

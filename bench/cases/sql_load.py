@@ -18,6 +18,7 @@ STUDY = """
 title    = "What loading takes"
 question = "How long does it take to load the tables?"
 repeats  = 1
+design   = "trials"
 noise_floor = false
 
 [factors]

@@ -19,6 +19,7 @@ STUDY = """
 title    = "What an exchange costs"
 question = "How much CPU time does the generator use per call?"
 repeats  = 1
+design   = "trials"
 # Two trials and no more: those that are void, because the generator was the limit, are meant to be.
 noise_floor  = false
 spare_blocks = 0

@@ -12,6 +12,7 @@ STUDY = """
 title    = "What a transaction costs"
 question = "How much CPU time does the generator use per query?"
 repeats  = 1
+design   = "trials"
 noise_floor = false
 
 [factors]
