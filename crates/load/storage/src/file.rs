@@ -10,9 +10,11 @@ use plimsoll_model::record::{ErrorKind, Part};
 use plimsoll_model::storage::{FileSystem, Mode, Residency, Storage, StorageFacts};
 use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, StatxFlags, fsync, openat, statvfs, statx, unlinkat};
 use rustix::io::{Errno, read, retry_on_intr, write};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -187,8 +189,10 @@ impl Session for DirectorySession {
 
     fn list(&mut self, expected: usize, _call: &mut Call) -> Result<(), Failure> {
         let listed = fs::read_dir(&self.path);
-        let counted = listed.and_then(|mut entries| entries.try_fold(0, |count, entry| entry.map(|_| count + 1)));
-        let found: usize = counted.map_err(|error| failed("list", &self.path, error))?;
+        let counted = listed.and_then(|mut entries| {
+            entries.try_fold(0, |count, entry| Ok(count + usize::from(!is_put_aside(&entry?.file_name()))))
+        });
+        let found: usize = counted.map_err(|error: io::Error| failed("list", &self.path, error))?;
         if found != expected {
             let detail = format!("expected {expected} objects in {}, found {found}", self.path.display());
             return Err(Failure::new(ErrorKind::Check, detail));
@@ -320,6 +324,12 @@ impl DirectorySession {
 }
 
 /// Bytes that an unprivileged user can still write to the file system of `path`.
+/// True for a file that was deleted while the file system still had it open, which keeps it under a name of its own until
+/// it is closed: FUSE closes files some time after the program has, and NFS's client has no other way either.
+fn is_put_aside(name: &OsStr) -> bool {
+    [b".fuse_hidden".as_slice(), b".nfs"].iter().any(|begin| name.as_bytes().starts_with(begin))
+}
+
 fn free_space(path: &Path) -> io::Result<u64> {
     let found = statvfs(path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))

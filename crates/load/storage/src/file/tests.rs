@@ -299,6 +299,23 @@ fn lengths_that_do_not_fit_past_the_cache_are_named_with_those_that_do() {
 }
 
 #[test]
+fn files_that_a_file_system_puts_aside_are_no_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), &storage(Mode::App));
+    store.prepare().unwrap();
+    let mut session = store.session(0).unwrap();
+    session.write(&object(1), &mut call()).unwrap();
+    let inside = folder.path().join(&names(folder.path())[0]).join("user-0");
+    for name in [".fuse_hidden0000000200000001", ".nfs000000000000a1b200000001"] {
+        fs::write(inside.join(name), "deleted, and still open").unwrap();
+    }
+    session.list(1, &mut call()).unwrap();
+    fs::write(inside.join(".other"), "nobody's").unwrap();
+    let failure = session.list(1, &mut call()).unwrap_err();
+    assert!(failure.detail.contains("expected 1 objects") && failure.detail.ends_with("found 2"), "{}", failure.detail);
+}
+
+#[test]
 fn a_local_directory_is_described() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), &storage(Mode::App));
