@@ -8,13 +8,13 @@ use crate::verdict::Outcome;
 /// The comparisons that decide, as they stand after some repeats.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast<'a> {
-    /// Those that are decided.
+    /// Decided comparisons.
     pub decided: Vec<&'a Comparison>,
-    /// Those that more repeats would probably decide, with the number of them, those that have run included; what takes
-    /// longest comes last.
+    /// Comparisons that more repeats would probably decide, each with the number of repeats in all. The one that takes
+    /// most comes last.
     pub in_time: Vec<(&'a Comparison, usize)>,
-    /// Those that would take more than [`MAX_FORECAST_REPEATS`], or that no number of repeats decides: the noise floor
-    /// leaves out a change of zero, single trials dominate, or nothing could be compared.
+    /// Comparisons that would take more than [`MAX_FORECAST_REPEATS`], or that no number of repeats decides: the noise
+    /// floor leaves out a change of zero, single trials dominate, or nothing could be compared.
     pub unforeseeable: Vec<&'a Comparison>,
 }
 

@@ -238,6 +238,13 @@ impl Study {
         self.tables.source.diagnostic(Fault::warning(self.tables.workload.target_span(), message))
     }
 
+    /// A warning about the design, with the place that names it; none where the study does not name one.
+    #[must_use]
+    pub fn warning_of_design(&self, message: &str, help: &str) -> Option<Diagnostic> {
+        let place = self.design.place.as_ref()?;
+        Some(self.tables.source.diagnostic(Fault::warning(place, message).help(help)))
+    }
+
     /// A warning about a system, with the place of the command that starts it; none for a name that no system has.
     #[must_use]
     pub fn warning_of_system(&self, system: &str, message: &str, help: &str) -> Option<Diagnostic> {

@@ -283,7 +283,7 @@ impl Program {
     }
 }
 
-/// What a script of CommonJS exports. A value that is no object has no functions.
+/// The exports of a script of CommonJS. A value that is no object has no functions.
 fn exports_of<'js>(facade: &Object<'js>) -> rquickjs::Result<Object<'js>> {
     let exported: Value<'js> = facade.get(WHOLE)?;
     exported.into_object().map_or_else(|| Object::new(facade.ctx().clone()), Ok)

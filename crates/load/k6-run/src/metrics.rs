@@ -4,11 +4,13 @@ pub mod builtin;
 mod registry;
 mod sink;
 mod tags;
+mod totals;
 pub(crate) mod trend;
 
 pub use registry::{Metric, MetricId, NameFault, Registry, Sinks, Submetric};
 pub use sink::{Aggregation, Sink};
 pub use tags::{Measured, TagSet};
+pub use totals::Totals;
 pub use trend::Trend;
 
 use plimsoll_model::record;

@@ -19,9 +19,9 @@ const ENOUGH: usize = 64 * 1024;
 /// An output that gets each sample.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// It gets each sample as a line.
+    /// Lines: each sample is one.
     Lines(LineOutput),
-    /// It takes the series of samples whenever it likes. Users never wait for it.
+    /// Series, which it takes at intervals of its own. Users never wait for it.
     Series(Arc<Collector>),
 }
 

@@ -128,11 +128,11 @@ pub enum Measure {
     Sum(f64),
     /// The latest sample of a gauge.
     Last(f64),
-    /// Of a rate, how many samples are zero, and how many are not.
+    /// The samples of a rate.
     Rate {
-        /// Those that are not zero.
+        /// Samples that are not zero.
         trues: u64,
-        /// Those that are.
+        /// Samples that are zero.
         falses: u64,
     },
     /// The distribution of a trend, for its percentiles.
@@ -304,13 +304,13 @@ impl Measure {
         }
     }
 
-    /// How many samples it has; 1 for a sum or a gauge, which do not count them.
+    /// The number of its samples; 1 for a sum or a gauge, which do not count them.
     fn samples(&self) -> u64 {
         match self {
             Measure::Sum(_) | Measure::Last(_) => 1,
             Measure::Rate { trues, falses } => trues + falses,
-            Measure::Percentiles(trend) => trend.count(),
-            Measure::Buckets(trend) => trend.count,
+            Measure::Percentiles(trend) => trend.totals().count,
+            Measure::Buckets(trend) => trend.totals.count,
         }
     }
 }
@@ -409,6 +409,6 @@ mod tests {
         let mut table = Table::new(Distribution::Buckets);
         table.add(&registry, &[(own, 7.0)], &[], 0);
         let Measure::Buckets(buckets) = &told(&mut table)[0].2 else { panic!("it is a trend") };
-        assert_eq!((buckets.count, buckets.sum), (1, 7.0));
+        assert_eq!((buckets.totals.count, buckets.totals.sum), (1, 7.0));
     }
 }

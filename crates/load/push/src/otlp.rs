@@ -2,7 +2,7 @@
 //! of k6's output.
 
 use crate::push::Point;
-use plimsoll_k6_run::metrics::{Contains, MetricId};
+use plimsoll_k6_run::metrics::{Contains, MetricId, Totals};
 use plimsoll_k6_run::series::{BOUNDS, Buckets, Measure};
 use prost::{Message, Oneof};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const CUMULATIVE: i32 = 2;
 
 const NANOSECONDS_OF_MILLISECOND: i64 = 1_000_000;
 
-/// What is sent by OTLP.
+/// The settings of OTLP.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Otlp {
     pub(crate) service_name: String,
@@ -109,7 +109,9 @@ impl Point<'_> {
     }
 
     fn histogram(&self, start: u64) -> Option<HistogramPoint> {
-        let Measure::Buckets(Buckets { count, sum, min, max, counts }) = self.measure else { return None };
+        let Measure::Buckets(Buckets { totals: Totals { count, sum, least, greatest }, counts }) = self.measure else {
+            return None;
+        };
         let extreme = |value: &f64| (*count > 0).then_some(*value);
         Some(HistogramPoint {
             attributes: self.attributes(),
@@ -119,8 +121,8 @@ impl Point<'_> {
             sum: Some(*sum),
             bucket_counts: counts.to_vec(),
             explicit_bounds: BOUNDS.to_vec(),
-            min: extreme(min),
-            max: extreme(max),
+            min: extreme(least),
+            max: extreme(greatest),
         })
     }
 }
@@ -129,7 +131,7 @@ fn nanoseconds(milliseconds: i64) -> u64 {
     u64::try_from(milliseconds.saturating_mul(NANOSECONDS_OF_MILLISECOND)).unwrap_or_default()
 }
 
-/// What of a request the receiver did not take, by its answer: the number of points, and why. None if it took all, or says
+/// The number of points of a request that the receiver did not take, and why, by its answer. None if it took all, or says
 /// nothing of it.
 pub(crate) fn rejected(answer: &[u8]) -> Option<(u64, String)> {
     let PartialSuccess { rejected_data_points, error_message } = ExportResponse::decode(answer).ok()?.partial_success?;

@@ -25,7 +25,7 @@ const SERIES_OF_REQUEST: usize = 1000;
 /// Replaces the secrets in a text.
 pub type Mask = Arc<dyn for<'t> Fn(&'t str) -> Cow<'t, str> + Send + Sync>;
 
-/// What an output needs of a run.
+/// The parts of a run that an output needs.
 #[derive(Clone)]
 pub struct Context {
     /// The metrics.
@@ -92,7 +92,7 @@ pub(crate) struct Point<'a> {
     pub(crate) at: i64,
 }
 
-/// What has become of all that was to be sent.
+/// The outcome of all pushes.
 #[derive(Debug, Default)]
 struct Delivery {
     pushes: u64,

@@ -17,7 +17,7 @@ const NAME: &str = "__name__";
 /// The value that says that a series has ended: a certain number that is none, by its bits.
 const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
 
-/// What is sent by remote write.
+/// The settings of remote write.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RemoteWrite {
     /// The values of a trend, a series each.
@@ -66,11 +66,11 @@ impl TrendStat {
     /// Its value in the base unit of Prometheus: seconds instead of milliseconds.
     fn value(&self, trend: &Percentiles, contains: Contains) -> f64 {
         let value = match self.statistic {
-            Statistic::Count => return trend.count() as f64,
-            Statistic::Avg => trend.avg(),
-            Statistic::Min => trend.min(),
-            Statistic::Max => trend.max(),
-            Statistic::Sum => trend.sum(),
+            Statistic::Count => return trend.totals().count as f64,
+            Statistic::Avg => trend.totals().avg(),
+            Statistic::Min => trend.totals().min(),
+            Statistic::Max => trend.totals().max(),
+            Statistic::Sum => trend.totals().sum,
             Statistic::Percentile(percent) => trend.percentile(percent),
         };
         if contains == Contains::Time { value / 1000.0 } else { value }
@@ -113,8 +113,7 @@ impl RemoteWrite {
 
 fn compressed(timeseries: Vec<TimeSeries>) -> Vec<u8> {
     let request = WriteRequest { timeseries }.encode_to_vec();
-    // It fails for more than 4 GiB alone, of which a request with a bounded number of series has a small part.
-    snap::raw::Encoder::new().compress_vec(&request).unwrap_or_default()
+    snap::raw::Encoder::new().compress_vec(&request).expect("a request of a bounded number of series is below 4 GiB")
 }
 
 /// The labels of a series, sorted by name and each once, as the protocol asks for.

@@ -79,7 +79,7 @@ fn remote_write(url: Option<&str>, mut variables: Variables) -> Result<Settings,
         headers.extend(list.split(',').filter_map(|pair| {
             let read = pair.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
             if read.is_none() {
-                // What it says may be a secret.
+                // The text may be a secret, and is not shown.
                 variables.fault("HTTP_HEADERS", "expected `NAME:VALUE,…`, found a header without `:`");
             }
             read

@@ -15,7 +15,7 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// Those of the environment whose names begin with the prefix. Empty ones count as not set.
+    /// The variables of the environment whose names begin with the prefix. Empty ones count as not set.
     pub(crate) fn new(prefix: &'static str, environment: &[(String, String)]) -> Variables {
         let set = environment.iter().filter(|(_, value)| !value.is_empty());
         let own = set.filter_map(|(name, value)| Some((name.strip_prefix(prefix)?.to_owned(), value.clone())));
@@ -41,7 +41,7 @@ impl Variables {
         self.choice(name, false)
     }
 
-    /// What the variable says, else `default`.
+    /// The value of the variable, else `default`.
     pub(crate) fn choice(&mut self, name: &'static str, default: bool) -> bool {
         let Some(text) = self.take(name) else { return default };
         match text.as_str() {

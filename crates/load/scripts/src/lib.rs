@@ -46,7 +46,7 @@ use std::time::Duration;
 /// Receives the lines of the console, and what the run logs beside them, from any thread.
 pub type Console = Arc<dyn Fn(LineSource, Level, &str) + Send + Sync>;
 
-/// Who wrote a line.
+/// The writer of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineSource {
     /// The script, by its `console`.

@@ -4,7 +4,7 @@ use crate::error::BundleError;
 use crate::files::{STARTS, files_in};
 use memchr::memmem::Finder;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,9 @@ pub(crate) fn files_that_hold(folder: &Path, secrets: &[String]) -> Result<Vec<P
         .filter(|secret| secret.len() >= LEAST_LENGTH)
         .map(|secret| Finder::new(secret.as_str()))
         .collect();
+    if long.is_empty() {
+        return Ok(Vec::new());
+    }
     let search = || -> io::Result<Vec<PathBuf>> {
         let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
         let mut files: Vec<PathBuf> = files_in(folder)?.into_iter().filter(|path| !is_log(path)).collect();
@@ -69,32 +72,37 @@ pub(crate) fn files_that_hold(folder: &Path, secrets: &[String]) -> Result<Vec<P
 }
 
 fn holds_one(path: &Path, secrets: &[Finder<'_>]) -> io::Result<bool> {
-    let mut file = File::open(path)?;
-    for secret in secrets {
-        file.rewind()?;
-        if !occurrences(&file, secret, CHUNK)?.is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let longest = secrets.iter().map(|secret| secret.needle().len()).max().unwrap_or_default();
+    let mut is_found = false;
+    windows(&File::open(path)?, longest, CHUNK, |_, window| {
+        is_found = secrets.iter().any(|secret| secret.find(window).is_some());
+        !is_found
+    })?;
+    Ok(is_found)
 }
 
 /// The offsets at which a text begins in the file, also where it crosses the border of two chunks.
 fn occurrences(file: &File, text: &Finder<'_>, chunk: usize) -> io::Result<Vec<u64>> {
     let mut places = Vec::new();
+    windows(file, text.needle().len(), chunk, |begin, window| {
+        places.extend(text.find_iter(window).map(|index| begin + index as u64));
+        true
+    })?;
+    Ok(places)
+}
+
+/// Reads the file in windows, so that each text of at most `longest` bytes lies in one of them as a whole, until `look`
+/// returns false. It gets the offset of each window.
+fn windows(mut file: &File, longest: usize, chunk: usize, mut look: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
     let mut window: Vec<u8> = Vec::new();
     let mut begin = 0;
-    loop {
-        let read = file.take(chunk as u64).read_to_end(&mut window)?;
-        places.extend(text.find_iter(&window).map(|index| begin + index as u64));
-        if read == 0 {
-            return Ok(places);
-        }
-        // The kept bytes are too short for a whole occurrence, so none is found twice.
-        let kept = window.len().min(text.needle().len() - 1);
+    while file.by_ref().take(chunk as u64).read_to_end(&mut window)? > 0 && look(begin, &window) {
+        // The kept bytes are too short for a whole occurrence of the longest text, so that it is not found twice.
+        let kept = window.len().min(longest.saturating_sub(1));
         begin += (window.len() - kept) as u64;
         window.drain(..window.len() - kept);
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -107,7 +115,7 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         io::Write::write_all(&mut file, text).expect("room");
         for chunk in 1..=text.len() + 1 {
-            file.rewind().expect("a file");
+            io::Seek::rewind(&mut file).expect("a file");
             assert_eq!(
                 occurrences(&file, &Finder::new("key"), chunk).expect("readable"),
                 [2, 7, 10],

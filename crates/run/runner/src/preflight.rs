@@ -162,13 +162,10 @@ fn shared_processors(study: &Study, plan: &Plan, program: &Path) -> Option<Diagn
         is_shared |= all.contains(&None) || !known.is_disjoint(&taken);
         taken.extend(known);
     }
-    is_shared.then(|| {
-        study.warning_of_workload(
-            "side by side, systems and generator share processors here: that may hide a difference, so nothing is called \
-             equivalent, and `--gate` passes only what is better; use `design = \"turns\"`, or give each processors of its \
-             own (`cpus = \"own\"`)",
-        )
-    })
+    let message = "side by side, systems and generator share processors here: that may hide a difference, so nothing is \
+                   called equivalent, and `--gate` passes only what is better";
+    let help = "use `design = \"turns\"`, or give each processors of its own: `cpus = \"own\"`";
+    if is_shared { study.warning_of_design(message, help) } else { None }
 }
 
 /// Files that Plimsoll opens beside connections.

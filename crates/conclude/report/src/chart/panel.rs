@@ -94,11 +94,6 @@ impl Panel {
         (!values.is_empty()).then_some(panel)
     }
 
-    /// True if it has a dashed line.
-    pub(crate) fn has_dashes(&self) -> bool {
-        self.lines.iter().any(|line| line.style == Style::Dashed)
-    }
-
     /// The values of its marks.
     fn drawn_values(&self) -> Vec<f64> {
         let of_line = |line: &Line| match line.style {

@@ -18,7 +18,10 @@ const SERIES: usize = 3;
 /// The charts of each row of the grid.
 pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
     let grid = Grid::new(&input.facts, &input.plan);
-    let durations = deciding_durations(input).into_iter().map(OverTime::Durations);
+    let durations = deciding_durations(input).into_iter().map(|series| {
+        let has_percentiles = has_one_subject(&series, input);
+        OverTime::Durations { series, has_percentiles }
+    });
     let others = [OverTime::Requests, OverTime::Users, OverTime::Cpu, OverTime::Memory];
     let kinds: Vec<OverTime> = durations.chain(others).collect();
     let of_row = |row| kinds.iter().filter_map(|kind| figure(input, &grid, row, kind)).collect::<Vec<Figure>>();
@@ -42,10 +45,10 @@ fn deciding_durations(input: &Input) -> Vec<Series> {
     if all.is_empty() { vec![usual] } else { all }
 }
 
-/// What a chart shows.
+/// The subject of a chart.
 enum OverTime {
-    /// The durations of a series.
-    Durations(Series),
+    /// The durations of a series: their percentiles, or their means where those are not known second by second.
+    Durations { series: Series, has_percentiles: bool },
     /// Requests that ended, per second.
     Requests,
     /// Users at work, where their number changes.
@@ -59,7 +62,7 @@ enum OverTime {
 impl OverTime {
     fn unit(&self) -> Unit {
         match self {
-            OverTime::Durations(_) => Unit::Seconds,
+            OverTime::Durations { .. } => Unit::Seconds,
             OverTime::Requests => Unit::PerSecond,
             OverTime::Users => Unit::Count,
             OverTime::Cpu => Unit::Cores,
@@ -70,7 +73,7 @@ impl OverTime {
     /// The name of its file, and its title.
     fn name_and_title(&self) -> (String, String) {
         match self {
-            OverTime::Durations(series) => {
+            OverTime::Durations { series, .. } => {
                 (format!("over-time-{series}"), format!("{} over time", words::series_at_start(series)))
             }
             OverTime::Requests => ("over-time-requests".to_owned(), "Requests per second over time".to_owned()),
@@ -80,14 +83,14 @@ impl OverTime {
         }
     }
 
-    /// What its lines and its values are, beside what holds for all charts.
-    fn caption(&self, input: &Input, panels: &[Panel]) -> String {
+    /// The meaning of its lines and its values, where it is not that of all charts.
+    fn caption(&self, input: &Input) -> String {
         let systems = &input.facts.systems;
         match self {
-            OverTime::Durations(_) if panels.iter().any(Panel::has_dashes) => {
+            OverTime::Durations { has_percentiles: true, .. } => {
                 "Solid: p95 of each second; dashed: median of each second. ".to_owned()
             }
-            OverTime::Durations(_) => "The mean of each second, over requests of all names. ".to_owned(),
+            OverTime::Durations { .. } => "The mean of each second, over requests of all names. ".to_owned(),
             OverTime::Cpu | OverTime::Memory if systems.len() > 1 => format!("{} together. ", and_list(systems)),
             OverTime::Requests | OverTime::Users | OverTime::Cpu | OverTime::Memory => String::new(),
         }
@@ -97,11 +100,13 @@ impl OverTime {
     fn lines(&self, variant: usize, trials: &[TrialResult<'_>]) -> Vec<Line> {
         let line = |style, points| Line { variant, style, points };
         match self {
-            OverTime::Durations(series) if has_one_subject(series, trials) => {
+            OverTime::Durations { series, has_percentiles: true } => {
                 let of = |value: fn(&LoadSecond) -> u64| by_second(trials, |trial| durations(trial, series, value));
                 vec![line(Style::Band, of(|row| row.p95)), line(Style::Dashed, of(|row| row.p50))]
             }
-            OverTime::Durations(series) => vec![line(Style::Band, by_second(trials, |trial| means(trial, series)))],
+            OverTime::Durations { series, .. } => {
+                vec![line(Style::Band, by_second(trials, |trial| means(trial, series)))]
+            }
             OverTime::Requests => vec![line(Style::Band, by_second(trials, requests))],
             OverTime::Users if !trials.iter().any(|trial| changes_its_users(*trial)) => Vec::new(),
             OverTime::Users => vec![line(Style::Band, by_second(trials, users))],
@@ -126,7 +131,7 @@ fn figure(input: &Input, grid: &Grid, row: &Row, kind: &OverTime) -> Option<Figu
     }
     share_axes(&mut panels);
     let (name, title) = kind.name_and_title();
-    let what = kind.caption(input, &panels);
+    let what = kind.caption(input);
     let shaded = if panels.iter().any(|panel| panel.cut.is_some()) { " Shaded: left out, not steady yet." } else { "" };
     Some(Figure {
         name: text::slug(&format!("{name} {}", row.label)),
@@ -177,8 +182,8 @@ fn medians(trials: Vec<(f64, BTreeMap<i64, f64>)>) -> Vec<Point> {
 }
 
 /// True if the series is of one subject in all trials, so that its percentiles are known second by second.
-fn has_one_subject(series: &Series, trials: &[TrialResult<'_>]) -> bool {
-    let rows = trials.iter().flat_map(|trial| measured(*trial)).map(|(_, _, row)| row);
+fn has_one_subject(series: &Series, input: &Input) -> bool {
+    let rows = input.trials().flat_map(measured).map(|(_, _, row)| row);
     let subjects: BTreeSet<&Subject> = rows.filter(|row| is_of(series, row)).map(|row| &row.subject).collect();
     subjects.len() <= 1
 }

@@ -64,7 +64,7 @@ impl Scalar for DesignName {
 pub(crate) struct DesignSpec {
     name: DesignName,
     /// The place at which the study names it; none where it does not.
-    place: Option<Span>,
+    pub(crate) place: Option<Span>,
     /// The reason for it, in words that follow its name.
     pub(crate) reason: String,
     /// True if variants can take turns, whether they do or not.
@@ -183,7 +183,7 @@ pub(crate) fn why_impossible(load: &LoadTable, workload: &WorkloadTable) -> Opti
 }
 
 /// Why turns are not the default for a workload, although a study may ask for them. Servers that the run starts have data
-/// of their own each; what TPC-C leaves to the next slice there is less than can be seen (bench/RESULTS.md).
+/// of their own each; what TPC-C leaves to the next slice there is next to nothing (bench/RESULTS.md).
 pub(crate) fn why_unwise(workload: &WorkloadTable, databases: &DatabaseTables) -> Option<&'static str> {
     let runs_already = |database: &DatabaseTable| database.started().is_none();
     let is_shared = workload.protocol() == Protocol::Sql

@@ -123,7 +123,7 @@ impl Sink {
         match self {
             Sink::Counter { samples, .. } | Sink::Gauge { samples, .. } => *samples,
             Sink::Rate { total, .. } => *total,
-            Sink::Trend(trend) => trend.count(),
+            Sink::Trend(trend) => trend.totals().count,
         }
     }
 
@@ -138,12 +138,12 @@ impl Sink {
             (Sink::Gauge { min, .. }, Aggregation::Min) => *min,
             (Sink::Gauge { max, .. }, Aggregation::Max) => *max,
             (Sink::Rate { trues, total }, Aggregation::Rate) => ratio(*trues as f64, *total as f64),
-            (Sink::Trend(trend), Aggregation::Avg) => trend.avg(),
-            (Sink::Trend(trend), Aggregation::Min) => trend.min(),
-            (Sink::Trend(trend), Aggregation::Max) => trend.max(),
+            (Sink::Trend(trend), Aggregation::Avg) => trend.totals().avg(),
+            (Sink::Trend(trend), Aggregation::Min) => trend.totals().min(),
+            (Sink::Trend(trend), Aggregation::Max) => trend.totals().max(),
             (Sink::Trend(trend), Aggregation::Med) => trend.percentile(50.0),
             (Sink::Trend(trend), Aggregation::Percentile(percent)) => trend.percentile(percent),
-            (Sink::Trend(trend), Aggregation::Count) => trend.count() as f64,
+            (Sink::Trend(trend), Aggregation::Count) => trend.totals().count as f64,
             _ => return None,
         })
     }

@@ -4,6 +4,8 @@
 //! form. So a percentile is at most 0.05 % too near to zero, for any values. Whole numbers below 4,096
 //! are exact, and so are the least and the greatest value.
 
+use super::Totals;
+
 /// The bits of the mantissa that select a bucket.
 const STEP_BITS: u32 = 11;
 
@@ -11,12 +13,9 @@ const STEP_BITS: u32 = 11;
 pub(crate) const STEPS: usize = 1 << STEP_BITS;
 
 /// Counts, sum, extremes and buckets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Trend {
-    count: u64,
-    sum: f64,
-    min: f64,
-    max: f64,
+    totals: Totals,
     /// Zeros, which are nearly all values of some trends, such as the time to connect.
     zeros: u64,
     /// The buckets of each power of two and sign, in ascending order of values, from the least octave to the greatest; none
@@ -28,13 +27,6 @@ pub struct Trend {
 
 type Counts = [u64; STEPS];
 
-impl Default for Trend {
-    fn default() -> Trend {
-        let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
-        Trend { count: 0, sum: 0.0, min, max, zeros: 0, octaves: Vec::new(), first: 0 }
-    }
-}
-
 impl Trend {
     /// Adds a value; one that is not a number does not count.
     #[inline]
@@ -42,11 +34,7 @@ impl Trend {
         if value.is_nan() {
             return;
         }
-        self.count += 1;
-        self.sum += value;
-        // `f64::min` has a branch for values that are no number.
-        self.min = if value < self.min { value } else { self.min };
-        self.max = if value > self.max { value } else { self.max };
+        self.totals.add(value);
         match bucket(value) {
             (0, _) => self.zeros += 1,
             (key, step) => self.octave(key)[step] += 1,
@@ -55,10 +43,7 @@ impl Trend {
 
     /// Merges another trend.
     pub fn merge(&mut self, other: &Trend) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+        self.totals.merge(&other.totals);
         self.zeros += other.zeros;
         for (key, counts) in other.counts() {
             self.octave(key).iter_mut().zip(counts).for_each(|(own, other)| *own += other);
@@ -93,43 +78,22 @@ impl Trend {
         (self.first..).zip(&self.octaves).filter_map(|(key, counts)| Some((key, &**counts.as_ref()?)))
     }
 
-    /// How many values there are.
+    /// Count, sum and extremes of the values.
     #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The mean; 0 without a value, as for the others.
-    #[must_use]
-    pub fn avg(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
-    }
-
-    /// The least value.
-    #[must_use]
-    pub fn min(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.min }
-    }
-
-    /// The greatest value.
-    #[must_use]
-    pub fn max(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.max }
+    pub fn totals(&self) -> &Totals {
+        &self.totals
     }
 
     /// The value below which so many per cent of the values lie, between two of them by proportion.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> f64 {
-        if self.count == 0 {
-            return 0.0;
-        }
-        between_ranks(percent, self.count, |rank| self.ranked(rank)).clamp(self.min, self.max)
+        self.totals.percentile(percent, |rank| self.ranked(rank))
     }
 
     /// The value of this rank, from 0.
     fn ranked(&self, rank: u64) -> f64 {
-        if rank + 1 >= self.count {
-            return self.max;
+        if rank + 1 >= self.totals.count {
+            return self.totals.greatest;
         }
         let (mut before, mut has_zeros) = (0, self.zeros > 0);
         for (key, counts) in self.counts() {
@@ -142,22 +106,13 @@ impl Trend {
             for (step, count) in counts.iter().enumerate() {
                 before += count;
                 if before > rank {
-                    return bound(key, step).clamp(self.min, self.max);
+                    return bound(key, step).clamp(self.totals.least, self.totals.greatest);
                 }
             }
         }
         // The remaining values are zeros, above all others.
         0.0
     }
-}
-
-/// The value below which so many per cent of `count` values lie, which are at least one: between the values of two ranks by
-/// proportion. Ranks begin at 0.
-pub(crate) fn between_ranks(percent: f64, count: u64, ranked: impl Fn(u64) -> f64) -> f64 {
-    let place = (percent / 100.0 * (count - 1) as f64).clamp(0.0, (count - 1) as f64);
-    let (below, fraction) = (place.floor() as u64, place.fract());
-    let lower = ranked(below);
-    if fraction > 0.0 { lower + (ranked(below + 1) - lower) * fraction } else { lower }
 }
 
 /// The octave of a value, and the step in it; both ascend with the value.
@@ -204,14 +159,23 @@ mod tests {
         let trend = trend(&[10.0, 11.0, 12.0, -3.0, 4095.0, 0.0, 11.0]);
         let percentiles = [0.0, 25.0, 50.0, 75.0, 100.0].map(|percent| trend.percentile(percent));
         assert_eq!(percentiles, [-3.0, 5.0, 11.0, 11.5, 4095.0]);
-        assert_eq!((trend.count(), trend.min(), trend.max(), trend.avg()), (7, -3.0, 4095.0, 4136.0 / 7.0));
+        assert_eq!(
+            (trend.totals().count, trend.totals().min(), trend.totals().max(), trend.totals().avg()),
+            (7, -3.0, 4095.0, 4136.0 / 7.0)
+        );
     }
 
     #[test]
     fn a_trend_without_samples_is_zero() {
         let trend = trend(&[f64::NAN]);
         assert_eq!(
-            (trend.count(), trend.avg(), trend.min(), trend.max(), trend.percentile(95.0)),
+            (
+                trend.totals().count,
+                trend.totals().avg(),
+                trend.totals().min(),
+                trend.totals().max(),
+                trend.percentile(95.0)
+            ),
             (0, 0.0, 0.0, 0.0, 0.0)
         );
     }
@@ -241,8 +205,9 @@ mod tests {
             let (mut merged, whole) = (trend(one), trend(&values));
             merged.merge(&trend(other));
             prop_assert_eq!(merged.percentile(percent), whole.percentile(percent));
-            prop_assert_eq!((merged.count(), merged.min(), merged.max()), (whole.count(), whole.min(), whole.max()));
-            prop_assert!((merged.avg() - whole.avg()).abs() < 1e-9);
+            let extremes = |trend: &Trend| (trend.totals().count, trend.totals().min(), trend.totals().max());
+            prop_assert_eq!(extremes(&merged), extremes(&whole));
+            prop_assert!((merged.totals().avg() - whole.totals().avg()).abs() < 1e-9);
         }
 
         #[test]

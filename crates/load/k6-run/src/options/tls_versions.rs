@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 /// The names of versions, from the oldest to the newest. Only the last two are ever offered.
 const NAMES: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
 
+/// The index of TLS 1.2 in [`NAMES`].
+const TLS_1_2: usize = 3;
+
 const EXPECTED: &str = "`tls1.2` or `tls1.3`, which are all that Plimsoll has, or a range with one of them";
 
 /// A range of versions with TLS 1.2, 1.3 or both in it.
@@ -21,13 +24,13 @@ impl TlsVersions {
     /// True if TLS 1.2 is offered.
     #[must_use]
     pub fn has_1_2(self) -> bool {
-        self.min <= 3 && self.max >= 3
+        (self.min..=self.max).contains(&TLS_1_2)
     }
 
     /// True if TLS 1.3 is offered.
     #[must_use]
     pub fn has_1_3(self) -> bool {
-        self.max >= 4
+        (self.min..=self.max).contains(&(TLS_1_2 + 1))
     }
 }
 

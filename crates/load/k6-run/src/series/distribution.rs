@@ -3,7 +3,8 @@
 //! A run may have many series with few samples each. So both take memory for what there is, unlike the trends of a
 //! whole run.
 
-use crate::metrics::trend::{STEPS, between_ranks, bound, bucket};
+use crate::metrics::Totals;
+use crate::metrics::trend::{STEPS, bound, bucket};
 use std::collections::BTreeMap;
 
 /// The form in which trends keep their distribution.
@@ -20,20 +21,11 @@ pub const BOUNDS: [f64; 15] =
     [0.0, 5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 250.0, 500.0, 750.0, 1000.0, 2500.0, 5000.0, 7500.0, 10000.0];
 
 /// Counts by value, rounded towards zero by at most 0.05 %.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Percentiles {
-    count: u64,
-    sum: f64,
-    min: f64,
-    max: f64,
+    totals: Totals,
     /// By the number of the bucket, which ascends with the value.
     counts: BTreeMap<i32, u64>,
-}
-
-impl Default for Percentiles {
-    fn default() -> Percentiles {
-        Percentiles { count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, counts: BTreeMap::new() }
-    }
 }
 
 impl Percentiles {
@@ -47,9 +39,7 @@ impl Percentiles {
         if !self.count_in(octave * STEPS as i32 + step as i32, 1, room) {
             return false;
         }
-        self.count += 1;
-        self.sum += value;
-        (self.min, self.max) = (self.min.min(value), self.max.max(value));
+        self.totals.add(value);
         true
     }
 
@@ -72,50 +62,22 @@ impl Percentiles {
                 lost += times;
             }
         }
-        let taken = other.count - lost;
-        self.count += taken;
-        self.sum += other.avg() * taken as f64;
-        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
+        let taken = other.totals.count - lost;
+        let sum = other.totals.avg() * taken as f64;
+        self.totals.merge(&Totals { count: taken, sum, ..other.totals });
         lost
     }
 
-    /// How many values there are.
+    /// Count, sum and extremes of the values.
     #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The sum.
-    #[must_use]
-    pub fn sum(&self) -> f64 {
-        self.sum
-    }
-
-    /// The mean; 0 without a value, as for the others.
-    #[must_use]
-    pub fn avg(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
-    }
-
-    /// The least value.
-    #[must_use]
-    pub fn min(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.min }
-    }
-
-    /// The greatest value.
-    #[must_use]
-    pub fn max(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.max }
+    pub fn totals(&self) -> &Totals {
+        &self.totals
     }
 
     /// The value below which so many per cent of the values lie.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> f64 {
-        if self.count == 0 {
-            return 0.0;
-        }
-        between_ranks(percent, self.count, |rank| self.ranked(rank)).clamp(self.min, self.max)
+        self.totals.percentile(percent, |rank| self.ranked(rank))
     }
 
     /// The value of this rank, from 0.
@@ -126,35 +88,23 @@ impl Percentiles {
             before > rank
         });
         match place {
-            Some((bucket, _)) if rank + 1 < self.count => {
+            Some((bucket, _)) if rank + 1 < self.totals.count => {
                 let steps = STEPS as i32;
-                bound(bucket.div_euclid(steps), bucket.rem_euclid(steps) as usize).clamp(self.min, self.max)
+                bound(bucket.div_euclid(steps), bucket.rem_euclid(steps) as usize)
+                    .clamp(self.totals.least, self.totals.greatest)
             }
-            _ => self.max,
+            _ => self.totals.greatest,
         }
     }
 }
 
 /// Counts by fixed bounds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Buckets {
-    /// How many values there are.
-    pub count: u64,
-    /// Their sum.
-    pub sum: f64,
-    /// The least one.
-    pub min: f64,
-    /// The greatest one.
-    pub max: f64,
-    /// How many are at most as large as each of the [`BOUNDS`] and above the one before it; the last are above all.
+    /// Count, sum and extremes of the values.
+    pub totals: Totals,
+    /// The number of values up to each of the [`BOUNDS`] and above the one before it, and last of those above all bounds.
     pub counts: [u64; BOUNDS.len() + 1],
-}
-
-impl Default for Buckets {
-    fn default() -> Buckets {
-        let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
-        Buckets { count: 0, sum: 0.0, min, max, counts: [0; BOUNDS.len() + 1] }
-    }
 }
 
 impl Buckets {
@@ -163,17 +113,13 @@ impl Buckets {
         if value.is_nan() {
             return;
         }
-        self.count += 1;
-        self.sum += value;
-        (self.min, self.max) = (self.min.min(value), self.max.max(value));
+        self.totals.add(value);
         self.counts[BOUNDS.partition_point(|bound| *bound < value)] += 1;
     }
 
     /// Adds another one.
     pub(super) fn merge(&mut self, other: &Buckets) {
-        self.count += other.count;
-        self.sum += other.sum;
-        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
+        self.totals.merge(&other.totals);
         self.counts.iter_mut().zip(other.counts).for_each(|(own, other)| *own += other);
     }
 }
@@ -202,10 +148,11 @@ mod tests {
             }
             prop_assert_eq!(first.merge(&second, &mut room), 0);
             prop_assert_eq!(
-                (first.count(), first.min(), first.max(), PERCENTS.map(|percent| first.percentile(percent))),
-                (trend.count(), trend.min(), trend.max(), PERCENTS.map(|percent| trend.percentile(percent)))
+                (first.totals().count, first.totals().min(), first.totals().max(), PERCENTS.map(|percent| first.percentile(percent))),
+                (trend.totals().count, trend.totals().min(), trend.totals().max(), PERCENTS.map(|percent| trend.percentile(percent)))
             );
-            prop_assert!((first.avg() - trend.avg()).abs() <= trend.avg().abs() * 1e-9 + 1e-6);
+            let (own, whole) = (first.totals().avg(), trend.totals().avg());
+            prop_assert!((own - whole).abs() <= whole.abs() * 1e-9 + 1e-6);
         }
     }
 
@@ -213,7 +160,9 @@ mod tests {
     fn a_distribution_without_values_is_zero() {
         let (mut none, mut room) = (Percentiles::default(), 0);
         assert!(none.add(f64::NAN, &mut room), "a value that is none takes no room");
-        assert_eq!((none.count(), none.avg(), none.min(), none.max(), none.percentile(99.0)), (0, 0.0, 0.0, 0.0, 0.0));
+        let totals = none.totals();
+        assert_eq!((totals.count, totals.avg(), totals.min(), totals.max()), (0, 0.0, 0.0, 0.0));
+        assert_eq!(none.percentile(99.0), 0.0);
     }
 
     #[test]
@@ -224,9 +173,10 @@ mod tests {
         }
         let mut expected = [0; BOUNDS.len() + 1];
         (expected[0], expected[1], expected[2], expected[14], expected[15]) = (2, 2, 1, 1, 1);
-        assert_eq!((buckets.counts, buckets.count, buckets.min, buckets.max), (expected, 7, -1.0, 10000.1));
+        let totals = buckets.totals;
+        assert_eq!((buckets.counts, totals.count, totals.least, totals.greatest), (expected, 7, -1.0, 10000.1));
         let mut twice = buckets.clone();
         twice.merge(&buckets);
-        assert_eq!((twice.count, twice.counts[0], twice.sum), (14, 4, 2.0 * buckets.sum));
+        assert_eq!((twice.totals.count, twice.counts[0], twice.totals.sum), (14, 4, 2.0 * totals.sum));
     }
 }

@@ -90,7 +90,7 @@ fn cells(summary: &Summary<'_>, row: &Row<'_>) -> Cells {
     match row.sink {
         Sink::Trend(trend) => {
             let stat = |what: &Aggregation| match what {
-                Aggregation::Count => (what.to_string(), trend.count().to_string()),
+                Aggregation::Count => (what.to_string(), trend.totals().count.to_string()),
                 _ => (what.to_string(), shown(get(*what))),
             };
             Cells::Trend(summary.trend_stats.iter().map(stat).collect())

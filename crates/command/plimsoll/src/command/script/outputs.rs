@@ -40,7 +40,7 @@ pub(super) struct Outputs {
     pushes: Vec<Push>,
 }
 
-/// What outputs need of a run.
+/// The parts of a run that outputs need.
 pub(super) struct RunOfOutputs<'a> {
     pub(super) registry: &'a Registry,
     pub(super) limits: &'a [Limits],

@@ -5,7 +5,7 @@ use crate::user::User;
 use plimsoll_javascript::{EventLoop, Level};
 use rquickjs::{Ctx, Result};
 
-/// What log lines show of requests and responses.
+/// The parts of requests and responses that log lines show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HttpDebug {
     Nothing,
