@@ -365,16 +365,23 @@ fn trials(input: &Input) -> Vec<TrialView> {
     input.trials().map(view).collect()
 }
 
-/// The reasons why a trial does not count; for one that does, its warnings and the reason for a
-/// missing value. Each once.
+/// The reasons why a trial does not count, in short, and its warnings; for one that counts, the reason for a missing value
+/// too. Each once.
 fn remarks(trial: TrialResult<'_>, missing: Option<&String>) -> String {
     let validity = trial.validity();
     let missing = missing.filter(|_| validity.counts());
+    let reasons = validity.reasons().iter().map(|reason| in_short(reason));
     let mut remarks: Vec<&str> = Vec::new();
-    for remark in validity.reasons().iter().chain(trial.warnings()).chain(missing) {
-        if !remarks.iter().any(|known| known.contains(remark.as_str())) {
+    for remark in reasons.chain(trial.warnings().chain(missing).map(String::as_str)) {
+        if !remarks.iter().any(|known| known.contains(remark)) {
             remarks.push(remark);
         }
     }
     remarks.join("; ")
+}
+
+/// A reason for which a trial does not count, without what follows its first semicolon: what helps, or the last output of a
+/// system. The findings have it as a whole.
+fn in_short(reason: &str) -> &str {
+    reason.split_once("; ").map_or(reason, |(fact, _)| fact)
 }

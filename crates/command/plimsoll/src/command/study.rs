@@ -53,7 +53,12 @@ pub(crate) fn read_text(name: &str, text: String, profile: Option<&str>, folder:
         _ => {
             let plural = if errors == 1 { "" } else { "s" };
             let shown = plimsoll_study::render(&diagnostics, style());
-            Err(Failure::new(Exit::Usage, anyhow!("{shown}\n{name}: {errors} error{plural}; nothing was started")))
+            Err(Failure::new(
+                Exit::Usage,
+                anyhow!(
+                    "{shown}\n{name}: {errors} error{plural}; nothing was started, and what depends on these parts was not checked"
+                ),
+            ))
         }
     }
 }
