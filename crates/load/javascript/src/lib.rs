@@ -60,6 +60,7 @@
 //! Notes for modules in Rust:
 //! - `JSON.stringify` and `Object.keys` do not see getters on a prototype: give classes a `toJSON`.
 //! - A long native is one step for the engine: its loops say what they do by [`busy::spend`].
+//! - The engine counts no memory but its own: natives keep what may become large in [`HeldBytes`].
 //! - A native must not panic: the bindings turn a panic into an exception, which the script may catch.
 //! - An error of [`EventLoop::call`], [`EventLoop::sleep`] and [`EventLoop::next`] means that the user is stopped: return
 //!   it.
@@ -78,6 +79,7 @@ pub mod fibre;
 mod files;
 mod globals;
 mod graph;
+mod held;
 mod import_meta;
 mod module;
 mod native;
@@ -94,6 +96,7 @@ pub use event_loop::{EventLoop, Handler, Host, Level, OpId, Operations, Request,
 pub use fault::{Exception, Fault, ImportChain, Place};
 pub use files::{FileError, Files, project_of};
 pub use globals::Argument;
+pub use held::{HELD_OF_MEMORY, HeldBytes, HeldMemory};
 pub use native::{NativeModule, Natives};
 pub use program::Program;
 pub use reading::{Entry, remote_imports};

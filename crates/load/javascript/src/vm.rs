@@ -18,6 +18,7 @@ use crate::exception;
 use crate::fault::{Exception, Place};
 use crate::fibre::{Fibre, park};
 use crate::globals::{self, Argument, ParsedArguments};
+use crate::held::{self, HeldMemory};
 use crate::program::Program;
 use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::context::intrinsic;
@@ -70,6 +71,8 @@ impl Default for Limits {
 pub enum Limit {
     /// [`Limits::memory`]
     Memory,
+    /// [`HELD_OF_MEMORY`](crate::HELD_OF_MEMORY) times [`Limits::memory`], by what natives hold.
+    Held,
     /// [`Limits::stack`]
     Stack,
     /// [`Limits::busy`]
@@ -463,6 +466,7 @@ impl<P: Operations> Body<P> {
     fn load<'js>(&self, ctx: &Ctx<'js>, setup: Setup) -> Result<Object<'js>, Failure> {
         self.shared.events.install(ctx);
         Program::install(&self.program, ctx);
+        HeldMemory::beside(setup.limits.memory).install(ctx);
         let begin = || {
             self.program.bounds().install(ctx)?;
             globals::install::<P>(ctx, &self.program)?;
@@ -606,6 +610,7 @@ impl<P: Operations> Body<P> {
             (Some(end), _) => return Failure::End(Box::new(end)),
             (None, "InternalError: out of memory" | "null") => Limit::Memory,
             (None, "RangeError: Maximum call stack size exceeded") => Limit::Stack,
+            (None, message) if message.strip_prefix("InternalError: ") == Some(held::EXCEEDED) => Limit::Held,
             (None, _) => return Failure::Threw(Box::new(exception)),
         };
         Failure::End(Box::new(End::Limit(limit, exception.place)))

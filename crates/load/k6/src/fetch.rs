@@ -17,12 +17,12 @@ use digest::{Challenge, Login};
 use fault::Fault;
 use headers::Headers;
 use percent_encoding::percent_decode_str;
+use plimsoll_javascript::HeldBytes;
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::{Coding, Jar, Scheme, Url, coding};
 use request::{AuthScheme, ResponseType, ScriptRequest, unix_time};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::mem;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -51,7 +51,7 @@ struct Hop {
     url: Rc<Url>,
     headers: Rc<Headers>,
     host: Option<String>,
-    body: Rc<Vec<u8>>,
+    body: Rc<HeldBytes>,
     /// True if it answers the challenge of a login.
     has_login: bool,
 }
@@ -160,7 +160,7 @@ impl Fetch {
         self.moved.as_ref().map_or(&self.url, |hop| &hop.url)
     }
 
-    fn body(&self) -> &Rc<Vec<u8>> {
+    fn body(&self) -> &Rc<HeldBytes> {
         self.moved.as_ref().map_or(&self.request.body, |hop| &hop.body)
     }
 
@@ -392,8 +392,8 @@ fn decode(reply: &mut HttpReply) -> Result<(), Fault> {
     }
     let names = reply.values("Content-Encoding").flat_map(|value| value.split(','));
     let codings: Vec<Coding> = names.filter_map(|name| Coding::named(name.trim())).collect();
-    let body = coding::decode(mem::take(&mut reply.body), &codings, LARGEST_BODY);
-    reply.body = body.map_err(|why| Fault::of_coding(&why))?;
+    let body = coding::decode(reply.body.take(), &codings, LARGEST_BODY);
+    reply.body.replace(body.map_err(|why| Fault::of_coding(&why))?);
     Ok(())
 }
 

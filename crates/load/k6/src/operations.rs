@@ -14,7 +14,7 @@ pub use http::{
 };
 pub use socket::{SocketClosed, SocketCommand, SocketEvent, SocketOpened, SocketRefused, SocketRequest};
 
-use plimsoll_javascript::{OpId, Operations};
+use plimsoll_javascript::{HeldMemory, OpId, Operations};
 use std::rc::Rc;
 
 /// The operations of scripts for k6.
@@ -28,8 +28,8 @@ impl Operations for K6 {
 /// An operation of a script.
 #[derive(Debug)]
 pub enum Op {
-    /// Send a request. One event: [`Event::Http`].
-    Http(Rc<HttpRequest>),
+    /// Send a request. One event: [`Event::Http`]. The body of its reply is held in this memory.
+    Http(Rc<HttpRequest>, Rc<HeldMemory>),
     /// Open a socket. Events: [`Event::Socket`], until it is closed or refused.
     Socket(Box<SocketRequest>),
     /// Send a command to the socket of this operation. No event; ignored if the socket has ended.

@@ -3,7 +3,8 @@
 use crate::operations::{Event, HttpReply, HttpRequest, HttpResponse, HttpTimings, K6, Op};
 use crate::user::{IterationEnd, Purpose, Recording, RunState, User};
 use plimsoll_javascript::{
-    Call, Entry, Exception, Files, Host, Level, Limits, OpId, Parked, Program, Request, ResultFormat, Setup, Vm, Wakeup,
+    Call, End, Entry, Exception, Files, HeldBytes, HeldMemory, Host, Level, Limits, OpId, Parked, Program, Request,
+    ResultFormat, Setup, Vm, Wakeup,
 };
 use plimsoll_k6_run::metrics::{Aggregation, Registry};
 use plimsoll_k6_run::options::Options;
@@ -84,6 +85,16 @@ impl TestUser {
 
     /// A user of a run.
     pub(crate) fn sharing(text: &str, run: &Arc<RunState>) -> TestUser {
+        TestUser::limited(text, run, Limits::default())
+    }
+
+    /// A user whose script may take so many bytes of memory.
+    pub(crate) fn within(text: &str, memory: usize) -> TestUser {
+        let limits = Limits { memory, ..Limits::default() };
+        TestUser::limited(text, &measuring(Options::defaults(), &[]), limits)
+    }
+
+    fn limited(text: &str, run: &Arc<RunState>, limits: Limits) -> TestUser {
         let files = Files::within([Path::new(".")]).expect("the folder is there");
         let program = Program::load(Entry::Text { name: "load.js", text }, files, crate::natives());
         let program = program.unwrap_or_else(|faults| panic!("{faults:?}"));
@@ -91,7 +102,7 @@ impl TestUser {
         let user = User::new(&recording, 1, 7);
         let host = Rc::new(TestHost::default());
         let setup = Setup {
-            limits: Limits::default(),
+            limits,
             host: Rc::clone(&host) as Rc<dyn Host>,
             globals: user.globals(),
             prepare: Some(crate::prepare(&user)),
@@ -125,6 +136,11 @@ impl TestUser {
 
     /// Calls the default function, and answers its requests in order.
     pub(crate) fn iterate(&mut self) -> Result<Option<String>, Exception> {
+        self.iterate_or_end().unwrap_or_else(|end| panic!("{end:?}"))
+    }
+
+    /// As [`Self::iterate`]; an error if the user ends for good.
+    pub(crate) fn iterate_or_end(&mut self) -> Result<Result<Option<String>, Exception>, End> {
         let globals = self.user.begin(0, self.host.now());
         let call = Call { function: "default".into(), arguments: vec![], globals, result: ResultFormat::Json };
         let mut parked = self.vm.call(call);
@@ -134,26 +150,29 @@ impl TestUser {
             match parked {
                 Parked::Over(result) => {
                     self.user.end(self.host.now(), IterationEnd::Complete, 0, 0);
-                    return result;
+                    return Ok(result);
                 }
                 Parked::Waiting => {}
-                Parked::Ended(end) => panic!("{end:?}"),
+                Parked::Ended(end) => return Err(end),
             }
-            let (id, request) = open.pop_front().expect("it waits for a response");
+            let (id, request, memory) = open.pop_front().expect("it waits for a response");
             self.host.now.set(self.host.now.get() + 10_000_000);
-            let response = (self.responder)(&request);
+            let mut response = (self.responder)(&request);
+            if let Ok(reply) = &mut response.outcome {
+                reply.body = HeldBytes::new(reply.body.take(), &memory);
+            }
             self.requests.push(request);
             parked = self.vm.wake(id, Wakeup::Operation(Event::Http(Box::new(response))));
         }
     }
 
-    fn take_requests(&mut self, open: &mut VecDeque<(OpId, Rc<HttpRequest>)>) {
+    fn take_requests(&mut self, open: &mut VecDeque<(OpId, Rc<HttpRequest>, Rc<HeldMemory>)>) {
         while let Some(request) = self.vm.next_request() {
             match request {
-                Request::Start(id, Op::Http(request)) => open.push_back((id, request)),
+                Request::Start(id, Op::Http(request, memory)) => open.push_back((id, request, memory)),
                 Request::Start(_, other) => panic!("{other:?}"),
                 Request::Timer(..) => panic!("nothing here waits for a timer"),
-                Request::Cancel(id) => open.retain(|(other, _)| *other != id),
+                Request::Cancel(id) => open.retain(|(other, ..)| *other != id),
             }
         }
         self.most_open = self.most_open.max(open.len());

@@ -41,6 +41,11 @@ pub(super) trait ClientSession {
     /// True if it waits for the peer: to be opened, or for the end of a call that has sent all of its messages.
     fn is_waiting(&self) -> bool;
 
+    /// Bytes that it keeps until the peer has room for them.
+    fn unsent(&self) -> usize {
+        0
+    }
+
     /// Moves all instants by `by` nanoseconds.
     fn shift(&mut self, by: i64);
 
@@ -137,7 +142,7 @@ pub(super) fn addressee(op: &Op) -> Option<OpId> {
     match op {
         Op::SocketSend(id, _) | Op::GrpcSend(id, _) | Op::GrpcEnd(id) | Op::GrpcClose(id) => Some(*id),
         Op::GrpcCall(call) => Some(call.connection),
-        Op::Http(_) | Op::Socket(_) | Op::GrpcConnect(_) => None,
+        Op::Http(..) | Op::Socket(_) | Op::GrpcConnect(_) => None,
     }
 }
 

@@ -4,7 +4,7 @@ use plimsoll_engine::clock::Clock;
 use plimsoll_engine::protocol::Violation;
 use plimsoll_engine::recorder::SubjectIndex;
 use plimsoll_engine::transport::{Cause, TransportError};
-use plimsoll_javascript::OpId;
+use plimsoll_javascript::{HeldBytes, HeldMemory, OpId};
 use plimsoll_k6::operations::{
     BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpReply, HttpRequest, HttpResponse, HttpTimings, TlsFacts,
 };
@@ -93,6 +93,8 @@ pub(super) struct PendingRequest {
     first_byte: Option<Instant>,
     /// The response, as far as it was received.
     reply: Option<HttpReply>,
+    /// Holds its body.
+    memory: Rc<HeldMemory>,
     /// How the connection was made, if it was made for this request.
     made: Option<ConnectionFacts>,
 }
@@ -119,13 +121,27 @@ impl PendingRequest {
     pub(super) fn new(
         id: OpId,
         request: Rc<HttpRequest>,
+        memory: Rc<HeldMemory>,
         longest: Nanos,
         scheduled: Instant,
         requested: Instant,
     ) -> PendingRequest {
         let timeout = request.timeout.min(longest);
         let (sent, counted, written, first_byte, reply, made) = (None, None, None, None, None, None);
-        PendingRequest { id, request, timeout, scheduled, requested, sent, counted, written, first_byte, reply, made }
+        PendingRequest {
+            id,
+            request,
+            timeout,
+            scheduled,
+            requested,
+            sent,
+            counted,
+            written,
+            first_byte,
+            reply,
+            memory,
+            made,
+        }
     }
 
     /// Moves all instants by `by` nanoseconds.
@@ -261,10 +277,17 @@ impl Http {
         };
         pending.first_byte.get_or_insert(now);
         let keep = pending.request.body_wanted == BodyWanted::Kept;
-        let mut kept = ResponseSink { reply: &mut pending.reply, last: &mut self.last, keep, most };
+        let PendingRequest { reply, memory, .. } = &mut **pending;
+        let mut kept = ResponseSink { reply, last: &mut self.last, memory, keep, most };
         let progress = self.reader.read(input, &mut kept)?;
         if pending.reply.as_ref().is_some_and(|reply| reply.body.len() > most) {
             return Err(Violation::new(format!("the body is larger than {most} bytes, which a user may hold")));
+        }
+        if keep && pending.memory.is_exceeded() {
+            let most = pending.memory.most();
+            return Err(Violation::new(format!(
+                "the bodies that the user holds are larger than {most} bytes together"
+            )));
         }
         Ok(match progress {
             Progress::Partial => ResponseProgress::Partial,
@@ -285,14 +308,21 @@ struct ResponseSink<'a> {
     reply: &'a mut Option<HttpReply>,
     /// See [`Http`].
     last: &'a mut Option<Rc<HttpHead>>,
+    memory: &'a Rc<HeldMemory>,
     keep: bool,
     most: usize,
+}
+
+impl ResponseSink<'_> {
+    fn begin(&self, head: Rc<HttpHead>) -> HttpReply {
+        HttpReply { head, body: HeldBytes::new(Vec::new(), self.memory) }
+    }
 }
 
 /// The head of an interim response is replaced by that of the final one, which follows it.
 impl Sink for ResponseSink<'_> {
     fn same_head(&mut self, _: u16) -> bool {
-        *self.reply = self.last.clone().map(|head| HttpReply { head, body: Vec::new() });
+        *self.reply = self.last.clone().map(|head| self.begin(head));
         self.reply.is_some()
     }
 
@@ -300,13 +330,13 @@ impl Sink for ResponseSink<'_> {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let head = Rc::new(HttpHead::new(status, text, headers.iter().map(|header| header.name)));
         *self.last = (bytes.len() <= LARGEST_REMEMBERED).then(|| Rc::clone(&head));
-        *self.reply = Some(HttpReply { head, body: Vec::new() });
+        *self.reply = Some(self.begin(head));
     }
 
     fn body(&mut self, bytes: &[u8]) {
         // One byte above the limit is kept, to show that the body was too large.
         if let Some(reply) = self.reply.as_mut().filter(|reply| self.keep && reply.body.len() <= self.most) {
-            reply.body.extend_from_slice(bytes);
+            reply.body.extend(bytes);
         }
     }
 }
@@ -332,7 +362,7 @@ mod tests {
             method: method.into(),
             url: Rc::new(Url::parse("http://here:81/a?b=c#d").expect("a URL")),
             headers: "Host: here:81\r\nContent-Length: 2\r\n".to_owned(),
-            body: Rc::new(b"hi".to_vec()),
+            body: Rc::new(b"hi".to_vec().into()),
             timeout: Nanos(1000),
             body_wanted,
             name: "a".into(),
@@ -347,9 +377,13 @@ mod tests {
     }
 
     /// A request that was sent at 10, and fully written at 12.
+    fn pending(request: Rc<HttpRequest>, longest: Nanos) -> PendingRequest {
+        PendingRequest::new(7, request, HeldMemory::beside(4), longest, Instant(1), Instant(4))
+    }
+
     fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<ConnectionFacts>) -> (Http, Vec<u8>) {
         let (mut http, mut out) = (Http::default(), Vec::new());
-        let pending = PendingRequest::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));
+        let pending = pending(request(method, body_wanted), Nanos(u64::MAX));
         http.send(Box::new(pending), made, false, &mut out);
         http.departs(Instant(10));
         http.pending.as_mut().expect("it is under way").written = Some(Instant(12));
@@ -382,7 +416,7 @@ mod tests {
             assert!(pending.refusal().ends_with("found 404 with `world`"), "{}", pending.refusal());
             let response = pending.into_response(Instant(21), None, &connected());
             let reply = response.outcome.expect("an answer");
-            assert_eq!((reply.status(), reply.reason(), reply.body.as_slice()), (404, "Gone fishing", &b"world"[..]));
+            assert_eq!((reply.status(), reply.reason(), &*reply.body), (404, "Gone fishing", &b"world"[..]));
             let names: Vec<&str> = reply.headers().map(|(name, _)| name).collect();
             assert_eq!(names, ["X", "x", "Content-Length"]);
             let times = response.timings;
@@ -397,8 +431,7 @@ mod tests {
         let (mut http, mut out) = (Http::default(), Vec::new());
         let mut heads = Vec::new();
         for (answer, status) in [("200", 200), ("200", 200), ("204", 204)] {
-            let pending =
-                PendingRequest::new(7, request("GET", BodyWanted::Kept), Nanos(u64::MAX), Instant(1), Instant(4));
+            let pending = pending(request("GET", BodyWanted::Kept), Nanos(u64::MAX));
             http.send(Box::new(pending), None, false, &mut out);
             let answer = format!("HTTP/1.1 {answer} OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n");
             http.receive(answer.as_bytes(), 5, Instant(20)).expect("it is in order");
@@ -439,6 +472,11 @@ mod tests {
         let (mut http, _) = sent("GET", BodyWanted::Kept, None);
         let refused = http.receive(ANSWER, 4, Instant(20)).err().expect("it is too large");
         assert!(refused.to_string().contains("larger than 4 bytes"), "{refused}");
+        let (mut http, _) = sent("GET", BodyWanted::Kept, None);
+        let memory = Rc::clone(&http.pending.as_ref().expect("it was written").memory);
+        let _others = HeldBytes::new(vec![0; 12], &memory);
+        let refused = http.receive(ANSWER, 5, Instant(20)).err().expect("they are too large together");
+        assert!(refused.to_string().contains("larger than 16 bytes together"), "{refused}");
     }
 
     #[test]
@@ -450,7 +488,7 @@ mod tests {
         let with_header = |line: &str| {
             let mut request = Rc::into_inner(request("POST", BodyWanted::Kept)).expect("nobody else has it");
             request.headers.push_str(line);
-            PendingRequest::new(7, Rc::new(request), Nanos(1), Instant(1), Instant(4)).may_be_repeated()
+            pending(Rc::new(request), Nanos(1)).may_be_repeated()
         };
         assert!(with_header("idempotency-key: 5\r\n") && !with_header("Key: Idempotency-Key\r\n"));
         assert!(repeated("GET", None));

@@ -271,6 +271,10 @@ impl ClientSession for Channel {
         self.waiting.iter_mut().for_each(|(_, _, requested)| *requested = requested.shifted(by));
     }
 
+    fn unsent(&self) -> usize {
+        self.session.as_ref().map_or(0, Session::unsent)
+    }
+
     fn is_over(&self) -> bool {
         self.is_over
     }

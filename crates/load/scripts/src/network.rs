@@ -7,7 +7,7 @@ use super::Allowed;
 use super::blocked::Blocked;
 use super::client_session::{self, ClientSession, EndedExchange, Io, Outbox, Record};
 use super::connection::{Connection, ConnectionId, Traffic};
-use super::exchange::{CUT_OFF, Http, PendingRequest};
+use super::exchange::{CUT_OFF, Fault, Http, PendingRequest};
 use super::hosts::Hosts;
 use super::origin::Origins;
 use super::rate_limit::RateLimit;
@@ -19,7 +19,7 @@ use plimsoll_engine::pool::ConnectionPool;
 use plimsoll_engine::recorder::{CONNECT, SubjectIndex};
 use plimsoll_engine::timers::Alarm;
 use plimsoll_javascript::OpId;
-use plimsoll_k6::operations::{Event, Op};
+use plimsoll_k6::operations::{Event, HttpFaultKind, Op};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase, Subject};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -189,9 +189,9 @@ impl Network {
     pub(super) fn start(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op, due: Option<Instant>) {
         let now = context.clock.now();
         match op {
-            Op::Http(request) => {
+            Op::Http(request, memory) => {
                 let turn = self.shared.rate_limit.take(now);
-                let pending = PendingRequest::new(id, request, self.shared.longest, due.unwrap_or(now), turn);
+                let pending = PendingRequest::new(id, request, memory, self.shared.longest, due.unwrap_or(now), turn);
                 if pending.requested > now {
                     context.timers.set(pending.requested, Alarm::Operation { user, id });
                     self.users[user as usize].held_back.push(pending);
@@ -354,8 +354,25 @@ impl Network {
     /// Passes an operation to the session that it belongs to.
     fn tell(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op) {
         match client_session::addressee(&op).and_then(|of| self.connection_of(user, of)) {
-            Some(connection) => self.with_session(context, connection, |session, io| session.tell(id, op, io)),
+            Some(connection) => {
+                let key = self.connections.key(connection);
+                self.with_session(context, connection, |session, io| session.tell(id, op, io));
+                if self.connections.of_key(key).is_some() {
+                    self.bound_unsent(context, connection);
+                }
+            }
             None => self.events.extend(client_session::session_ended(&op).map(|event| UserEvent { user, id, event })),
+        }
+    }
+
+    /// Ends a connection whose server does not read what the script sends.
+    fn bound_unsent(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) {
+        let most = self.shared.largest_body;
+        let connection = self.connections.connection(id);
+        let Traffic::Session { session, .. } = &connection.traffic else { return };
+        if connection.out.len() + session.unsent() > most {
+            let detail = format!("the server does not read: more than {most} bytes wait to be sent");
+            self.lose(context, id, Fault::new(ErrorKind::Protocol, HttpFaultKind::Other, detail));
         }
     }
 

@@ -2,7 +2,9 @@
 
 use super::{Console, Limits, LineSource, RunContext};
 use plimsoll_engine::clock::Clock;
-use plimsoll_javascript::{Argument, Call, Exception, Host, Level, Limit, Place, ResultFormat, Setup, Vm};
+use plimsoll_javascript::{
+    Argument, Call, Exception, HELD_OF_MEMORY, Host, Level, Limit, Place, ResultFormat, Setup, Vm,
+};
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::user::User;
 use plimsoll_model::record::RecordedPhase;
@@ -224,6 +226,13 @@ impl Limits {
     pub(super) fn exceeded(&self, limit: Limit, place: Option<Place>) -> ExceededLimit {
         let (what, knob) = match limit {
             Limit::Memory => (format!("it took more than {} MiB of memory", self.vm.memory >> 20), self.knobs.memory),
+            Limit::Held => {
+                let most = self.vm.memory.saturating_mul(HELD_OF_MEMORY);
+                (
+                    format!("it held more than {} MiB of bodies, {HELD_OF_MEMORY} times its memory", most >> 20),
+                    self.knobs.memory,
+                )
+            }
             Limit::Stack => (format!("it took more than {} KiB of stack", self.vm.stack >> 10), self.knobs.stack),
             Limit::Busy => {
                 let seconds = self.vm.busy.seconds();

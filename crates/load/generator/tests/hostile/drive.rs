@@ -120,6 +120,22 @@ pub(crate) fn socket(address: SocketAddr, timeout: Duration) -> End {
     script(text, address, timeout)
 }
 
+/// A WebSocket of a script that sends without an end, until that fails because the server does not read.
+pub(crate) fn talking_socket(address: SocketAddr, timeout: Duration) -> End {
+    let text = "import ws from 'k6/ws';
+        export default function () {
+            let fault = '';
+            const message = 'x'.repeat(1 << 20);
+            ws.connect(`ws://${__ENV.TARGET}/`, {}, (socket) => {
+                socket.on('error', (error) => { fault = fault || error.error(); });
+                socket.setInterval(() => socket.send(message), 1);
+                socket.setTimeout(() => { fault = fault || 'no end'; socket.close(); }, parseInt(__ENV.TIME_OUT));
+            });
+            if (!fault.includes('the server does not read')) { throw new Error(fault); }
+        }";
+    script(text, address, timeout)
+}
+
 fn script(text: &str, address: SocketAddr, timeout: Duration) -> End {
     let folder = tempfile::tempdir().expect("a folder");
     let entry = folder.path().join("load.js");

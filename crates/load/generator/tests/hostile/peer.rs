@@ -24,6 +24,8 @@ pub(crate) enum Act {
     Trickle(Vec<u8>),
     /// Says nothing more, until the client hangs up.
     Hold,
+    /// Neither reads nor says anything, until the test is over.
+    Ignore,
     /// Resets the connection.
     Reset,
 }
@@ -110,6 +112,7 @@ impl Connection<'_> {
                 Act::Flood(again) => self.flood(again),
                 Act::Trickle(again) => self.trickle(again),
                 Act::Hold => self.hear(|_| false),
+                Act::Ignore => self.ignore(),
                 Act::Reset => return reset(&self.stream),
             };
             if !goes_on {
@@ -149,6 +152,14 @@ impl Connection<'_> {
             }
         }
         true
+    }
+
+    /// Returns false: the test is over.
+    fn ignore(&self) -> bool {
+        while !self.is_over() {
+            std::thread::sleep(PATIENCE);
+        }
+        false
     }
 
     /// Returns false: the client has hung up, or the test is over.

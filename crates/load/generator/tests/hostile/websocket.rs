@@ -1,7 +1,7 @@
 //! WebSockets of scripts.
 
 use crate::cases::{Case, FINE, alone, cuts, hold};
-use crate::drive::socket;
+use crate::drive::{socket, talking_socket};
 use crate::http::{answers, heard};
 use crate::peer::Act;
 use plimsoll_testkit::websocket::accept;
@@ -149,4 +149,11 @@ fn a_socket_of_a_script_has_one_end_whatever_the_server_sends() {
         [frame(TEXT, b"hello"), frame(PING, b"p"), frame(TEXT & !LAST, b"a"), frame(CONTINUES, b"b"), close()].concat();
     cases.extend(cuts("frames", &opens(), &whole, 1..whole.len(), &[], "Script"));
     hold(&alone, &cases, socket);
+}
+
+#[test]
+fn a_socket_whose_server_does_not_read_ends_before_what_waits_is_large() {
+    let alone = alone();
+    let cases = [Case::new("silence instead of reading", after_opening(vec![], [Act::Ignore]), FINE).keeping(128)];
+    hold(&alone, &cases, talking_socket);
 }

@@ -4,6 +4,7 @@ use super::fault::Fault;
 use super::headers::Headers;
 use super::request::{ScriptRequest, Target};
 use crate::operations::Statuses;
+use plimsoll_javascript::HeldBytes;
 use plimsoll_web::Url;
 use plimsoll_web::url::Parts;
 use std::cell::RefCell;
@@ -22,7 +23,7 @@ pub(crate) struct RequestCache {
     /// The headers of every request.
     pub(crate) headers: Rc<Headers>,
     /// The body of requests that have none.
-    pub(crate) no_body: Rc<Vec<u8>>,
+    pub(crate) no_body: Rc<HeldBytes>,
     /// The expected statuses of scripts that set none.
     pub(crate) expected: Rc<Statuses>,
     entries: RefCell<HashMap<Rc<str>, Entry>>,

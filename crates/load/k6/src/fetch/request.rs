@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::headers::Headers;
 use crate::operations::{HttpRequest, Statuses};
+use plimsoll_javascript::HeldBytes;
 use plimsoll_model::units::Nanos;
 use plimsoll_web::{Jar, UnixSeconds, Url};
 use std::borrow::Cow;
@@ -21,7 +22,7 @@ pub(crate) struct ScriptRequest {
     pub(crate) headers: Rc<Headers>,
     /// The script's own `Host`.
     pub(crate) host: Option<String>,
-    pub(crate) body: Rc<Vec<u8>>,
+    pub(crate) body: Rc<HeldBytes>,
     /// Cookies of this request alone.
     pub(crate) cookies: Vec<RequestCookie>,
     /// A jar in place of the user's.

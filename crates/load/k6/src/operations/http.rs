@@ -1,5 +1,6 @@
 //! HTTP exchanges: a request and its response.
 
+use plimsoll_javascript::HeldBytes;
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::Url;
 use std::borrow::Cow;
@@ -18,7 +19,7 @@ pub struct HttpRequest {
     /// `Connection` is added by the owner of the connections.
     pub headers: String,
     /// The body; empty for none.
-    pub body: Rc<Vec<u8>>,
+    pub body: Rc<HeldBytes>,
     /// The timeout, from now to the last byte of the reply.
     pub timeout: Nanos,
     /// Whether the body of the answer is wanted.
@@ -62,7 +63,7 @@ pub struct HttpReply {
     /// The head. Replies with equal heads may share it.
     pub head: Rc<HttpHead>,
     /// The body in its content codings; empty if it was discarded.
-    pub body: Vec<u8>,
+    pub body: HeldBytes,
 }
 
 /// The head of a reply as it was received: few scripts read all of it.
@@ -99,7 +100,7 @@ impl HttpReply {
         let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let names = headers.iter().map(|(name, _)| name.as_str());
         let head = HttpHead::new(status, format!("HTTP/1.1 {status} {reason}\r\n{lines}"), names);
-        HttpReply { head: Rc::new(head), body }
+        HttpReply { head: Rc::new(head), body: body.into() }
     }
 
     /// `200`
@@ -285,7 +286,7 @@ mod tests {
     fn the_head_of_a_reply_is_parsed_on_demand() {
         let reply = |head: &str| {
             let head = HttpHead::new(404, head.to_owned(), []);
-            HttpReply { head: Rc::new(head), body: Vec::new() }
+            HttpReply { head: Rc::new(head), body: HeldBytes::default() }
         };
         let first = reply("HTTP/1.1 404 Gone fishing\r\nX: 1\r\nx:2\t\nEmpty:\r\nLocation:  http://a:1/b \r\n\r\n");
         let headers: Vec<_> = first.headers().collect();

@@ -223,6 +223,12 @@ impl Session {
         }
     }
 
+    /// Bytes of bodies for which the peer's windows have no room yet.
+    #[must_use]
+    pub fn unsent(&self) -> usize {
+        self.streams.iter().flatten().map(|stream| stream.unsent.len()).sum()
+    }
+
     /// Cancels a request.
     pub fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
         if let Some(id) = self.id(ticket) {

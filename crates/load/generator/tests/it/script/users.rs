@@ -63,17 +63,22 @@ fn a_user_that_throws_goes_on() {
 fn a_user_that_breaks_a_limit_is_stopped_for_good_and_the_others_go_on() {
     let cases = [
         ("for (;;) { try { for (;;) {} } catch (e) {} }", "without waiting"),
-        ("let all = []; for (;;) { all.push('x'.repeat(100000) + all.length); }", "of memory"),
+        ("let all = []; for (;;) { all.push('x'.repeat(10000) + all.length); }", "of memory"),
+        (
+            "let all = []; for (;;) { all.push(http.post('http://127.0.0.1:1/', 'x'.repeat(1 << 18))); }",
+            "16 MiB of bodies",
+        ),
         ("(function deeper() { deeper(); })();", "of stack"),
         ("sleep(100);", "its iteration took more than 0.2 s"),
     ];
     for (code, part) in cases {
         let text = format!(
             "import {{ sleep }} from 'k6';
+            import http from 'k6/http';
             export const options = {{ scenarios: {{ all: {{ executor: 'per-vu-iterations', vus: 4, iterations: 5 }} }} }};
             export default function () {{ if (__VU === 2 && __ITER === 1) {{ {code} }} }}"
         );
-        let vm = plimsoll_javascript::Limits { busy: Nanos(300_000_000), memory: 16 << 20, ..Default::default() };
+        let vm = plimsoll_javascript::Limits { busy: Nanos(300_000_000), memory: 4 << 20, ..Default::default() };
         let iteration = Some(Duration::from_millis(200)).filter(|_| code.starts_with("sleep"));
         let limits = Limits { vm, iteration, ..Limits::default() };
         let outcome = Trial::of(&text, "").limited(limits).run();

@@ -10,6 +10,7 @@ use crate::fetch::headers::is_token;
 use crate::fetch::request::{AuthScheme, RequestCookie, ResponseType, ScriptRequest};
 use crate::user::read_tags;
 use crate::value::{instance, is_nothing, non_null, text};
+use plimsoll_javascript::{HeldBytes, HeldMemory};
 use plimsoll_k6_run::duration;
 use plimsoll_model::units::Nanos;
 use plimsoll_web::{Coding, coding};
@@ -93,13 +94,14 @@ fn ask_anew<'js>(
     let mut request = new_request(client, method, &written)?;
     request.name = name;
     if let Some(content) = content {
-        request.body = Rc::new(content.bytes);
+        request.body = Rc::new(HeldBytes::new(content.bytes, &client.memory));
+        client.memory.look(ctx)?;
         if let Some(content_type) = content.content_type {
             Rc::make_mut(&mut request.headers).set("Content-Type", content_type);
         }
     }
     if let Some(params) = params {
-        request.read_params(ctx, &params)?;
+        request.read_params(ctx, client, &params)?;
     }
     if let Some(why) = request.headers.fault() {
         return Err(RequestError::Refused(Fault::other(why)));
@@ -165,14 +167,14 @@ fn read_url<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> Read<(String, Option<Strin
 }
 
 impl ScriptRequest {
-    fn read_params<'js>(&mut self, ctx: &Ctx<'js>, params: &Object<'js>) -> Read<()> {
+    fn read_params<'js>(&mut self, ctx: &Ctx<'js>, client: &Client, params: &Object<'js>) -> Read<()> {
         for param in params.props::<String, Value<'js>>() {
             let (name, value) = param?;
             self.read_param(ctx, &name, value)?;
         }
         // Last, because it reads the headers.
         match non_null(Some(params.get("compression")?)) {
-            Some(codings) => self.compress(&text(ctx, codings)?),
+            Some(codings) => self.compress(&text(ctx, codings)?, &client.memory),
             None => Ok(()),
         }
     }
@@ -251,7 +253,7 @@ impl ScriptRequest {
     }
 
     /// Applies codings to the body, one after the other.
-    fn compress(&mut self, names: &str) -> Read<()> {
+    fn compress(&mut self, names: &str, memory: &Rc<HeldMemory>) -> Read<()> {
         let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         for name in &names {
             let coded = Coding::named(name).and_then(|coding| coding::encode(&self.body, coding));
@@ -261,7 +263,7 @@ impl ScriptRequest {
                 )));
             };
             if !self.body.is_empty() {
-                self.body = Rc::new(coded);
+                self.body = Rc::new(HeldBytes::new(coded, memory));
             }
         }
         if !names.is_empty() && !self.body.is_empty() && self.headers.get("Content-Encoding").is_none() {

@@ -8,10 +8,10 @@ use crate::fetch::cache::RequestCache;
 use crate::fetch::fault::Fault;
 use crate::fetch::request::ScriptRequest;
 use crate::fetch::{Fetch, FetchResult, Progress};
-use crate::operations::{Event, HttpRequest, K6, Op, Statuses};
+use crate::operations::{Event, K6, Op, Statuses};
 use crate::user::{User, warn_of_kind};
 use crate::value::{settle, thrown};
-use plimsoll_javascript::{EventLoop, OpId, Then, Wakeup};
+use plimsoll_javascript::{EventLoop, HeldMemory, OpId, Then, Wakeup};
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Persistent, Promise, Result};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -19,6 +19,8 @@ use std::rc::{Rc, Weak};
 /// The state of the module for a user.
 pub(crate) struct Client {
     pub(crate) user: Rc<User>,
+    /// Bodies of its requests and responses.
+    pub(crate) memory: Rc<HeldMemory>,
     /// The default expected statuses of requests.
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
     events: Rc<EventLoop<K6>>,
@@ -48,10 +50,11 @@ impl Client {
     pub(crate) fn install(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
         let user = User::of(ctx)?;
         let (wanted_tags, kept) = (WantedTags::by(&user), Rc::new(ResponsePrototype::new(ctx)?));
-        let (events, last, debug) = (EventLoop::of(ctx)?, RefCell::default(), HttpDebug::of(&user));
+        let (events, memory) = (EventLoop::of(ctx)?, HeldMemory::of(ctx)?);
+        let (last, debug) = (RefCell::default(), HttpDebug::of(&user));
         let expected = RefCell::new(Some(Rc::clone(&user.recording().requests().expected)));
         let prototype = Rc::downgrade(&kept);
-        let client = Rc::new(Client { user, expected, events, wanted_tags, debug, prototype, last });
+        let client = Rc::new(Client { user, memory, expected, events, wanted_tags, debug, prototype, last });
         let current = CurrentClient { client: Rc::clone(&client), _model: kept };
         ctx.store_userdata(current).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(client)
@@ -121,7 +124,7 @@ impl Client {
         loop {
             match progress {
                 Progress::Exchange(fetch) => {
-                    let event = self.events.call(ctx, Op::Http(self.next_exchange(ctx, &fetch)?))?;
+                    let event = self.events.call(ctx, self.next_exchange(ctx, &fetch)?)?;
                     progress = self.receive(ctx, fetch, event)?;
                 }
                 Progress::Done(answer) => return self.response(ctx, answer),
@@ -151,7 +154,7 @@ impl Client {
                 return settle(ctx, &promise.0.restore(ctx)?, &promise.1.restore(ctx)?, made);
             }
         };
-        let request = self.next_exchange(ctx, &fetch)?;
+        let exchange = self.next_exchange(ctx, &fetch)?;
         let client = Rc::clone(self);
         let mut pending = Some((fetch, promise));
         let handler = move |ctx: &Ctx<'_>, event: Wakeup<Event>| {
@@ -160,7 +163,7 @@ impl Client {
             }
             Ok(Then::Done)
         };
-        self.events.subscribe(Op::Http(request), Box::new(handler));
+        self.events.subscribe(exchange, Box::new(handler));
         Ok(())
     }
 
@@ -197,16 +200,16 @@ impl Client {
 
     /// Begins an exchange of a batch.
     fn open(&self, ctx: &Ctx<'_>, index: usize, fetch: Fetch) -> Result<Open> {
-        Ok(Open { id: self.events.start(Op::Http(self.next_exchange(ctx, &fetch)?)), index, fetch })
+        Ok(Open { id: self.events.start(self.next_exchange(ctx, &fetch)?), index, fetch })
     }
 
     /// The next exchange of a request, to be sent now.
-    fn next_exchange(&self, ctx: &Ctx<'_>, fetch: &Fetch) -> Result<Rc<HttpRequest>> {
+    fn next_exchange(&self, ctx: &Ctx<'_>, fetch: &Fetch) -> Result<Op> {
         let exchange = fetch.next_exchange();
         if self.debug != HttpDebug::Nothing {
             self.debug.show_request(ctx, &exchange)?;
         }
-        Ok(exchange)
+        Ok(Op::Http(exchange, Rc::clone(&self.memory)))
     }
 
     /// Takes the response of an exchange, and adds its samples.
@@ -223,6 +226,7 @@ impl Client {
 
     /// The response for the script; an exception if there is no reply and the script wants one.
     fn response<'js>(&self, ctx: &Ctx<'js>, answer: FetchResult) -> Result<ResponseObject<'js>> {
+        self.memory.look(ctx)?;
         if let Some(fault) = &answer.fault {
             let what = format!("{} \"{}\": {}", answer.request.method, answer.request.target.written, fault.detail);
             if answer.request.throws {

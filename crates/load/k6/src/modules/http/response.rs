@@ -95,7 +95,7 @@ impl Source {
     /// The body, unless the script discards it.
     fn body(&self) -> Option<&[u8]> {
         let wanted = self.answer().filter(|answer| answer.request.response_type != ResponseType::None);
-        wanted.and_then(FetchResult::reply).map(|reply| reply.body.as_slice())
+        wanted.and_then(FetchResult::reply).map(|reply| &*reply.body)
     }
 
     fn needed_body(&self, ctx: &Ctx<'_>, what: &str) -> Result<&[u8]> {

@@ -1,8 +1,9 @@
-//! RequestCache as they are sent: methods, headers, bodies.
+//! Requests as they are sent: methods, headers, bodies.
 
 use super::user;
 use crate::operations::HttpRequest;
-use crate::testing::TestUser;
+use crate::testing::{TestUser, reply};
+use plimsoll_javascript::{End, Limit};
 use std::rc::Rc;
 
 fn sent(user: &TestUser) -> Vec<String> {
@@ -142,4 +143,30 @@ fn names_come_from_tags_or_templates() {
     assert_eq!(user.returned(), r#"["http://h/${}","http://h/5","http://h/5"]"#);
     let names: Vec<&str> = user.requests.iter().map(|request| &*request.name).collect();
     assert_eq!(names, ["http://****:****@h/1?a", "http://h/${}/x", "two"]);
+}
+
+#[test]
+fn bodies_count_for_as_long_as_the_script_holds_them() {
+    let user = |body: &str| {
+        let text = format!("import http from 'k6/http'; const kept = []; export default async () => {{ {body} }}");
+        TestUser::within(&text, 1 << 20).answering(|_| reply(200, &[], &[b'x'; 100_000]))
+    };
+    for harmless in [
+        "for (let n = 0; n < 100; n++) http.get('http://h/')",
+        "for (let n = 0; n < 100; n++) { const a = { r: http.get('http://h/') }; a.itself = a; }",
+        "for (let n = 0; n < 100; n++) kept.push(http.get('http://h/', { responseType: 'none' }).status)",
+        "for (let n = 0; n < 41; n++) kept.push(http.get('http://h/'))",
+        "try { for (;;) kept.push(http.get('http://h/')) } catch (error) { kept.length = 0; http.get('http://h/'); }",
+    ] {
+        assert!(user(harmless).iterate().is_ok(), "{harmless}");
+    }
+    for greedy in [
+        "for (;;) kept.push(http.get('http://h/'))",
+        "for (;;) kept.push(await http.asyncRequest('GET', 'http://h/'))",
+        "for (;;) kept.push(...http.batch(['http://h/', 'http://h/']))",
+        "for (;;) kept.push(http.asyncRequest('POST', 'http://h/', 'x'.repeat(100000)))",
+    ] {
+        let ended = user(greedy).iterate_or_end();
+        assert!(matches!(ended, Err(End::Limit(Limit::Held, _))), "{greedy}: {ended:?}");
+    }
 }

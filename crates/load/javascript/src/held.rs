@@ -1,0 +1,197 @@
+//! The limit on the memory that natives hold for a user, such as bodies of requests and responses.
+//!
+//! The engine counts what it allocates itself and nothing else. So natives keep what may become large in [`HeldBytes`],
+//! which count towards the [`HeldMemory`] of their user for as long as they are there, and ask [`HeldMemory::look`] when
+//! they have got more.
+
+use rquickjs::{Ctx, Exception, JsLifetime, Result};
+use std::cell::Cell;
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// Natives may hold so many times the memory of the script.
+pub const HELD_OF_MEMORY: usize = 4;
+
+/// The message of the exception in a user for whom natives hold too much.
+pub(crate) const EXCEEDED: &str = "too much memory outside of the engine";
+
+/// The memory that natives hold for a user, in bytes.
+#[derive(Debug)]
+pub struct HeldMemory {
+    held: Cell<usize>,
+    most: usize,
+    /// Garbage is collected when this much is held: a native's part of an object seems small to the engine, which is in no
+    /// hurry to free it where it is part of a circle.
+    collect_at: Cell<usize>,
+}
+
+/// The userdata of a runtime by which natives find the memory that they hold.
+#[derive(JsLifetime)]
+struct CurrentHeldMemory(Rc<HeldMemory>);
+
+impl HeldMemory {
+    /// For a user whose script may take `memory` bytes.
+    #[must_use]
+    pub fn beside(memory: usize) -> Rc<HeldMemory> {
+        let most = memory.saturating_mul(HELD_OF_MEMORY);
+        Rc::new(HeldMemory { held: Cell::new(0), most, collect_at: Cell::new(memory) })
+    }
+
+    /// That of the running user.
+    ///
+    /// # Errors
+    /// The runtime is none of a [`crate::Vm`].
+    pub fn of(ctx: &Ctx<'_>) -> Result<Rc<HeldMemory>> {
+        let found = ctx.userdata::<CurrentHeldMemory>().map(|current| Rc::clone(&current.0));
+        found.ok_or_else(|| Exception::throw_internal(ctx, "this native is for users"))
+    }
+
+    pub(crate) fn install(self: Rc<Self>, ctx: &Ctx<'_>) {
+        let stored = ctx.store_userdata(CurrentHeldMemory(self));
+        assert!(stored.is_ok(), "nobody holds userdata of a context that is being made");
+    }
+
+    /// The most bytes that may be held.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// True if more is held than may be.
+    #[must_use]
+    pub fn is_exceeded(&self) -> bool {
+        self.held.get() > self.most
+    }
+
+    /// Collects garbage if much is held.
+    ///
+    /// # Errors
+    /// Thereafter still more is held than may be. Uncaught, that ends the user.
+    pub fn look(&self, ctx: &Ctx<'_>) -> Result<()> {
+        if self.held.get() <= self.collect_at.get() { Ok(()) } else { self.collect(ctx) }
+    }
+
+    #[cold]
+    fn collect(&self, ctx: &Ctx<'_>) -> Result<()> {
+        ctx.run_gc();
+        let held = self.held.get();
+        self.collect_at.set((held + held / 2).clamp(self.most / HELD_OF_MEMORY, self.most));
+        if self.is_exceeded() { Err(Exception::throw_internal(ctx, EXCEEDED)) } else { Ok(()) }
+    }
+}
+
+/// Bytes that count as held for a user, with all the room that was made for them.
+#[derive(Debug, Default)]
+pub struct HeldBytes {
+    bytes: Vec<u8>,
+    /// None for bytes that are nobody's.
+    memory: Option<Rc<HeldMemory>>,
+}
+
+impl HeldBytes {
+    /// Bytes that are held for a user.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>, memory: &Rc<HeldMemory>) -> HeldBytes {
+        memory.held.set(memory.held.get() + bytes.capacity());
+        HeldBytes { bytes, memory: Some(Rc::clone(memory)) }
+    }
+
+    /// Appends bytes.
+    pub fn extend(&mut self, more: &[u8]) {
+        let before = self.bytes.capacity();
+        if before - self.bytes.len() < more.len() {
+            // Not twice the room, as a vector takes by itself: it may be large.
+            self.bytes.reserve_exact(more.len().max(self.bytes.len() / 4));
+        }
+        self.bytes.extend_from_slice(more);
+        if let Some(memory) = &self.memory {
+            memory.held.set(memory.held.get() + self.bytes.capacity() - before);
+        }
+    }
+
+    /// Takes the bytes out: they are not held any more.
+    #[must_use]
+    pub fn take(&mut self) -> Vec<u8> {
+        self.release();
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Puts other bytes in the place of these.
+    pub fn replace(&mut self, bytes: Vec<u8>) {
+        self.release();
+        self.bytes = bytes;
+        if let Some(memory) = &self.memory {
+            memory.held.set(memory.held.get() + self.bytes.capacity());
+        }
+    }
+
+    fn release(&self) {
+        if let Some(memory) = &self.memory {
+            memory.held.set(memory.held.get() - self.bytes.capacity());
+        }
+    }
+}
+
+/// Bytes that are nobody's.
+impl From<Vec<u8>> for HeldBytes {
+    fn from(bytes: Vec<u8>) -> HeldBytes {
+        HeldBytes { bytes, memory: None }
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// The copy counts too.
+impl Clone for HeldBytes {
+    fn clone(&self) -> HeldBytes {
+        match &self.memory {
+            Some(memory) => HeldBytes::new(self.bytes.clone(), memory),
+            None => HeldBytes::from(self.bytes.clone()),
+        }
+    }
+}
+
+impl Deref for HeldBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl PartialEq for HeldBytes {
+    fn eq(&self, other: &HeldBytes) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for HeldBytes {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_count_for_as_long_as_they_are_there() {
+        let memory = HeldMemory::beside(25);
+        let held = || memory.held.get();
+        let mut first = HeldBytes::new(vec![0; 40], &memory);
+        assert_eq!((held(), memory.most()), (40, 100));
+        first.extend(&[1]);
+        assert_eq!((held(), first.len()), (50, 41), "a quarter more");
+        let second = HeldBytes::new(vec![0; 51], &memory);
+        assert!(memory.is_exceeded());
+        assert_eq!((first.take().len(), held()), (41, 51));
+        first.replace(vec![0; 7]);
+        assert_eq!(held(), 58);
+        drop((first, second));
+        assert_eq!(held(), 0);
+        let mut nobodys = HeldBytes::from(vec![0; 3]);
+        nobodys.extend(&[0; 3]);
+        assert_eq!((nobodys.len(), nobodys.take().len(), held()), (6, 6, 0));
+    }
+}
