@@ -1,7 +1,7 @@
-//! The limit on the memory that natives hold for a user, such as bodies of requests and responses.
+//! The limit on the memory that natives hold for a user, such as bodies of requests and responses, and pages.
 //!
-//! The engine counts what it allocates itself and nothing else. So natives keep what may become large in [`HeldBytes`],
-//! which count towards the [`HeldMemory`] of their user for as long as they are there, and ask [`HeldMemory::look`] when
+//! The engine counts what it allocates itself and nothing else. So natives keep what may become large in [`HeldBytes`], or
+//! beside a [`Held`] amount. These count towards the [`HeldMemory`] of their user for as long as they are there, and ask [`HeldMemory::look`] when
 //! they have got more.
 
 use rquickjs::{Ctx, Exception, JsLifetime, Result};
@@ -77,6 +77,33 @@ impl HeldMemory {
         let held = self.held.get();
         self.collect_at.set((held + held / 2).clamp(self.most / HELD_OF_MEMORY, self.most));
         if self.is_exceeded() { Err(Exception::throw_internal(ctx, EXCEEDED)) } else { Ok(()) }
+    }
+}
+
+/// An amount of memory that counts as held for a user.
+#[derive(Debug)]
+pub struct Held {
+    amount: usize,
+    memory: Rc<HeldMemory>,
+}
+
+impl Held {
+    /// Nothing yet.
+    #[must_use]
+    pub fn nothing(memory: &Rc<HeldMemory>) -> Held {
+        Held { amount: 0, memory: Rc::clone(memory) }
+    }
+
+    /// Counts so many bytes from now on.
+    pub fn set(&mut self, amount: usize) {
+        self.memory.held.set(self.memory.held.get() - self.amount + amount);
+        self.amount = amount;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.set(0);
     }
 }
 
@@ -193,5 +220,11 @@ mod tests {
         let mut nobodys = HeldBytes::from(vec![0; 3]);
         nobodys.extend(&[0; 3]);
         assert_eq!((nobodys.len(), nobodys.take().len(), held()), (6, 6, 0));
+        let mut page = Held::nothing(&memory);
+        page.set(30);
+        page.set(20);
+        assert_eq!(held(), 20);
+        drop(page);
+        assert_eq!(held(), 0);
     }
 }

@@ -96,7 +96,7 @@ pub use event_loop::{EventLoop, Handler, Host, Level, OpId, Operations, Request,
 pub use fault::{Exception, Fault, ImportChain, Place};
 pub use files::{FileError, Files, project_of};
 pub use globals::Argument;
-pub use held::{HELD_OF_MEMORY, HeldBytes, HeldMemory};
+pub use held::{HELD_OF_MEMORY, Held, HeldBytes, HeldMemory};
 pub use native::{NativeModule, Natives};
 pub use program::Program;
 pub use reading::{Entry, remote_imports};

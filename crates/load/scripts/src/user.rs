@@ -229,7 +229,10 @@ impl Limits {
             Limit::Held => {
                 let most = self.vm.memory.saturating_mul(HELD_OF_MEMORY);
                 (
-                    format!("it held more than {} MiB of bodies, {HELD_OF_MEMORY} times its memory", most >> 20),
+                    format!(
+                        "it held more than {} MiB of bodies and pages, {HELD_OF_MEMORY} times its memory",
+                        most >> 20
+                    ),
                     self.knobs.memory,
                 )
             }

@@ -35,5 +35,6 @@ impl NativeModule for Html {
 }
 
 fn parse_html<'js>(ctx: Ctx<'js>, text: TextArg) -> Result<Class<'js, Selection>> {
-    Class::instance(ctx, Selection::of_page(&text.0, ""))
+    let page = Selection::of_page(&ctx, &text.0, "")?;
+    Class::instance(ctx, page)
 }

@@ -349,7 +349,7 @@ impl Link {
             }
             SocketEvent::Binary(message) => {
                 let data = match self.binary_type.get() {
-                    BinaryType::Blob => Class::instance(ctx.clone(), Blob::of(message))?.into_js(ctx)?,
+                    BinaryType::Blob => Class::instance(ctx.clone(), Blob::of(ctx, message)?)?.into_js(ctx)?,
                     BinaryType::ArrayBuffer => buffer(ctx, message)?,
                 };
                 self.take_message(ctx, &socket, data)?;

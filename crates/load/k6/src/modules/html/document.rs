@@ -6,12 +6,20 @@ use ego_tree::{NodeId, NodeRef};
 use html5ever::ParseOpts;
 use html5ever::tendril::{StrTendril, TendrilSink};
 use plimsoll_javascript::busy::spend;
+use plimsoll_javascript::{Held, HeldMemory};
 use plimsoll_web::url::Parts;
+use rquickjs::{Ctx, Result};
 use scraper::{ElementRef, Html, HtmlTreeSink, Node};
 use std::collections::HashSet;
 
 /// How many bytes of a page are parsed at once. Deep in a page, each tag looks through all those around it.
 const PARSED_AT_ONCE: usize = 4096;
+
+/// How many nodes may be made of what is parsed at once.
+const NODES_AT_ONCE: usize = 1 << 18;
+
+/// The memory of a node: its value and five links to others, and as much room that the list of nodes makes in advance.
+const NODE: usize = 2 * (size_of::<Node>() + 5 * size_of::<usize>());
 
 /// A page.
 #[derive(Debug)]
@@ -19,6 +27,7 @@ pub(crate) struct Document {
     html: Html,
     /// Its URL; empty if unknown.
     url: String,
+    _held: Held,
 }
 
 /// A direction from a node.
@@ -40,17 +49,29 @@ pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
 
 impl Document {
     /// Parses a page as browsers do: any text is a page.
-    pub(crate) fn parse(text: &str, url: &str) -> Document {
+    ///
+    /// # Errors
+    /// The user holds more than it may.
+    pub(crate) fn parse(ctx: &Ctx<'_>, text: &str, url: &str) -> Result<Document> {
+        let memory = HeldMemory::of(ctx)?;
+        let mut held = Held::nothing(&memory);
         let mut parser = html5ever::parse_document(HtmlTreeSink::new(Html::new_document()), ParseOpts::default());
         let mut rest = text;
         while !rest.is_empty() {
-            let end = (PARSED_AT_ONCE..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+            let nodes = parser.tokenizer.sink.sink.0.borrow().tree.values().len();
+            held.set(nodes * NODE + (text.len() - rest.len()));
+            memory.look(ctx)?;
+            // Eight bytes, `</p><p>x`, repeat all elements for letters (`<b>`, `<i>`) that were open in a paragraph.
+            let most = (8 * NODES_AT_ONCE / nodes).clamp(8, PARSED_AT_ONCE);
+            let end = (most..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
             let (piece, behind) = rest.split_at(end);
             parser.process(StrTendril::from_slice(piece));
             spend(PARSED_AT_ONCE);
             rest = behind;
         }
-        Document { html: parser.finish(), url: url.to_owned() }
+        let html = parser.finish();
+        held.set(html.tree.values().len() * NODE + text.len());
+        Ok(Document { html, url: url.to_owned(), _held: held })
     }
 
     pub(crate) fn url(&self) -> &str {

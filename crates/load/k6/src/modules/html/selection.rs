@@ -37,10 +37,13 @@ enum Sought<'js> {
 
 impl Selection {
     /// A page as a whole.
-    pub(crate) fn of_page(text: &str, url: &str) -> Selection {
-        let document = Rc::new(Document::parse(text, url));
+    ///
+    /// # Errors
+    /// The user holds more than it may.
+    pub(crate) fn of_page(ctx: &Ctx<'_>, text: &str, url: &str) -> Result<Selection> {
+        let document = Rc::new(Document::parse(ctx, text, url)?);
         let root = document.root();
-        Selection::of(&document, vec![root])
+        Ok(Selection::of(&document, vec![root]))
     }
 
     pub(crate) fn of(document: &Rc<Document>, nodes: Vec<NodeId>) -> Selection {

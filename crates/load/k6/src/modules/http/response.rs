@@ -136,7 +136,7 @@ impl<'js> Response<'js> {
     /// The body as a page, or a selection in it.
     pub(crate) fn page(&self, ctx: &Ctx<'js>, selector: Option<&str>) -> Result<Selection> {
         let body = self.source.needed_body(ctx, "HTML")?;
-        let page = Selection::of_page(&String::from_utf8_lossy(body), self.url());
+        let page = Selection::of_page(ctx, &String::from_utf8_lossy(body), self.url())?;
         match selector.map(crate::modules::html::Selector::parse) {
             None => Ok(page),
             Some(Ok(selector)) => Ok(page.below(&selector)),

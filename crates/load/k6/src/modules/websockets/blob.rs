@@ -3,23 +3,30 @@
 
 use super::bytes_of;
 use crate::value::{buffer, construct, non_null, settled, text, thrown, wrong};
+use plimsoll_javascript::{HeldBytes, HeldMemory};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, IntoJs, JsLifetime, Object, Promise, Result, Value};
-use std::rc::Rc;
 
 /// See the module.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 pub(super) struct Blob {
     #[qjs(skip_trace)]
-    bytes: Rc<Vec<u8>>,
+    bytes: HeldBytes,
     kind: String,
 }
 
 impl Blob {
-    pub(super) fn of(bytes: Vec<u8>) -> Blob {
-        Blob { bytes: Rc::new(bytes), kind: String::new() }
+    /// A blob without a type.
+    ///
+    /// # Errors
+    /// The user holds more than it may.
+    pub(super) fn of(ctx: &Ctx<'_>, bytes: Vec<u8>) -> Result<Blob> {
+        let memory = HeldMemory::of(ctx)?;
+        let bytes = HeldBytes::new(bytes, &memory);
+        memory.look(ctx)?;
+        Ok(Blob { bytes, kind: String::new() })
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -52,7 +59,7 @@ impl Blob {
             Some(options) => non_null(options.get("type")?).map(|kind| text(&ctx, kind)).transpose()?,
             None => None,
         };
-        Ok(Blob { kind: kind.unwrap_or_default(), ..Blob::of(bytes) })
+        Ok(Blob { kind: kind.unwrap_or_default(), ..Blob::of(&ctx, bytes)? })
     }
 
     #[qjs(get)]
@@ -81,10 +88,16 @@ impl Blob {
         })
     }
 
-    fn slice(&self, start: Opt<Coerced<f64>>, end: Opt<Coerced<f64>>, kind: Opt<Coerced<String>>) -> Self {
+    fn slice(
+        &self,
+        ctx: Ctx<'_>,
+        start: Opt<Coerced<f64>>,
+        end: Opt<Coerced<f64>>,
+        kind: Opt<Coerced<String>>,
+    ) -> Result<Self> {
         let (start, end) = (self.index(start.0, 0), self.index(end.0, self.bytes.len()));
         let bytes = self.bytes.get(start..end).unwrap_or_default().to_vec();
-        Blob { kind: kind.0.map(|kind| kind.0).unwrap_or_default(), ..Blob::of(bytes) }
+        Ok(Blob { kind: kind.0.map(|kind| kind.0).unwrap_or_default(), ..Blob::of(&ctx, bytes)? })
     }
 
     fn stream(&self, ctx: Ctx<'_>) -> Result<()> {
