@@ -1,8 +1,8 @@
 //! The limit on the memory that natives hold for a user, such as bodies of requests and responses, and pages.
 //!
-//! The engine counts what it allocates itself and nothing else. So natives keep what may become large in [`HeldBytes`], or
-//! beside a [`Held`] amount. These count towards the [`HeldMemory`] of their user for as long as they are there, and ask [`HeldMemory::look`] when
-//! they have got more.
+//! The engine counts what it allocates itself and nothing else. So natives keep what may become large in [`HeldBytes`],
+//! or beside a [`Held`] amount. Both count towards the [`HeldMemory`] of their user for as long as they are there. A native
+//! that has got more asks [`HeldMemory::look`].
 
 use rquickjs::{Ctx, Exception, JsLifetime, Result};
 use std::cell::Cell;
@@ -112,73 +112,64 @@ impl Drop for Held {
 pub struct HeldBytes {
     bytes: Vec<u8>,
     /// None for bytes that are nobody's.
-    memory: Option<Rc<HeldMemory>>,
+    held: Option<Held>,
 }
 
 impl HeldBytes {
     /// Bytes that are held for a user.
     #[must_use]
     pub fn new(bytes: Vec<u8>, memory: &Rc<HeldMemory>) -> HeldBytes {
-        memory.held.set(memory.held.get() + bytes.capacity());
-        HeldBytes { bytes, memory: Some(Rc::clone(memory)) }
+        HeldBytes { held: Some(Held::nothing(memory)), bytes }.counted()
     }
 
     /// Appends bytes.
     pub fn extend(&mut self, more: &[u8]) {
-        let before = self.bytes.capacity();
-        if before - self.bytes.len() < more.len() {
+        if self.bytes.capacity() - self.bytes.len() < more.len() {
             // Not twice the room, as a vector takes by itself: it may be large.
             self.bytes.reserve_exact(more.len().max(self.bytes.len() / 4));
         }
         self.bytes.extend_from_slice(more);
-        if let Some(memory) = &self.memory {
-            memory.held.set(memory.held.get() + self.bytes.capacity() - before);
-        }
+        self.count();
     }
 
     /// Takes the bytes out: they are not held any more.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
-        self.release();
-        std::mem::take(&mut self.bytes)
+        let bytes = std::mem::take(&mut self.bytes);
+        self.count();
+        bytes
     }
 
     /// Puts other bytes in the place of these.
     pub fn replace(&mut self, bytes: Vec<u8>) {
-        self.release();
         self.bytes = bytes;
-        if let Some(memory) = &self.memory {
-            memory.held.set(memory.held.get() + self.bytes.capacity());
+        self.count();
+    }
+
+    fn count(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.set(self.bytes.capacity());
         }
     }
 
-    fn release(&self) {
-        if let Some(memory) = &self.memory {
-            memory.held.set(memory.held.get() - self.bytes.capacity());
-        }
+    fn counted(mut self) -> HeldBytes {
+        self.count();
+        self
     }
 }
 
 /// Bytes that are nobody's.
 impl From<Vec<u8>> for HeldBytes {
     fn from(bytes: Vec<u8>) -> HeldBytes {
-        HeldBytes { bytes, memory: None }
-    }
-}
-
-impl Drop for HeldBytes {
-    fn drop(&mut self) {
-        self.release();
+        HeldBytes { bytes, held: None }
     }
 }
 
 /// The copy counts too.
 impl Clone for HeldBytes {
     fn clone(&self) -> HeldBytes {
-        match &self.memory {
-            Some(memory) => HeldBytes::new(self.bytes.clone(), memory),
-            None => HeldBytes::from(self.bytes.clone()),
-        }
+        let held = self.held.as_ref().map(|held| Held::nothing(&held.memory));
+        HeldBytes { bytes: self.bytes.clone(), held }.counted()
     }
 }
 
