@@ -119,7 +119,9 @@ impl HeldBytes {
     /// Bytes that are held for a user.
     #[must_use]
     pub fn new(bytes: Vec<u8>, memory: &Rc<HeldMemory>) -> HeldBytes {
-        HeldBytes { held: Some(Held::nothing(memory)), bytes }.counted()
+        let mut new = HeldBytes { held: Some(Held::nothing(memory)), bytes };
+        new.count();
+        new
     }
 
     /// Appends bytes.
@@ -151,11 +153,6 @@ impl HeldBytes {
             held.set(self.bytes.capacity());
         }
     }
-
-    fn counted(mut self) -> HeldBytes {
-        self.count();
-        self
-    }
 }
 
 /// Bytes that are nobody's.
@@ -168,8 +165,10 @@ impl From<Vec<u8>> for HeldBytes {
 /// The copy counts too.
 impl Clone for HeldBytes {
     fn clone(&self) -> HeldBytes {
-        let held = self.held.as_ref().map(|held| Held::nothing(&held.memory));
-        HeldBytes { bytes: self.bytes.clone(), held }.counted()
+        match &self.held {
+            Some(held) => HeldBytes::new(self.bytes.clone(), &held.memory),
+            None => HeldBytes::from(self.bytes.clone()),
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::operations::{Event, HttpReply, HttpRequest, HttpResponse, HttpTimings, K6, Op};
 use crate::user::{IterationEnd, Purpose, Recording, RunState, User};
 use plimsoll_javascript::{
-    Call, End, Entry, Exception, Files, HeldBytes, HeldMemory, Host, Level, Limits, OpId, Parked, Program, Request,
-    ResultFormat, Setup, Vm, Wakeup,
+    Call, End, Entry, Exception, Files, HeldBytes, HeldMemory, Host, Level, Limit, Limits, OpId, Parked, Program,
+    Request, ResultFormat, Setup, Vm, Wakeup,
 };
 use plimsoll_k6_run::metrics::{Aggregation, Registry};
 use plimsoll_k6_run::options::Options;
@@ -70,6 +70,17 @@ pub(crate) fn reply(status: u16, headers: &[(&str, &str)], body: &[u8]) -> HttpR
         tls: None,
         timings: TIMINGS,
         done: Instant::default(),
+    }
+}
+
+/// Checks that users who run the `harmless` functions hold no more than they may, and that the `greedy` ones end for it.
+pub(crate) fn check_held(user: impl Fn(&str) -> TestUser, harmless: &[&str], greedy: &[&str]) {
+    for body in harmless {
+        assert!(user(body).iterate().is_ok(), "{body}");
+    }
+    for body in greedy {
+        let ended = user(body).iterate_or_end();
+        assert!(matches!(ended, Err(End::Limit(Limit::Held, _))), "{body}: {ended:?}");
     }
 }
 
@@ -140,7 +151,7 @@ impl TestUser {
     }
 
     /// As [`Self::iterate`]; an error if the user ends for good.
-    pub(crate) fn iterate_or_end(&mut self) -> Result<Result<Option<String>, Exception>, End> {
+    fn iterate_or_end(&mut self) -> Result<Result<Option<String>, Exception>, End> {
         let globals = self.user.begin(0, self.host.now());
         let call = Call { function: "default".into(), arguments: vec![], globals, result: ResultFormat::Json };
         let mut parked = self.vm.call(call);

@@ -222,6 +222,7 @@ fn a_large_message_waits_for_room_in_both_windows() {
     grpc.send(&mut connection, &mut InOrder::default(), sending(0, 100), &mut out);
     let sent = |out: &[u8]| out.iter().filter(|byte| **byte == 7).count();
     assert!(sent(&out) < 66_000, "the first window is 65,535 bytes");
+    assert_eq!(connection.session.unsent(), grpc.calls[0].message.len() - 65_535);
     out.clear();
     let more = 50_000_u32.to_be_bytes();
     let room = Server::greeting(&[]).frame(kind::WINDOW_UPDATE, 0, 0, &more).frame(kind::WINDOW_UPDATE, 0, 1, &more);
@@ -229,6 +230,7 @@ fn a_large_message_waits_for_room_in_both_windows() {
     let rest = Server { bytes: Vec::new(), encoder: room.encoder }.reply(1, TEXT);
     grpc.receive(&mut connection, &rest.bytes, &mut out, &mut signals).expect("a reply");
     assert_eq!(signals, done(100, Some(42)));
+    assert_eq!(connection.session.unsent(), 0);
     assert!((34_000..36_000).contains(&sent(&out)), "the rest of the message, found {}", sent(&out));
 }
 

@@ -3,8 +3,8 @@
 use super::render;
 use super::selector::Selector;
 use ego_tree::{NodeId, NodeRef};
-use html5ever::ParseOpts;
 use html5ever::tendril::{StrTendril, TendrilSink};
+use html5ever::{ParseOpts, QualName};
 use plimsoll_javascript::busy::spend;
 use plimsoll_javascript::{Held, HeldMemory};
 use plimsoll_web::url::Parts;
@@ -15,11 +15,14 @@ use std::collections::HashSet;
 /// How many bytes of a page are parsed at once. Deep in a page, each tag looks through all those around it.
 const PARSED_AT_ONCE: usize = 4096;
 
-/// How many nodes may be made of what is parsed at once.
-const NODES_AT_ONCE: usize = 1 << 18;
+/// The most memory that what is parsed at once may add to a page, in bytes, as far as can be foretold.
+const TAKEN_AT_ONCE: usize = 64 << 20;
 
 /// The memory of a node: its value and five links to others, and as much room that the list of nodes makes in advance.
 const NODE: usize = 2 * (size_of::<Node>() + 5 * size_of::<usize>());
+
+/// The memory of an attribute of an element: its name and its value, whose text may be one that others have too.
+const ATTRIBUTE: usize = size_of::<(QualName, StrTendril)>();
 
 /// A page.
 #[derive(Debug)]
@@ -27,6 +30,7 @@ pub(crate) struct Document {
     html: Html,
     /// Its URL; empty if unknown.
     url: String,
+    /// Counts its memory for as long as it is there.
     _held: Held,
 }
 
@@ -47,6 +51,15 @@ pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
     nodes.into_iter().inspect(|_| spend(2)).filter(|node| seen.insert(*node)).collect()
 }
 
+/// The memory of the nodes behind the first `known` ones, without their texts, which are those of the page. Sets `known` to
+/// the number of all.
+fn memory_behind(page: &Html, known: &mut usize) -> usize {
+    let nodes = page.tree.values();
+    let new = nodes.len() - std::mem::replace(known, nodes.len());
+    let attributes = |node: &Node| node.as_element().map_or(0, |element| element.attrs.len());
+    nodes.rev().take(new).map(|node| NODE + attributes(node) * ATTRIBUTE).sum()
+}
+
 impl Document {
     /// Parses a page as browsers do: any text is a page.
     ///
@@ -56,21 +69,22 @@ impl Document {
         let memory = HeldMemory::of(ctx)?;
         let mut held = Held::nothing(&memory);
         let mut parser = html5ever::parse_document(HtmlTreeSink::new(Html::new_document()), ParseOpts::default());
-        let mut rest = text;
+        let (mut rest, mut taken, mut nodes) = (text, text.len(), 0);
         while !rest.is_empty() {
-            let nodes = parser.tokenizer.sink.sink.0.borrow().tree.values().len();
-            held.set(nodes * NODE + (text.len() - rest.len()));
+            taken += memory_behind(&parser.tokenizer.sink.sink.0.borrow(), &mut nodes);
+            held.set(taken);
             memory.look(ctx)?;
-            // Eight bytes, `</p><p>x`, repeat all elements for letters (`<b>`, `<i>`) that were open in a paragraph.
-            let most = (8 * NODES_AT_ONCE / nodes).clamp(8, PARSED_AT_ONCE);
+            // Eight bytes, `</p><p>x`, make all formatting elements (`<b>`, `<i>`) anew that were open in the paragraph, so
+            // that a page may take twice as much.
+            let most = (8 * TAKEN_AT_ONCE / taken).clamp(8, PARSED_AT_ONCE);
             let end = (most..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
             let (piece, behind) = rest.split_at(end);
             parser.process(StrTendril::from_slice(piece));
-            spend(PARSED_AT_ONCE);
+            spend(piece.len());
             rest = behind;
         }
         let html = parser.finish();
-        held.set(html.tree.values().len() * NODE + text.len());
+        held.set(taken + memory_behind(&html, &mut nodes));
         Ok(Document { html, url: url.to_owned(), _held: held })
     }
 

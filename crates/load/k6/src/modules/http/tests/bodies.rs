@@ -2,8 +2,7 @@
 
 use super::user;
 use crate::operations::HttpRequest;
-use crate::testing::{TestUser, reply};
-use plimsoll_javascript::{End, Limit};
+use crate::testing::{TestUser, check_held, reply};
 use std::rc::Rc;
 
 fn sent(user: &TestUser) -> Vec<String> {
@@ -151,22 +150,18 @@ fn bodies_count_for_as_long_as_the_script_holds_them() {
         let text = format!("import http from 'k6/http'; const kept = []; export default async () => {{ {body} }}");
         TestUser::within(&text, 1 << 20).answering(|_| reply(200, &[], &[b'x'; 100_000]))
     };
-    for harmless in [
+    let harmless = [
         "for (let n = 0; n < 100; n++) http.get('http://h/')",
         "for (let n = 0; n < 100; n++) { const a = { r: http.get('http://h/') }; a.itself = a; }",
         "for (let n = 0; n < 100; n++) kept.push(http.get('http://h/', { responseType: 'none' }).status)",
         "for (let n = 0; n < 41; n++) kept.push(http.get('http://h/'))",
         "try { for (;;) kept.push(http.get('http://h/')) } catch (error) { kept.length = 0; http.get('http://h/'); }",
-    ] {
-        assert!(user(harmless).iterate().is_ok(), "{harmless}");
-    }
-    for greedy in [
+    ];
+    let greedy = [
         "for (;;) kept.push(http.get('http://h/'))",
         "for (;;) kept.push(await http.asyncRequest('GET', 'http://h/'))",
         "for (;;) kept.push(...http.batch(['http://h/', 'http://h/']))",
         "for (;;) kept.push(http.asyncRequest('POST', 'http://h/', 'x'.repeat(100000)))",
-    ] {
-        let ended = user(greedy).iterate_or_end();
-        assert!(matches!(ended, Err(End::Limit(Limit::Held, _))), "{greedy}: {ended:?}");
-    }
+    ];
+    check_held(user, &harmless, &greedy);
 }
