@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use surroundings::{MemoryGroup, SmallDisk, in_shell};
+use surroundings::{MemoryGroup, SmallDisk, SteppedClock, in_shell};
 
 const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 const RESUME: [&str; 5] = ["run", "study.toml", "--resume", "--out", "bundle"];
@@ -54,13 +54,15 @@ enum Fault {
     Memory(u32),
     /// There are so many ports for connections and for systems that take any, in a network of the run's own.
     Ports(u32),
+    /// The date of all processes moves by so many seconds.
+    ClockStep(i64),
 }
 
 impl Fault {
     fn draw(random: &mut Pcg64Mcg) -> Fault {
         use Victims::{Plimsoll, PlimsollAndWardens, System, Warden};
         let pause = Duration::from_millis(u64::from(50 + random.next_u32() % 1200));
-        match random.next_u32() % 17 {
+        match random.next_u32() % 18 {
             0 | 1 => Fault::Signal(Plimsoll, Signal::KILL),
             2 => Fault::Signal(PlimsollAndWardens, Signal::KILL),
             3 => Fault::Signal(Plimsoll, Signal::INT),
@@ -77,7 +79,12 @@ impl Fault {
             13 => Fault::Limit("-f", random.next_u32() % 100),
             14 => Fault::FullDisk(16 + random.next_u32() % 240),
             15 => Fault::Memory(8 + random.next_u32() % 64),
-            _ => Fault::Ports(1 + random.next_u32() % 12),
+            16 => Fault::Ports(1 + random.next_u32() % 12),
+            _ => {
+                // From six minutes to two months, forth or back.
+                let seconds = 360 << (random.next_u32() % 15);
+                Fault::ClockStep(if random.next_u32().is_multiple_of(2) { seconds } else { -seconds })
+            }
         }
     }
 
@@ -88,6 +95,9 @@ impl Fault {
             Fault::Memory(_) if !MemoryGroup::is_possible() => Some("too little memory: no control group can be made"),
             Fault::Ports(_) if !surroundings::can_have_a_network() => {
                 Some("too few ports: no network can be made (root, `unshare`, `ip`)")
+            }
+            Fault::ClockStep(_) if SteppedClock::library().is_none() => {
+                Some("steps of the clock: the library that makes them cannot be built (`cc`)")
             }
             _ => None,
         }
@@ -105,7 +115,7 @@ fn study(in_turns: bool) -> String {
 fn whatever_happens_to_a_run_nothing_is_lost_doubled_or_left() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let (count, first) = (number("PLIMSOLL_FAULTS").unwrap_or(FAULTS), number("PLIMSOLL_FAULTS_SEED").unwrap_or(1));
-    let may_be_missing = [Fault::FullDisk(1), Fault::Memory(1), Fault::Ports(1)];
+    let may_be_missing = [Fault::FullDisk(1), Fault::Memory(1), Fault::Ports(1), Fault::ClockStep(1)];
     may_be_missing.into_iter().filter_map(Fault::missing).for_each(|why| skipped(format!("among the faults {why}")));
     let next = AtomicU64::new(first);
     let kinds = std::thread::scope(|scope| {
@@ -150,6 +160,9 @@ fn one_fault(seed: u64) -> String {
     }
     let ended = run_with(&place, fault, after, &mut random);
     assert!(!ended.stderr.contains("panicked"), "{case}: {}", ended.stderr);
+    if matches!(fault, Fault::ClockStep(_)) {
+        assert!(ended.code().is_some_and(|code| [0, 1, 4].contains(&code)), "{case}: the run goes on: {ended:?}");
+    }
     if !matches!(fault, Fault::Signal(Victims::PlimsollAndWardens, _)) {
         place.wait_for_silence();
     }
@@ -174,6 +187,14 @@ fn run_with(place: &Place, fault: Fault, after: Duration, random: &mut Pcg64Mcg)
             return Started::new(surroundings::in_network_of(&place.command(&RUN), count)).end();
         }
         Fault::FullDisk(_) => return place.plimsoll(&RUN),
+        Fault::ClockStep(seconds) => {
+            let mut command = place.command(&RUN);
+            let clock = SteppedClock::of(&mut command, &place.path("clock step"));
+            let run = Started::new(command);
+            std::thread::sleep(after);
+            clock.step(seconds);
+            return run.end();
+        }
         Fault::Signal(victims, signal) => (victims, &move |one: &Process| send(one, signal)),
         Fault::Pause(victims, length) => (victims, &move |one: &Process| {
             send(one, Signal::STOP);

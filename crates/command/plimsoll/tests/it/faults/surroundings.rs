@@ -1,9 +1,11 @@
-//! What a run finds around it: a small disk, little memory, few ports.
+//! What a run finds around it: a small disk, little memory, few ports, a date that jumps.
 
 use rustix::process::geteuid;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -110,5 +112,38 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.folder).status();
+    }
+}
+
+/// A date that all processes of a run share, and that may jump.
+pub(super) struct SteppedClock {
+    file: PathBuf,
+}
+
+impl SteppedClock {
+    /// The library that moves the date of a process, if it can be built here.
+    pub(super) fn library() -> Option<&'static Path> {
+        static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let build = || {
+            let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clock.so");
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults/clock.c");
+            let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).status();
+            compiled.is_ok_and(|status| status.success()).then_some(library)
+        };
+        LIBRARY.get_or_init(build).as_deref()
+    }
+
+    /// Lets the command, and all that it starts, see the date that `file` moves.
+    pub(super) fn of(command: &mut Command, file: &Path) -> SteppedClock {
+        let clock = SteppedClock { file: file.to_owned() };
+        clock.step(0);
+        command.env("LD_PRELOAD", SteppedClock::library().expect("it was looked for")).env("TEST_CLOCK_STEP", file);
+        clock
+    }
+
+    /// The date is so many seconds later than it is, or earlier. The file keeps its place, since it is mapped.
+    pub(super) fn step(&self, seconds: i64) {
+        let mut file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&self.file).unwrap();
+        file.write_all(&seconds.to_ne_bytes()).unwrap();
     }
 }
