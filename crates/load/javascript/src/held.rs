@@ -94,6 +94,12 @@ impl Held {
         Held { amount: 0, memory: Rc::clone(memory) }
     }
 
+    /// The memory in which it counts.
+    #[must_use]
+    pub fn memory(&self) -> &HeldMemory {
+        &self.memory
+    }
+
     /// Counts so many bytes from now on.
     pub fn set(&mut self, amount: usize) {
         self.memory.held.set(self.memory.held.get() - self.amount + amount);

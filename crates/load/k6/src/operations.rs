@@ -30,12 +30,13 @@ impl Operations for K6 {
 pub enum Op {
     /// Send a request. One event: [`Event::Http`]. The body of its reply is held in this memory.
     Http(Rc<HttpRequest>, Rc<HeldMemory>),
-    /// Open a socket. Events: [`Event::Socket`], until it is closed or refused.
-    Socket(Box<SocketRequest>),
+    /// Open a socket. Events: [`Event::Socket`], until it is closed or refused. What waits on it is held in this memory.
+    Socket(Box<SocketRequest>, Rc<HeldMemory>),
     /// Send a command to the socket of this operation. No event; ignored if the socket has ended.
     SocketSend(OpId, SocketCommand),
-    /// Open a connection. One event: [`Event::Grpc`]. Its id names the connection from then on.
-    GrpcConnect(Box<GrpcConnect>),
+    /// Open a connection. One event: [`Event::Grpc`]. Its id names the connection from then on. What waits on it is held in
+    /// this memory.
+    GrpcConnect(Box<GrpcConnect>, Rc<HeldMemory>),
     /// Begin a call. Events: [`Event::Grpc`], until the call has ended.
     GrpcCall(Box<GrpcCall>),
     /// Send a further message of a call. No event; ignored if the call has ended.

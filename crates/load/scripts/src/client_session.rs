@@ -3,8 +3,8 @@
 use super::exchange::{ConnectionFacts, Fault};
 use super::grpc::Channel;
 use super::websocket::WebSocket;
-use plimsoll_javascript::OpId;
-use plimsoll_k6::operations::{Event, GrpcEnd, GrpcEvent, Op};
+use plimsoll_javascript::{HeldMemory, OpId};
+use plimsoll_k6::operations::{Event, GrpcEnd, GrpcEvent, Op, SocketCommand};
 use plimsoll_model::record::Exchange;
 use plimsoll_model::units::Instant;
 use plimsoll_web::Url;
@@ -45,6 +45,9 @@ pub(super) trait ClientSession {
     fn unsent(&self) -> usize {
         0
     }
+
+    /// Bytes of messages that have not arrived as a whole.
+    fn unfinished(&self) -> usize;
 
     /// Moves all instants by `by` nanoseconds.
     fn shift(&mut self, by: i64);
@@ -117,21 +120,24 @@ pub(super) struct ClientTls {
     pub(super) identity: Option<(String, String)>,
 }
 
-/// The session that an operation opens, and the connection that the session needs.
+/// A session that an operation opens, the connection that it needs, and the memory of its user.
+pub(super) type Opened = (Box<dyn ClientSession>, ConnectionRequest, Rc<HeldMemory>);
+
+/// The session that an operation opens.
 ///
 /// # Errors
 /// The operation opens no session; the error returns it.
-pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn ClientSession>, ConnectionRequest), Op> {
+pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<Opened, Op> {
     match op {
-        Op::Socket(request) => {
+        Op::Socket(request, memory) => {
             let wants = ConnectionRequest { url: request.url.clone(), alpn: &[b"http/1.1"], tls: None };
-            Ok((Box::new(WebSocket::new(id, request, now)), wants))
+            Ok((Box::new(WebSocket::new(id, request, now)), wants, memory))
         }
-        Op::GrpcConnect(connect) => {
+        Op::GrpcConnect(connect, memory) => {
             let tls = ClientTls { authorities: connect.authorities.clone(), identity: connect.identity.clone() };
             let is_own = !tls.authorities.is_empty() || tls.identity.is_some();
             let wants = ConnectionRequest { url: connect.url.clone(), alpn: &[b"h2"], tls: is_own.then_some(tls) };
-            Ok((Box::new(Channel::new(id, connect)), wants))
+            Ok((Box::new(Channel::new(id, connect)), wants, memory))
         }
         other => Err(other),
     }
@@ -142,7 +148,17 @@ pub(super) fn addressee(op: &Op) -> Option<OpId> {
     match op {
         Op::SocketSend(id, _) | Op::GrpcSend(id, _) | Op::GrpcEnd(id) | Op::GrpcClose(id) => Some(*id),
         Op::GrpcCall(call) => Some(call.connection),
-        Op::Http(..) | Op::Socket(_) | Op::GrpcConnect(_) => None,
+        Op::Http(..) | Op::Socket(..) | Op::GrpcConnect(..) => None,
+    }
+}
+
+/// How many bytes an operation hands to its session.
+pub(super) fn size(op: &Op) -> usize {
+    match op {
+        Op::SocketSend(_, SocketCommand::Text(text)) => text.len(),
+        Op::SocketSend(_, SocketCommand::Binary(bytes)) | Op::GrpcSend(_, bytes) => bytes.len(),
+        Op::GrpcCall(call) => call.message.as_ref().map_or(0, Vec::len),
+        _ => 0,
     }
 }
 

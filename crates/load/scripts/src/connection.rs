@@ -6,12 +6,16 @@ use super::origin::OriginId;
 use super::tls::Configuration;
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::transport::{Transport, TransportError};
-use plimsoll_javascript::OpId;
+use plimsoll_javascript::{Held, HeldMemory, OpId};
 use plimsoll_model::units::{Instant, Nanos};
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 /// The largest send buffer that a connection keeps for its next request, in bytes.
 const MOST_KEPT: usize = 16 * 1024;
+
+/// After how many bytes it is counted again what a session keeps.
+const COUNT_AFTER: usize = 64 * 1024;
 
 /// The number of a connection on its thread.
 pub(super) type ConnectionId = u32;
@@ -52,7 +56,21 @@ pub(super) enum Traffic {
     /// Requests of HTTP; `first` is the request for which the connection is being made.
     Http { http: Http, first: Option<Box<PendingRequest>> },
     /// A session.
-    Session { session: Box<dyn ClientSession>, tls: Configuration },
+    Session { session: Box<dyn ClientSession>, tls: Configuration, kept: Kept },
+}
+
+/// What a session keeps, as it was counted last.
+pub(super) struct Kept {
+    held: Held,
+    /// Bytes that have come in or out since.
+    moved: usize,
+}
+
+impl Kept {
+    /// In the memory of the session's user.
+    pub(super) fn within(memory: &Rc<HeldMemory>) -> Kept {
+        Kept { held: Held::nothing(memory), moved: 0 }
+    }
 }
 
 impl Traffic {
@@ -185,6 +203,29 @@ impl Connection {
     /// How long the request on it may take.
     pub(super) fn timeout(&self) -> Nanos {
         self.pending().map_or(Nanos(0), |pending| pending.timeout)
+    }
+
+    /// Counts what its session keeps, after `moved` more bytes came in or out.
+    ///
+    /// # Errors
+    /// More than `most` bytes wait to be sent, or the user holds too much. The error says which.
+    pub(super) fn count_kept(&mut self, moved: usize, most: usize) -> Result<(), String> {
+        let Traffic::Session { session, kept, .. } = &mut self.traffic else { return Ok(()) };
+        kept.moved += moved;
+        if kept.moved < COUNT_AFTER {
+            return Ok(());
+        }
+        kept.moved = 0;
+        let unsent = self.out.len() + session.unsent();
+        kept.held.set(unsent + session.unfinished());
+        let memory = kept.held.memory();
+        if unsent > most {
+            return Err(format!("the server does not read: more than {most} bytes wait to be sent"));
+        }
+        if memory.is_exceeded() {
+            return Err(format!("what the user holds is larger than {} bytes together", memory.most()));
+        }
+        Ok(())
     }
 
     /// True if it waits for a request to carry.

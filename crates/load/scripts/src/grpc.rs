@@ -1,6 +1,6 @@
 //! A gRPC connection of a script, with its calls. Messages are sent and received at any time.
 
-use super::client_session::{ClientSession, EndedExchange, Io, Record};
+use super::client_session::{ClientSession, EndedExchange, Io, Record, size};
 use super::exchange::{CUT_OFF, ConnectionFacts, Fault};
 use percent_encoding::percent_decode_str;
 use plimsoll_grpc::status;
@@ -272,7 +272,12 @@ impl ClientSession for Channel {
     }
 
     fn unsent(&self) -> usize {
-        self.session.as_ref().map_or(0, Session::unsent)
+        let waiting: usize = self.waiting.iter().map(|(_, op, _)| size(op)).sum();
+        waiting + self.session.as_ref().map_or(0, Session::unsent)
+    }
+
+    fn unfinished(&self) -> usize {
+        self.session.as_ref().map_or(0, Session::unfinished)
     }
 
     fn is_over(&self) -> bool {

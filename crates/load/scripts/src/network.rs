@@ -6,7 +6,7 @@ mod reach;
 use super::Allowed;
 use super::blocked::Blocked;
 use super::client_session::{self, ClientSession, EndedExchange, Io, Outbox, Record};
-use super::connection::{Connection, ConnectionId, Traffic};
+use super::connection::{Connection, ConnectionId, Kept, Traffic};
 use super::exchange::{CUT_OFF, Fault, Http, PendingRequest};
 use super::hosts::Hosts;
 use super::origin::Origins;
@@ -200,10 +200,10 @@ impl Network {
                 }
             }
             other => match client_session::open(id, other, now) {
-                Ok((session, wants)) => {
+                Ok((session, wants, memory)) => {
                     let origin = self.origins.of(&wants.url);
-                    let tls = self.shared.tls.configuration(&wants);
-                    self.make(context, user, origin, Traffic::Session { session, tls }, now);
+                    let (tls, kept) = (self.shared.tls.configuration(&wants), Kept::within(&memory));
+                    self.make(context, user, origin, Traffic::Session { session, tls, kept }, now);
                 }
                 Err(other) => self.tell(context, user, id, other),
             },
@@ -355,23 +355,18 @@ impl Network {
     fn tell(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op) {
         match client_session::addressee(&op).and_then(|of| self.connection_of(user, of)) {
             Some(connection) => {
-                let key = self.connections.key(connection);
+                let (key, size) = (self.connections.key(connection), client_session::size(&op));
                 self.with_session(context, connection, |session, io| session.tell(id, op, io));
-                if self.connections.of_key(key).is_some() {
-                    self.bound_unsent(context, connection);
-                }
+                self.bound_session(context, key, size);
             }
             None => self.events.extend(client_session::session_ended(&op).map(|event| UserEvent { user, id, event })),
         }
     }
 
-    /// Ends a connection whose server does not read what the script sends.
-    fn bound_unsent(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) {
-        let most = self.shared.largest_body;
-        let connection = self.connections.connection(id);
-        let Traffic::Session { session, .. } = &connection.traffic else { return };
-        if connection.out.len() + session.unsent() > most {
-            let detail = format!("the server does not read: more than {most} bytes wait to be sent");
+    /// Ends a connection, if it is still there, whose session keeps too much after `moved` more bytes came in or out.
+    fn bound_session(&mut self, context: &mut LoopContext<'_>, key: u64, moved: usize) {
+        let Some(id) = self.connections.of_key(key) else { return };
+        if let Err(detail) = self.connections.connection(id).count_kept(moved, self.shared.largest_body) {
             self.lose(context, id, Fault::new(ErrorKind::Protocol, HttpFaultKind::Other, detail));
         }
     }

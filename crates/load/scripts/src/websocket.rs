@@ -176,6 +176,10 @@ impl ClientSession for WebSocket {
         !self.is_open && !self.is_over
     }
 
+    fn unfinished(&self) -> usize {
+        self.socket.as_ref().map_or(0, Socket::unfinished)
+    }
+
     fn shift(&mut self, by: i64) {
         (self.requested, self.sent) = (self.requested.shifted(by), self.sent.shifted(by));
     }

@@ -136,11 +136,58 @@ pub(crate) fn talking_socket(address: SocketAddr, timeout: Duration) -> End {
     script(text, address, timeout)
 }
 
+/// Five WebSockets of a script, until all have failed because the user holds too much.
+pub(crate) fn many_sockets(address: SocketAddr, timeout: Duration) -> End {
+    let text = "import { WebSocket } from 'k6/websockets';
+        export default function () {
+            for (let i = 0; i < 5; i++) {
+                let failed = false;
+                const socket = new WebSocket(`ws://${__ENV.TARGET}/`);
+                socket.onerror = ({ error }) => {
+                    if (!error.includes('what the user holds is larger than 33554432 bytes')) { throw new Error(error); }
+                    failed = true;
+                };
+                socket.onclose = () => { if (!failed) { throw new Error('it closed without a fault'); } };
+            }
+        }";
+    let limits = ScriptLimits { memory: 8 << 20, ..ScriptLimits::default() };
+    script_within(limits, text, address, timeout)
+}
+
+/// A stream of gRPC by a script that sends without an end, until that fails because the server does not read.
+pub(crate) fn talking_stream(address: SocketAddr, timeout: Duration) -> End {
+    let text = "import { Client, Stream } from 'k6/net/grpc';
+        const client = new Client();
+        client.load([], 'talk.proto');
+        export default function () {
+            client.connect(__ENV.TARGET, { plaintext: true });
+            const message = { text: 'x'.repeat(1 << 20) };
+            const stream = new Stream(client, 'own.Talk/Say');
+            const timer = setInterval(() => stream.write(message), 1);
+            stream.on('error', (error) => {
+                clearInterval(timer);
+                if (!error.message.includes('the server does not read')) { throw new Error(error.message); }
+            });
+        }";
+    script(text, address, timeout)
+}
+
+/// The schema of [`talking_stream`].
+const TALK: &str = "syntax = 'proto3';
+    package own;
+    message Words { string text = 1; }
+    service Talk { rpc Say(stream Words) returns (stream Words); }";
+
 fn script(text: &str, address: SocketAddr, timeout: Duration) -> End {
+    script_within(ScriptLimits::default(), text, address, timeout)
+}
+
+fn script_within(limits: ScriptLimits, text: &str, address: SocketAddr, timeout: Duration) -> End {
     let folder = tempfile::tempdir().expect("a folder");
     let entry = folder.path().join("load.js");
     std::fs::write(&entry, text).expect("a file");
     std::fs::copy(proto(), folder.path().join("counter.proto")).expect("a file");
+    std::fs::write(folder.path().join("talk.proto"), TALK).expect("a file");
     let script = Script {
         entry,
         exec: "default".to_owned(),
@@ -149,7 +196,7 @@ fn script(text: &str, address: SocketAddr, timeout: Duration) -> End {
             ("TIME_OUT".to_owned(), format!("{}ms", timeout.as_millis())),
         ]),
         files: Vec::new(),
-        limits: ScriptLimits::default(),
+        limits,
         tags: BTreeMap::new(),
         allowed: Vec::new(),
         systems: BTreeMap::from([(address.port(), "web".to_owned())]),

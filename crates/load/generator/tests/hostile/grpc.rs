@@ -1,7 +1,7 @@
 //! HTTP/2 as gRPC uses it, for calls of studies and of scripts.
 
 use crate::cases::{Case, FINE, alone, cuts, hold};
-use crate::drive::{call, scripted_call};
+use crate::drive::{call, scripted_call, talking_stream};
 use crate::peer::Act;
 
 /// Types of frames.
@@ -223,4 +223,11 @@ fn a_call_of_a_script_has_one_end_whatever_the_server_sends() {
         &replies().into_iter().chain(broken()).chain(endings()).map(throws).collect::<Vec<_>>(),
         scripted_call,
     );
+}
+
+#[test]
+fn a_stream_whose_server_does_not_read_ends_before_what_waits_is_large() {
+    let alone = alone();
+    let part = vec![greeted(), Act::Send(settings()), Act::Ignore];
+    hold(&alone, &[Case::new("silence instead of reading", part, FINE).keeping(192)], talking_stream);
 }

@@ -1,7 +1,7 @@
 //! WebSockets of scripts.
 
 use crate::cases::{Case, FINE, alone, cuts, hold};
-use crate::drive::{socket, talking_socket};
+use crate::drive::{many_sockets, socket, talking_socket};
 use crate::http::{answers, heard};
 use crate::peer::Act;
 use plimsoll_testkit::websocket::accept;
@@ -156,4 +156,13 @@ fn a_socket_whose_server_does_not_read_ends_before_what_waits_is_large() {
     let alone = alone();
     let cases = [Case::new("silence instead of reading", after_opening(vec![], [Act::Ignore]), FINE).keeping(128)];
     hold(&alone, &cases, talking_socket);
+}
+
+#[test]
+fn sockets_of_one_user_end_before_what_they_keep_is_large_together() {
+    let alone = alone();
+    // 60 MiB are announced on each, far more than a user with 8 MiB may hold.
+    let long = [BINARY, 127, 0, 0, 0, 0, 3, 192, 0, 0].to_vec();
+    let cases = [Case::new("long messages", after_opening(long, [Act::Flood(vec![b'x'])]), FINE).keeping(64)];
+    hold(&alone, &cases, many_sockets);
 }

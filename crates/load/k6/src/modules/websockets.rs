@@ -10,7 +10,7 @@ use crate::operations::{Event, K6, Op, SocketClosed, SocketCommand, SocketEvent,
 use crate::user::User;
 use crate::value::{binary, buffer, non_null, text, thrown};
 use blob::Blob;
-use plimsoll_javascript::{EventLoop, NativeModule, OpId, Then};
+use plimsoll_javascript::{EventLoop, HeldMemory, NativeModule, OpId, Then};
 use plimsoll_k6_run::metrics::{MetricId, builtin};
 use plimsoll_web::Url;
 use rquickjs::class::{Class, JsClass, Trace};
@@ -135,7 +135,7 @@ impl<'js> WebSocket<'js> {
         let socket =
             WebSocket { listeners: Listeners::new(&ctx)?, handlers: Object::new(ctx.clone())?, link: Rc::clone(&link) };
         let socket = Class::instance(ctx.clone(), socket)?;
-        link.open(&ctx, &socket, Op::Socket(Box::new(request)))?;
+        link.open(&ctx, &socket, Op::Socket(Box::new(request), HeldMemory::of(&ctx)?))?;
         Ok(socket)
     }
 

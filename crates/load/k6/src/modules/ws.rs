@@ -9,7 +9,7 @@ use crate::native::Native;
 use crate::operations::{Event, HttpReply, K6, Op, SocketClosed, SocketCommand, SocketEvent, SocketRefused};
 use crate::user::User;
 use crate::value::{binary, buffer, thrown, wrong};
-use plimsoll_javascript::{EventLoop, NativeModule, OpId};
+use plimsoll_javascript::{EventLoop, HeldMemory, NativeModule, OpId};
 use plimsoll_k6_run::metrics::builtin;
 use plimsoll_model::units::Nanos;
 use rquickjs::class::{Class, Trace};
@@ -52,7 +52,7 @@ fn connect<'js>(ctx: Ctx<'js>, written: Coerced<String>, arguments: Rest<Value<'
     let request = params.request(&ctx, &url, Vec::new())?;
     let events = EventLoop::<K6>::of(&ctx)?;
     let session = Session::new(&user, events.now(), &written.0, &params);
-    let id = events.start(Op::Socket(Box::new(request)));
+    let id = events.start(Op::Socket(Box::new(request), HeldMemory::of(&ctx)?));
     match opened(&ctx, &events, id)? {
         SocketEvent::Opened(opened) => {
             session.connected(opened.took, Some(&opened.reply), Some(opened.remote));

@@ -44,7 +44,7 @@ fn metadata(fields: &[(&str, &str)]) -> Metadata {
 /// A server that says what it was told; it fails where that is `fail`, and never answers `wait`.
 fn talk(id: OpId, op: Op) -> Answers {
     match op {
-        Op::GrpcConnect(_) => vec![connected(id)],
+        Op::GrpcConnect(..) => vec![connected(id)],
         Op::GrpcCall(call) => match call.message {
             Some(message) if message == word("wait") => vec![],
             Some(message) if message == word("fail") => vec![told(id, ended(5, "no such word"))],
@@ -76,7 +76,7 @@ fn a_call_is_answered_with_message_metadata_and_status() {
     let mut asked = Vec::new();
     let returned = script.run(|id, op| {
         match &op {
-            Op::GrpcConnect(connect) => asked.push(connect.url.to_string()),
+            Op::GrpcConnect(connect, _) => asked.push(connect.url.to_string()),
             Op::GrpcCall(call) => {
                 let own = metadata(&[("x-own", "yes"), ("my-bin", "AQI")]);
                 assert_eq!(
@@ -123,7 +123,7 @@ fn a_connection_lives_on_in_later_iterations_and_is_made_again_when_it_has_ended
     );
     let mut connections = Vec::new();
     let mut serve = |id, op| match &op {
-        Op::GrpcConnect(_) => {
+        Op::GrpcConnect(..) => {
             connections.push(id);
             vec![connected(id)]
         }
@@ -162,7 +162,7 @@ fn an_async_call_finds_its_connection_closed_and_the_next_call_opens_one() {
     let mut connections = 0;
     // Every other connection is gone at once.
     let returned = script.run(|id, op| match &op {
-        Op::GrpcConnect(_) => {
+        Op::GrpcConnect(..) => {
             connections += 1;
             vec![connected(id)]
         }
@@ -318,7 +318,7 @@ fn tls_and_limits_are_handed_on() {
     );
     let mut asked: Option<GrpcConnect> = None;
     let returned = script.run(|id, op| {
-        let Op::GrpcConnect(connect) = op else { panic!("{op:?}") };
+        let Op::GrpcConnect(connect, _) = op else { panic!("{op:?}") };
         asked = Some(*connect);
         vec![connected(id)]
     });

@@ -33,7 +33,7 @@ fn closed(code: u16) -> SocketEvent {
 /// A server that sends back what it gets, and closes with the code with which it is asked to.
 fn echo(id: OpId, op: Op) -> Answers {
     match op {
-        Op::Socket(_) => vec![told(id, opened())],
+        Op::Socket(..) => vec![told(id, opened())],
         Op::SocketSend(id, SocketCommand::Text(text)) if text == "end" => vec![told(id, closed(1000))],
         Op::SocketSend(id, SocketCommand::Text(text)) if text == "die" => vec![told(id, closed(1011))],
         Op::SocketSend(id, SocketCommand::Text(text)) => vec![told(id, SocketEvent::Text(text))],
@@ -67,7 +67,7 @@ fn a_socket_blocks_until_it_is_closed() {
     let mut script = Script::new(text);
     let mut request = None;
     let returned = script.run(|id, op| {
-        if let Op::Socket(asked) = &op {
+        if let Op::Socket(asked, _) = &op {
             request = Some((asked.url.to_string(), asked.headers.clone(), asked.name.clone()));
         }
         echo(id, op)

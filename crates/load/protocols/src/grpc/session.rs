@@ -229,6 +229,13 @@ impl Session {
         self.streams.iter().flatten().map(|stream| stream.unsent.len()).sum()
     }
 
+    /// Bytes of responses that have arrived and that nobody has taken yet.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        let of_responses = self.streams.iter().flatten().map(|stream| stream.response.body.capacity() + stream.header_size);
+        of_responses.sum()
+    }
+
     /// Cancels a request.
     pub fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
         if let Some(id) = self.id(ticket) {

@@ -142,6 +142,12 @@ impl Socket {
         }
     }
 
+    /// Bytes of a message that has not arrived as a whole.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        self.partial.capacity() + self.message.as_ref().map_or(0, |message| message.bytes.capacity())
+    }
+
     /// Processes received bytes.
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) {
         self.replies.see_output(out);

@@ -133,8 +133,10 @@ impl Network {
                 }
             }
             Traffic::Session { session, .. } => {
+                let length = bytes.len();
                 session.receive(bytes, &mut Io { now, out: &mut connection.out, outbox: &mut self.outbox });
                 self.with_session(context, id, |_, _| ());
+                self.bound_session(context, key, length);
             }
         }
         if self.connections.of_key(key).is_some() {

@@ -9,7 +9,7 @@ use crate::schema::{Methods, Sources, encode, path_of, script_folder};
 use crate::user::User;
 use crate::value::{non_null, settle, text, thrown};
 use plimsoll_grpc::status;
-use plimsoll_javascript::{EventLoop, OpId, Program, Then, Wakeup};
+use plimsoll_javascript::{EventLoop, HeldMemory, OpId, Program, Then, Wakeup};
 use plimsoll_model::units::Instant;
 use prost::Message;
 use prost_reflect::MethodDescriptor;
@@ -250,7 +250,7 @@ fn method_info<'js>(ctx: &Ctx<'js>, method: &MethodDescriptor) -> Result<Object<
 /// Opens a connection. Returns its operation and the server's address, or why it failed.
 fn make(ctx: &Ctx<'_>, params: &ConnectParams) -> Result<std::result::Result<(OpId, SocketAddr), String>> {
     let events = EventLoop::<K6>::of(ctx)?;
-    let id = events.start(Op::GrpcConnect(Box::new(params.connect.clone())));
+    let id = events.start(Op::GrpcConnect(Box::new(params.connect.clone()), HeldMemory::of(ctx)?));
     let timer = events.start_timer(events.now().after(params.timeout));
     let made = match events.next(ctx, &[id, timer])? {
         (_, Wakeup::Operation(Event::Grpc(event))) => match *event {
