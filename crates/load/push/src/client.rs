@@ -1,5 +1,7 @@
-//! Posts messages to a receiver over HTTP.
+//! Sends messages to a receiver, over HTTP or gRPC.
 
+use crate::calls::Calls;
+use plimsoll_protocols::grpc::caller::CallError;
 use plimsoll_web::encodings;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -21,9 +23,19 @@ const SHORTEST_SECRET: usize = 4;
 pub(crate) struct Receiver {
     /// Without a password.
     pub(crate) url: String,
+    pub(crate) over: Over,
     /// Headers that the user has named. Their values may be secrets.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) tls: Tls,
+}
+
+/// How messages are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// As the body of a POST.
+    Http,
+    /// As the message of a call of this path. The URL has host and port alone.
+    Grpc(&'static str),
 }
 
 /// How a receiver is trusted, and how it knows the sender.
@@ -46,30 +58,52 @@ pub(crate) struct Unsent {
     pub(crate) is_answer: bool,
 }
 
-/// A client of one receiver, whose connection it keeps.
+/// A client of one receiver.
 pub(crate) struct Client {
-    agent: Agent,
+    way: Way,
     receiver: Receiver,
+}
+
+enum Way {
+    /// It keeps its connection.
+    Http(Agent),
+    Grpc(Calls),
 }
 
 impl Client {
     /// # Errors
     /// A file in PEM cannot be read.
     pub(crate) fn new(receiver: Receiver) -> Result<Client, String> {
-        let tls = if receiver.url.starts_with("https:") { tls(&receiver.tls)? } else { TlsConfig::default() };
-        // The user has named this host and no other: neither a redirect nor a proxy of the environment leads elsewhere.
-        let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None).tls_config(tls);
-        let config = config.user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
-        Ok(Client { agent: config.build().new_agent(), receiver })
+        let way = match receiver.over {
+            Over::Http => Way::Http(agent(&receiver)?),
+            Over::Grpc(path) => Way::Grpc(Calls::new(&receiver, path)?),
+        };
+        Ok(Client { way, receiver })
     }
 
-    /// Posts a body, and returns the answer.
+    /// Sends a message, over HTTP with these headers, and returns the answer.
     ///
     /// # Errors
-    /// The receiver is away, does not answer within this time, or answers with another status than 2xx.
-    pub(crate) fn post(&self, headers: &[(&str, &str)], body: &[u8], within: Duration) -> Result<Vec<u8>, Unsent> {
+    /// The receiver is away, does not answer within this time, or answers with another status than 2xx or OK.
+    pub(crate) fn send(&self, headers: &[(&str, &str)], body: &[u8], within: Duration) -> Result<Vec<u8>, Unsent> {
+        match &self.way {
+            Way::Http(agent) => self.post(agent, headers, body, within),
+            Way::Grpc(calls) => calls.call(body, within).map_err(|error| {
+                let is_answer = matches!(error, CallError::Status(..));
+                Unsent { is_answer, ..self.unsent(&error) }
+            }),
+        }
+    }
+
+    fn post(
+        &self,
+        agent: &Agent,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        within: Duration,
+    ) -> Result<Vec<u8>, Unsent> {
         let own = self.receiver.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let request = self.agent.post(&self.receiver.url).config().timeout_global(Some(within)).build();
+        let request = agent.post(&self.receiver.url).config().timeout_global(Some(within)).build();
         let request =
             own.chain(headers.iter().copied()).fold(request, |request, (name, value)| request.header(name, value));
         let mut response = request.send(body).map_err(|error| self.unsent(&error))?;
@@ -100,6 +134,13 @@ impl Client {
         }
         message
     }
+}
+
+fn agent(receiver: &Receiver) -> Result<Agent, String> {
+    let tls = if receiver.url.starts_with("https:") { tls(&receiver.tls)? } else { TlsConfig::default() };
+    // The user has named this host and no other: neither a redirect nor a proxy of the environment leads elsewhere.
+    let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None).tls_config(tls);
+    Ok(config.user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION"))).build().new_agent())
 }
 
 fn tls(wanted: &Tls) -> Result<TlsConfig, String> {
@@ -135,7 +176,7 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, String> {
     if certificates.is_empty() { Err(unread(file, &"it has no certificate in PEM")) } else { Ok(certificates) }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(file).map_err(|error| unread(file, &error))
 }
 
@@ -151,7 +192,7 @@ mod tests {
     fn messages_do_not_show_the_values_of_headers() {
         let headers = [("Authorization", "Basic dXNlcjpwYXNz"), ("Key", "k3y!"), ("Tenant", "1")];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let receiver = Receiver { url: "http://127.0.0.1:1".to_owned(), headers, tls: Tls::default() };
+        let receiver = Receiver { url: "http://127.0.0.1:1".to_owned(), over: Over::Http, headers, tls: Tls::default() };
         let client = Client::new(receiver).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(client.concealed(&"1 of dXNlcjpwYXNz, k3y! and k3y%21"), "1 of ***, *** and ***");
     }

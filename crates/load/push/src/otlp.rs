@@ -1,4 +1,4 @@
-//! OTLP, the protocol of OpenTelemetry, version 1: a message of protobuf over HTTP. Names and kinds of metrics are those
+//! OTLP, the protocol of OpenTelemetry, version 1: a message of protobuf, over HTTP or gRPC. Names and kinds of metrics are those
 //! of k6's output.
 
 use crate::push::Point;
@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 
 /// The headers of a request.
 pub(crate) const HEADERS: [(&str, &str); 1] = [("Content-Type", "application/x-protobuf")];
+
+/// The method that takes the same message by gRPC.
+pub(crate) const METHOD: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
 
 /// Sums and histograms have everything since the beginning of the run.
 const CUMULATIVE: i32 = 2;

@@ -214,7 +214,7 @@ impl Sender {
         all.iter_mut().for_each(|(_, series)| series.sent = instant(now, series));
         for part in all.chunks(SERIES_OF_REQUEST) {
             let body = protocol.encode_stale(&points(part, &self.route.context));
-            if let Err(Unsent { why, .. }) = self.route.client.post(&remote_write::HEADERS, &body, REQUEST_TIMEOUT) {
+            if let Err(Unsent { why, .. }) = self.route.client.send(&remote_write::HEADERS, &body, REQUEST_TIMEOUT) {
                 self.route.warn(&format!("failed to mark series as ended: {why}"));
                 return;
             }
@@ -243,7 +243,7 @@ impl Route {
             Protocol::RemoteWrite(remote_write) => (remote_write.encode(&points), &remote_write::HEADERS),
             Protocol::Otlp(otlp) => (otlp.encode(&points, self.began), &otlp::HEADERS),
         };
-        let answer = self.client.post(headers, &body, left.min(REQUEST_TIMEOUT))?;
+        let answer = self.client.send(headers, &body, left.min(REQUEST_TIMEOUT))?;
         part.iter_mut().for_each(|(_, series)| series.is_new = false);
         Ok(otlp::rejected(&answer).filter(|_| matches!(self.settings.protocol, Protocol::Otlp(_))))
     }

@@ -1,7 +1,7 @@
 //! The settings of an output, from the command line and the variables of the environment that k6 documents.
 
-use crate::client::{Receiver, Tls};
-use crate::otlp::Otlp;
+use crate::client::{Over, Receiver, Tls};
+use crate::otlp::{self, Otlp};
 use crate::remote_write::{RemoteWrite, TrendStat};
 use crate::variables::Variables;
 use base64::Engine;
@@ -16,9 +16,6 @@ use ureq::http::{HeaderName, HeaderValue};
 /// The names of the outputs, with k6's earlier one.
 const REMOTE_WRITE: &str = "experimental-prometheus-rw";
 const OTLP: [&str; 2] = ["opentelemetry", "experimental-opentelemetry"];
-
-/// Why gRPC is refused, and what to do.
-const OVER_HTTP: &str = "metrics go over HTTP: name the receiver by `--out opentelemetry=http://HOST:4318/v1/metrics`";
 
 /// The settings of an output that sends metrics to a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +48,7 @@ impl Settings {
         }
         let service = environment.iter().find(|(name, value)| name == "OTEL_SERVICE_NAME" && !value.is_empty());
         let service = service.map(|(_, value)| value.clone());
-        OTLP.contains(&name).then(|| otlp(url, service, Variables::new("K6_OTEL_", environment)))
+        OTLP.contains(&name).then(|| opentelemetry(url, service, Variables::new("K6_OTEL_", environment)))
     }
 
     /// The form in which trends keep their distribution.
@@ -66,7 +63,8 @@ impl Settings {
 impl fmt::Display for Settings {
     /// The output and its server: `experimental-prometheus-rw (http://localhost:9090/api/v1/write)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, self.receiver.url)
+        let over = if self.receiver.over == Over::Http { "" } else { "gRPC, " };
+        write!(f, "{} ({over}{})", self.name, self.receiver.url)
     }
 }
 
@@ -104,23 +102,32 @@ fn remote_write(url: Option<&str>, mut variables: Variables) -> Result<Settings,
     }
     variables.refuse(&["SIGV4_REGION", "SIGV4_ACCESS_KEY", "SIGV4_SECRET_KEY"], "requests are not signed");
     let protocol = Protocol::RemoteWrite(RemoteWrite { trend_stats, stale_markers });
-    checked(Settings { name: REMOTE_WRITE, receiver: Receiver { url, headers, tls }, interval, protocol }, variables)
+    checked(Settings { name: REMOTE_WRITE, receiver: Receiver { url, over: Over::Http, headers, tls }, interval, protocol }, variables)
 }
 
-fn otlp(url: Option<&str>, service: Option<String>, mut variables: Variables) -> Result<Settings, Vec<String>> {
-    let host = variables.take("HTTP_EXPORTER_ENDPOINT").unwrap_or_else(|| "localhost:4318".to_owned());
-    if host.contains("://") {
-        variables.fault("HTTP_EXPORTER_ENDPOINT", &format!("expected a host and a port, found `{host}`"));
-    }
-    let path = variables.take("HTTP_EXPORTER_URL_PATH").unwrap_or_else(|| "/v1/metrics".to_owned());
-    let scheme = if variables.flag("HTTP_EXPORTER_INSECURE") { "http" } else { "https" };
-    let url = url.map_or_else(|| format!("{scheme}://{host}/{}", path.trim_start_matches('/')), str::to_owned);
-    for (name, known) in [("EXPORTER_PROTOCOL", "http/protobuf"), ("EXPORTER_TYPE", "http")] {
-        if let Some(other) = variables.take(name).filter(|value| value != known) {
-            variables.fault(name, &format!("expected `{known}`, found `{other}`: {OVER_HTTP}"));
+fn opentelemetry(url: Option<&str>, service: Option<String>, mut variables: Variables) -> Result<Settings, Vec<String>> {
+    // An earlier name, and the present one.
+    let kinds = [("EXPORTER_TYPE", "http"), ("EXPORTER_PROTOCOL", "http/protobuf")];
+    let mut over_grpc = url.is_none();
+    for (variable, http) in kinds {
+        match variables.take(variable) {
+            Some(kind) if kind == "grpc" => over_grpc = true,
+            Some(kind) if kind == http => over_grpc = false,
+            Some(other) => variables.fault(variable, &format!("expected `grpc` or `{http}`, found `{other}`")),
+            None => {}
         }
     }
-    variables.refuse(&["GRPC_EXPORTER_ENDPOINT", "GRPC_EXPORTER_INSECURE"], OVER_HTTP);
+    let grpc = ["GRPC_EXPORTER_ENDPOINT", "GRPC_EXPORTER_INSECURE"];
+    let http = ["HTTP_EXPORTER_ENDPOINT", "HTTP_EXPORTER_INSECURE"];
+    let of_grpc = exporter_url(grpc, "localhost:4317", &mut variables);
+    let of_http = exporter_url(http, "localhost:4318", &mut variables);
+    let path = variables.take("HTTP_EXPORTER_URL_PATH").unwrap_or_else(|| "/v1/metrics".to_owned());
+    let (url, over) = match (url, over_grpc) {
+        (Some(url), true) => (url.to_owned(), Over::Grpc(otlp::METHOD)),
+        (None, true) => (of_grpc, Over::Grpc(otlp::METHOD)),
+        (Some(url), false) => (url.to_owned(), Over::Http),
+        (None, false) => (format!("{of_http}/{}", path.trim_start_matches('/')), Over::Http),
+    };
     let interval = variables.duration("EXPORT_INTERVAL").unwrap_or(Duration::from_secs(10));
     // Samples are added up at once, so that there is nothing to flush before they are sent.
     let _ = variables.duration("FLUSH_INTERVAL");
@@ -140,14 +147,24 @@ fn otlp(url: Option<&str>, service: Option<String>, mut variables: Variables) ->
         service_version: variables.take("SERVICE_VERSION").unwrap_or_else(own_version),
         prefix: variables.take("METRIC_PREFIX").unwrap_or_default(),
     });
-    checked(Settings { name: OTLP[0], receiver: Receiver { url, headers, tls }, interval, protocol }, variables)
+    checked(Settings { name: OTLP[0], receiver: Receiver { url, over, headers, tls }, interval, protocol }, variables)
+}
+
+/// Scheme, host and port of an exporter, by its variables.
+fn exporter_url([endpoint, insecure]: [&'static str; 2], default: &str, variables: &mut Variables) -> String {
+    let host = variables.take(endpoint).unwrap_or_else(|| default.to_owned());
+    if host.contains("://") {
+        variables.fault(endpoint, &format!("expected a host and a port, found `{host}`"));
+    }
+    let scheme = if variables.flag(insecure) { "http" } else { "https" };
+    format!("{scheme}://{host}")
 }
 
 /// The settings, if neither they nor the variables that they were read from are at fault.
 fn checked(mut settings: Settings, mut variables: Variables) -> Result<Settings, Vec<String>> {
-    let Settings { name, receiver: Receiver { url, headers, tls }, .. } = &mut settings;
+    let Settings { name, receiver: Receiver { url, over, headers, tls }, .. } = &mut settings;
     let mut fault = |why: String| variables.faults.push(format!("`--out {name}`: {why}"));
-    match receiver_url(url) {
+    match receiver_url(url, *over) {
         Ok(read) => *url = read,
         Err(why) => fault(why),
     }
@@ -165,11 +182,14 @@ fn checked(mut settings: Settings, mut variables: Variables) -> Result<Settings,
 }
 
 /// The URL of a receiver. It has no password, since it is shown.
-fn receiver_url(text: &str) -> Result<String, String> {
+fn receiver_url(text: &str, over: Over) -> Result<String, String> {
     if text.split(['/', '?', '#']).nth(2).is_some_and(|authority| authority.contains('@')) {
         return Err("expected a URL without user and password, which variables of the environment take".to_owned());
     }
     let url = Url::parse(text).map_err(|fault| fault.to_string())?;
+    if over != Over::Http && url.target() != "/" {
+        return Err(format!("expected a URL without a path, since gRPC takes none, found `{}`", url.target()));
+    }
     match url.scheme() {
         Scheme::Http | Scheme::Https => Ok(url.to_string()),
         other => Err(format!("expected `http` or `https` in its URL, found `{}`", other.name())),
@@ -239,6 +259,8 @@ mod tests {
         let trend_stats = vec![TrendStat::parse("p(99)").expect("a percentile")];
         assert_eq!(settings.protocol, Protocol::RemoteWrite(RemoteWrite { trend_stats, stale_markers: false }));
         let settings = parse("experimental-opentelemetry", &[]).expect("defaults");
+        assert_eq!(settings.to_string(), "opentelemetry (gRPC, https://localhost:4317/)");
+        let settings = parse("opentelemetry", &[("K6_OTEL_EXPORTER_PROTOCOL", "http/protobuf")]).expect("defaults");
         assert_eq!(settings.to_string(), "opentelemetry (https://localhost:4318/v1/metrics)");
         let Protocol::Otlp(otlp) = settings.protocol else { panic!("it is OTLP") };
         assert_eq!((otlp.service_name.as_str(), settings.interval), ("k6", Duration::from_secs(10)));
@@ -300,6 +322,18 @@ mod tests {
     }
 
     #[test]
+    fn otlp_goes_over_grpc_where_that_is_asked_for_or_nothing_else_is() {
+        let receiver = |out: &str, environment: &[(&str, &str)]| parse(out, environment).expect("settings").receiver;
+        let insecure = [("K6_OTEL_GRPC_EXPORTER_ENDPOINT", "here:1"), ("K6_OTEL_GRPC_EXPORTER_INSECURE", "true")];
+        let found = receiver("opentelemetry", &insecure);
+        assert_eq!((found.url.as_str(), found.over), ("http://here:1/", Over::Grpc(otlp::METHOD)));
+        let found = receiver("opentelemetry=http://here:2", &[("K6_OTEL_EXPORTER_PROTOCOL", "grpc")]);
+        assert_eq!((found.url.as_str(), found.over), ("http://here:2/", Over::Grpc(otlp::METHOD)));
+        let found = receiver("opentelemetry=http://here:3/a", &insecure);
+        assert_eq!((found.url.as_str(), found.over), ("http://here:3/a", Over::Http));
+    }
+
+    #[test]
     fn what_is_not_supported_is_refused_by_name_and_all_at_once() {
         let rw = "experimental-prometheus-rw";
         for (out, environment, expected) in [
@@ -315,8 +349,9 @@ mod tests {
             (rw, vec![("K6_PROMETHEUS_RW_CLIENT_CERTIFICATE", "a.pem")], vec!["a client certificate and its key"]),
             ("experimental-prometheus-rw=ws://a", vec![], vec!["`http` or `https`", "`ws`"]),
             ("experimental-prometheus-rw=http://a:b@c/", vec![], vec!["without user and password"]),
-            ("opentelemetry", vec![("K6_OTEL_EXPORTER_PROTOCOL", "grpc")], vec!["expected `http/protobuf`", "`grpc`"]),
-            ("opentelemetry", vec![("K6_OTEL_GRPC_EXPORTER_ENDPOINT", "a:1")], vec!["GRPC_EXPORTER_ENDPOINT"]),
+            ("opentelemetry", vec![("K6_OTEL_EXPORTER_PROTOCOL", "http/json")], vec!["expected `grpc` or", "http/json"]),
+            ("opentelemetry=http://a:1/b", vec![("K6_OTEL_EXPORTER_TYPE", "grpc")], vec!["without a path", "`/b`"]),
+            ("opentelemetry", vec![("K6_OTEL_GRPC_EXPORTER_ENDPOINT", "http://a")], vec!["GRPC_EXPORTER_ENDPOINT"]),
             ("opentelemetry", vec![("K6_OTEL_SINGLE_COUNTER_FOR_RATE", "false")], vec!["one counter"]),
             ("opentelemetry", vec![("K6_OTEL_HTTP_EXPORTER_ENDPOINT", "http://a")], vec!["a host and a port"]),
             ("opentelemetry", vec![("K6_OTEL_HEADERS", "a")], vec!["`NAME=VALUE,…`"]),

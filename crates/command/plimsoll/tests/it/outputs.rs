@@ -3,7 +3,8 @@
 
 mod receiver;
 
-use crate::common::{Place, wait_until};
+use crate::common::{Ended, Place, wait_until};
+use plimsoll_testkit::grpc::{Counter, Mode, ReplyMode};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use receiver::{prometheus, victoria_metrics};
 use std::time::{Duration, Instant};
@@ -108,6 +109,43 @@ fn otlp_brings_every_metric_to_a_receiver() {
     }
 }
 
+/// A run whose metrics go to a receiver by gRPC, with or without TLS.
+fn run_by_grpc(receiver: &Counter) -> Ended {
+    let place = Place::empty();
+    place.write("a.js", SCRIPT);
+    place.write("ca.pem", receiver.ca_pem().unwrap_or_default());
+    let (pages, endpoint) = (pages(), receiver.address().to_string());
+    let mut variables = vec![
+        ("K6_OTEL_GRPC_EXPORTER_ENDPOINT", endpoint.as_str()),
+        ("K6_OTEL_HEADERS", "Api-Key=a%20b"),
+        ("K6_OTEL_METRIC_PREFIX", "k6_"),
+    ];
+    variables.push(match receiver.ca_pem() {
+        Some(_) => ("K6_OTEL_TLS_CERTIFICATE", "ca.pem"),
+        None => ("K6_OTEL_GRPC_EXPORTER_INSECURE", "true"),
+    });
+    place.plimsoll_with(&variables, &["script", "run", "-e", &url(&pages), "-o", "opentelemetry", "a.js"]).with(0)
+}
+
+#[test]
+fn otlp_goes_by_grpc_as_well() {
+    for builder in [Counter::builder(Mode::Mutex), Counter::builder(Mode::Mutex).tls()] {
+        let receiver = builder.start().expect("a receiver");
+        let ended = run_by_grpc(&receiver);
+        assert!(!ended.stderr.contains("failed to send"), "{}", ended.stderr);
+        let requests = receiver.record().first_requests();
+        let last = requests.last().expect("the metrics came");
+        assert_eq!(last.header("api-key"), Some("a b"));
+        let has = |name: &str| last.body.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+        for name in ["k6_iterations", "k6_http_req_duration", "k6_checks.total", "k6_orders", "k6_price", "odd-tag"] {
+            assert!(has(name), "{name} in {} bytes", last.body.len());
+        }
+    }
+    let refuses = ReplyMode::Refuse { code: 14, message: "out of disk".to_owned() };
+    let receiver = Counter::builder(Mode::Mutex).reply_mode(refuses).start().expect("a receiver");
+    run_by_grpc(&receiver).says(&["failed to send metrics: gRPC status UNAVAILABLE: out of disk", "pushes failed"]);
+}
+
 /// Runs a script whose metrics go to a URL that does not take them. They are lost, and nothing else.
 fn run_without_receiver(out: &str, why: &str) {
     let place = Place::empty();
@@ -138,6 +176,12 @@ fn a_receiver_that_is_away_or_broken_costs_metrics_and_nothing_else() {
 fn a_receiver_that_hangs_delays_neither_load_nor_end_for_long() {
     let stuck = Server::start(Behaviour::never()).expect("a server");
     run_without_receiver(&format!("experimental-prometheus-rw=http://{}/", stuck.address()), "timeout");
+    let stuck = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Never).start().expect("a server");
+    let (place, endpoint) = (Place::empty(), stuck.address().to_string());
+    place.write("a.js", "export default function () {}");
+    let variables =
+        [("K6_OTEL_GRPC_EXPORTER_ENDPOINT", endpoint.as_str()), ("K6_OTEL_GRPC_EXPORTER_INSECURE", "true")];
+    place.plimsoll_with(&variables, &["script", "run", "-o", "opentelemetry", "a.js"]).with(0).says(&["timeout"]);
 }
 
 #[test]
@@ -145,7 +189,7 @@ fn settings_of_outputs_that_are_not_supported_are_refused_before_anything_runs()
     let place = Place::empty();
     place.write("a.js", "export default function () { console.log('it ran'); }");
     for (variable, value, out, why) in [
-        ("K6_OTEL_EXPORTER_PROTOCOL", "grpc", "opentelemetry", "metrics go over HTTP"),
+        ("K6_OTEL_EXPORTER_PROTOCOL", "http/json", "opentelemetry", "expected `grpc` or `http/protobuf`"),
         ("K6_PROMETHEUS_RW_SIGV4_REGION", "eu", "experimental-prometheus-rw", "requests are not signed"),
         ("K6_OUT_OF_PLACE", "", "influxdb", "expected `json=FILE`"),
     ] {

@@ -1,6 +1,7 @@
 //! Unary gRPC calls over HTTP/2. Messages are compiled once, with types from `.proto` files or from the
 //! server's reflection. Framing and headers are a sans-IO state machine.
 
+pub mod caller;
 mod frame;
 mod hpack;
 mod huffman;

@@ -14,6 +14,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// The method of a receiver of OpenTelemetry that takes metrics.
+const EXPORT: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
+
 /// The state that all connections of a counter share.
 pub(super) struct Service {
     count: Count,
@@ -38,6 +41,7 @@ pub(super) async fn answer(
     let (head, body) = request.into_parts();
     let _ended = match head.uri.path() {
         increment::PATH => count(&service, connection, &head, body, respond).await,
+        EXPORT => export(&service, connection, &head, body, respond).await,
         Reflection::PATH => {
             service.record.requested(|| seen(connection, &head, Vec::new()));
             service.reflection.serve(body, respond).await
@@ -86,6 +90,27 @@ async fn count(
     }
     let mut stream = begin(&mut respond, HeaderMap::new())?;
     stream.send_data(increment::encode(sum), false)?;
+    succeed(stream, HeaderMap::new())
+}
+
+/// Takes metrics of OpenTelemetry.
+async fn export(
+    service: &Service,
+    connection: u64,
+    head: &Parts,
+    body: RecvStream,
+    mut respond: SendResponse<Bytes>,
+) -> Result<(), h2::Error> {
+    let body = read_to_end(body).await?;
+    service.record.requested(|| seen(connection, head, body));
+    match &service.settings.reply_mode {
+        ReplyMode::Refuse { code, message } => return refuse(respond, &Status::new(*code, message)),
+        ReplyMode::Never => return poll_fn(|context| respond.poll_reset(context)).await.map(drop),
+        _ => {}
+    }
+    let mut stream = begin(&mut respond, HeaderMap::new())?;
+    // An empty message: all of them are taken.
+    stream.send_data(Bytes::from_static(&[0; 5]), false)?;
     succeed(stream, HeaderMap::new())
 }
 

@@ -1,5 +1,5 @@
-//! The server of `plimsoll demo` for tests: a service that counts, with configurable faults, and a second service
-//! with streams in every direction.
+//! The server of `plimsoll demo` for tests: a service that counts, with configurable faults, a second service with
+//! streams in every direction, and the one that takes metrics of OpenTelemetry.
 
 mod call;
 mod talk;

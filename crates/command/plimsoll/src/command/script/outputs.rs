@@ -23,7 +23,7 @@ const WAITING: usize = 64;
 pub(super) enum WantedOutput {
     File(OutputFile),
     /// A server.
-    Push(Settings),
+    Push(Box<Settings>),
 }
 
 /// A file of `--out`.
@@ -56,7 +56,7 @@ impl WantedOutput {
     /// A message for each fault.
     pub(super) fn parse(text: &str, environment: &[(String, String)]) -> Result<WantedOutput, Vec<String>> {
         match Settings::parse(text, environment) {
-            Some(settings) => settings.map(WantedOutput::Push),
+            Some(settings) => settings.map(|settings| WantedOutput::Push(settings.into())),
             None => OutputFile::parse(text).map(WantedOutput::File).map_err(|why| vec![why]),
         }
     }
@@ -115,7 +115,7 @@ impl Outputs {
             match wanted {
                 WantedOutput::File(file) => outputs.files.push(file.start(run)?),
                 WantedOutput::Push(settings) => {
-                    outputs.pushes.push(Push::start(settings.clone(), run.context()).map_err(|why| anyhow!(why))?);
+                    outputs.pushes.push(Push::start((**settings).clone(), run.context()).map_err(|why| anyhow!(why))?);
                 }
             }
         }

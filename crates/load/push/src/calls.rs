@@ -1,0 +1,74 @@
+//! Calls of gRPC to a receiver, each on a connection of its own: there are a few in a minute.
+
+use crate::client::{Receiver, Tls, read};
+use plimsoll_engine::tls::{Encryption, Trust, client};
+use plimsoll_engine::transport::Dialer;
+use plimsoll_protocols::grpc::caller::{CallError, Caller};
+use plimsoll_web::Url;
+use rustls::ALL_VERSIONS;
+use rustls::pki_types::ServerName;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+/// The calls of one method of a receiver.
+pub(crate) struct Calls {
+    path: &'static str,
+    host: String,
+    port: u16,
+    metadata: Vec<(String, String)>,
+    tls: Option<Encryption>,
+}
+
+impl Calls {
+    /// # Errors
+    /// A file in PEM cannot be read, or no certificate can have the name of the host.
+    pub(crate) fn new(receiver: &Receiver, path: &'static str) -> Result<Calls, String> {
+        let url = Url::parse(&receiver.url).map_err(|fault| fault.to_string())?;
+        let (host, port) = (url.host().to_owned(), url.port());
+        let tls = receiver.url.starts_with("https:").then(|| encryption(&receiver.tls, &host)).transpose()?;
+        // HTTP/2 has names in lower case only.
+        let lower = receiver.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+        Ok(Calls { path, host, port, metadata: lower.collect(), tls })
+    }
+
+    /// Sends a message, and returns the answer.
+    pub(crate) fn call(&self, message: &[u8], within: Duration) -> Result<Vec<u8>, CallError> {
+        let until = Instant::now() + within;
+        let dialer = Dialer { address: self.address(within)?, tls: self.tls.clone() };
+        let authority = format!("{}:{}", self.host, self.port);
+        Caller::connect(&dialer, &authority, &self.metadata, until)?.call(self.path, message)
+    }
+
+    /// The first address of the host. The system's resolver has no time-out of its own.
+    fn address(&self, within: Duration) -> Result<SocketAddr, CallError> {
+        let (answer, answered) = sync_channel(1);
+        let (host, port) = (self.host.trim_matches(['[', ']']).to_owned(), self.port);
+        std::thread::spawn(move || answer.send((host.as_str(), port).to_socket_addrs().map(|mut all| all.next())));
+        let unknown = |why: &str| CallError::Broken(format!("failed to look up {}: {why}", self.host));
+        match answered.recv_timeout(within) {
+            Ok(Ok(Some(address))) => Ok(address),
+            Ok(Ok(None)) => Err(unknown("it has no address")),
+            Ok(Err(error)) => Err(unknown(&error.to_string())),
+            Err(_) => Err(unknown("timeout")),
+        }
+    }
+}
+
+fn encryption(wanted: &Tls, host: &str) -> Result<Encryption, String> {
+    let trust = match &wanted.authorities {
+        _ if wanted.insecure => Trust::Anyone,
+        Some(file) => Trust::File(file),
+        None => Trust::System,
+    };
+    let text = |file| read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let identity = match (&wanted.certificate, &wanted.key) {
+        (Some(certificate), Some(key)) => Some((text(certificate)?, text(key)?)),
+        _ => None,
+    };
+    let identity = identity.as_ref().map(|(certificate, key)| (certificate.as_str(), key.as_str()));
+    let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+        .map_err(|_| format!("expected a host name or address to check the certificate against, found `{host}`"))?;
+    Ok((Arc::new(client(trust, identity, &[b"h2"], ALL_VERSIONS)?), name))
+}
