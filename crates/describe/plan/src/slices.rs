@@ -9,9 +9,10 @@ use rand_pcg::rand_core::SeedableRng;
 /// carry-over as a single one does where there are 8 turns; twice as many would add a twentieth.
 const CANDIDATES: usize = 32;
 
-/// The loads on a start, in order: one for each of its variants, in each of its turns. Within a turn the variants come
-/// in random order, balanced over positions; it depends on nothing but the seed and the start. Of several such orders it
-/// is the one that tells most about carry-over.
+/// The loads on a start, in order: one for each of its variants, in each of its turns. In the first turn the variants come
+/// as their systems started, which is balanced over the starts; in later ones in random order, balanced over positions.
+/// It depends on nothing but the seed and the start. Of several such orders it is the one that tells most about
+/// carry-over.
 ///
 /// Side by side, each other variant comes with the baseline: the two loads of a pair follow one another here, and run at
 /// the same time.
