@@ -3,21 +3,21 @@
 //! The files have every character of DejaVu Sans 2.37 and DejaVu Sans Bold 2.35. Left out is what charts do not use, a
 //! quarter of their size: hints for screens of few pixels, kerning, ligatures and mathematics. fontTools made them:
 //! `pyftsubset DejaVuSans.ttf --unicodes='*' --no-hinting --layout-features='' --notdef-outline
-//! --name-IDs=0,1,2,4,5,6,13,14 --drop-tables+=kern,FFTM,GDEF,MATH`, then `gzip -9n`.
+//! --name-IDs=0,1,2,4,5,6,13,14 --drop-tables+=kern,FFTM,GDEF,MATH`, then `brotli --best`.
 
-use flate2::read::GzDecoder;
-use std::io::Read;
+use plimsoll_web::coding::{Coding, decode};
 use std::sync::LazyLock;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use zeno::{Command, PathBuilder, Transform};
 
-static REGULAR: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../fonts/DejaVuSans.ttf.gz")));
-static BOLD: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../fonts/DejaVuSans-Bold.ttf.gz")));
+/// Above the size of either font.
+const LARGEST: usize = 1 << 20;
+
+static REGULAR: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../fonts/DejaVuSans.ttf.br")));
+static BOLD: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../fonts/DejaVuSans-Bold.ttf.br")));
 
 fn unpack(packed: &[u8]) -> Vec<u8> {
-    let mut font = Vec::new();
-    GzDecoder::new(packed).read_to_end(&mut font).expect("the font is part of the program");
-    font
+    decode(packed.to_vec(), &[Coding::Brotli], LARGEST).expect("the font is part of the program")
 }
 
 /// The fonts of charts.

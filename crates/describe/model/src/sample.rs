@@ -2,6 +2,10 @@
 
 use crate::host::local;
 use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// Time between two samples.
+const EVERY: Duration = Duration::from_secs(1);
 
 /// All processes of one system together, over one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -113,3 +117,36 @@ pub const DATABASE_COUNTERS: [(&str, &str, &str); 11] = [
     ("lock_waits", "", "sessions waiting for a lock at that instant"),
     ("deadlocks", "/s", "deadlocks found"),
 ];
+
+/// When the next sample is due, this long after the first. Seconds that were missed are skipped, so that samples do not
+/// drift.
+#[must_use]
+pub fn next_whole_second(elapsed: Duration) -> Duration {
+    EVERY * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
+}
+
+/// Seconds from `from` to `to`, negative if `to` is the earlier one.
+#[must_use]
+pub fn signed_seconds(from: Instant, to: Instant) -> f64 {
+    to.checked_duration_since(from).map_or_else(|| -from.duration_since(to).as_secs_f64(), |span| span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_due_at_whole_seconds_whatever_the_delay() {
+        for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
+            assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
+        }
+    }
+
+    #[test]
+    fn zero_may_lie_on_either_side() {
+        let now = Instant::now();
+        let later = now + Duration::from_millis(2500);
+        assert_eq!(signed_seconds(now, later), 2.5);
+        assert_eq!(signed_seconds(later, now), -2.5);
+    }
+}

@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// The calls of one method of a receiver.
 pub(crate) struct Calls {
     path: &'static str,
+    /// Host and port, as in the URL.
+    authority: String,
+    /// A name, or an address without brackets.
     host: String,
     port: u16,
     metadata: Vec<(String, String)>,
@@ -26,25 +29,25 @@ impl Calls {
     /// A file in PEM cannot be read, or no certificate can have the name of the host.
     pub(crate) fn new(receiver: &Receiver, path: &'static str) -> Result<Calls, String> {
         let url = Url::parse(&receiver.url).map_err(|fault| fault.to_string())?;
-        let (host, port) = (url.host().to_owned(), url.port());
+        let (host, port) = (url.host().trim_matches(['[', ']']).to_owned(), url.port());
+        let authority = format!("{}:{port}", url.host());
         let tls = receiver.url.starts_with("https:").then(|| encryption(&receiver.tls, &host)).transpose()?;
         // HTTP/2 has names in lower case only.
         let lower = receiver.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
-        Ok(Calls { path, host, port, metadata: lower.collect(), tls })
+        Ok(Calls { path, authority, host, port, metadata: lower.collect(), tls })
     }
 
     /// Sends a message, and returns the answer.
     pub(crate) fn call(&self, message: &[u8], within: Duration) -> Result<Vec<u8>, CallError> {
         let until = Instant::now() + within;
         let dialer = Dialer { address: self.address(within)?, tls: self.tls.clone() };
-        let authority = format!("{}:{}", self.host, self.port);
-        Caller::connect(&dialer, &authority, &self.metadata, until)?.call(self.path, message)
+        Caller::connect(&dialer, &self.authority, &self.metadata, until)?.call(self.path, message)
     }
 
     /// The first address of the host. The system's resolver has no time-out of its own.
     fn address(&self, within: Duration) -> Result<SocketAddr, CallError> {
         let (answer, answered) = sync_channel(1);
-        let (host, port) = (self.host.trim_matches(['[', ']']).to_owned(), self.port);
+        let (host, port) = (self.host.clone(), self.port);
         std::thread::spawn(move || answer.send((host.as_str(), port).to_socket_addrs().map(|mut all| all.next())));
         let unknown = |why: &str| CallError::Broken(format!("failed to look up {}: {why}", self.host));
         match answered.recv_timeout(within) {
@@ -68,7 +71,7 @@ fn encryption(wanted: &Tls, host: &str) -> Result<Encryption, String> {
         _ => None,
     };
     let identity = identity.as_ref().map(|(certificate, key)| (certificate.as_str(), key.as_str()));
-    let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+    let name = ServerName::try_from(host.to_owned())
         .map_err(|_| format!("expected a host name or address to check the certificate against, found `{host}`"))?;
     Ok((Arc::new(client(trust, identity, &[b"h2"], ALL_VERSIONS)?), name))
 }

@@ -95,13 +95,7 @@ impl Client {
         }
     }
 
-    fn post(
-        &self,
-        agent: &Agent,
-        headers: &[(&str, &str)],
-        body: &[u8],
-        within: Duration,
-    ) -> Result<Vec<u8>, Unsent> {
+    fn post(&self, agent: &Agent, headers: &[(&str, &str)], body: &[u8], within: Duration) -> Result<Vec<u8>, Unsent> {
         let own = self.receiver.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let request = agent.post(&self.receiver.url).config().timeout_global(Some(within)).build();
         let request =
@@ -192,7 +186,8 @@ mod tests {
     fn messages_do_not_show_the_values_of_headers() {
         let headers = [("Authorization", "Basic dXNlcjpwYXNz"), ("Key", "k3y!"), ("Tenant", "1")];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let receiver = Receiver { url: "http://127.0.0.1:1".to_owned(), over: Over::Http, headers, tls: Tls::default() };
+        let receiver =
+            Receiver { url: "http://127.0.0.1:1".to_owned(), over: Over::Http, headers, tls: Tls::default() };
         let client = Client::new(receiver).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(client.concealed(&"1 of dXNlcjpwYXNz, k3y! and k3y%21"), "1 of ***, *** and ***");
     }

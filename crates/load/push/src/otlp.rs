@@ -1,5 +1,5 @@
-//! OTLP, the protocol of OpenTelemetry, version 1: a message of protobuf, over HTTP or gRPC. Names and kinds of metrics are those
-//! of k6's output.
+//! OTLP, the protocol of OpenTelemetry, version 1: a message of protobuf, over HTTP or gRPC. Names and kinds of metrics
+//! are those of k6's output.
 
 use crate::push::Point;
 use plimsoll_k6_run::metrics::{Contains, MetricId, Totals};

@@ -102,10 +102,17 @@ fn remote_write(url: Option<&str>, mut variables: Variables) -> Result<Settings,
     }
     variables.refuse(&["SIGV4_REGION", "SIGV4_ACCESS_KEY", "SIGV4_SECRET_KEY"], "requests are not signed");
     let protocol = Protocol::RemoteWrite(RemoteWrite { trend_stats, stale_markers });
-    checked(Settings { name: REMOTE_WRITE, receiver: Receiver { url, over: Over::Http, headers, tls }, interval, protocol }, variables)
+    checked(
+        Settings { name: REMOTE_WRITE, receiver: Receiver { url, over: Over::Http, headers, tls }, interval, protocol },
+        variables,
+    )
 }
 
-fn opentelemetry(url: Option<&str>, service: Option<String>, mut variables: Variables) -> Result<Settings, Vec<String>> {
+fn opentelemetry(
+    url: Option<&str>,
+    service: Option<String>,
+    mut variables: Variables,
+) -> Result<Settings, Vec<String>> {
     // An earlier name, and the present one.
     let kinds = [("EXPORTER_TYPE", "http"), ("EXPORTER_PROTOCOL", "http/protobuf")];
     let mut over_grpc = url.is_none();
@@ -122,12 +129,9 @@ fn opentelemetry(url: Option<&str>, service: Option<String>, mut variables: Vari
     let of_grpc = exporter_url(grpc, "localhost:4317", &mut variables);
     let of_http = exporter_url(http, "localhost:4318", &mut variables);
     let path = variables.take("HTTP_EXPORTER_URL_PATH").unwrap_or_else(|| "/v1/metrics".to_owned());
-    let (url, over) = match (url, over_grpc) {
-        (Some(url), true) => (url.to_owned(), Over::Grpc(otlp::METHOD)),
-        (None, true) => (of_grpc, Over::Grpc(otlp::METHOD)),
-        (Some(url), false) => (url.to_owned(), Over::Http),
-        (None, false) => (format!("{of_http}/{}", path.trim_start_matches('/')), Over::Http),
-    };
+    let over = if over_grpc { Over::Grpc(otlp::METHOD) } else { Over::Http };
+    let of_variables = || if over_grpc { of_grpc } else { format!("{of_http}/{}", path.trim_start_matches('/')) };
+    let url = url.map_or_else(of_variables, str::to_owned);
     let interval = variables.duration("EXPORT_INTERVAL").unwrap_or(Duration::from_secs(10));
     // Samples are added up at once, so that there is nothing to flush before they are sent.
     let _ = variables.duration("FLUSH_INTERVAL");
@@ -349,7 +353,11 @@ mod tests {
             (rw, vec![("K6_PROMETHEUS_RW_CLIENT_CERTIFICATE", "a.pem")], vec!["a client certificate and its key"]),
             ("experimental-prometheus-rw=ws://a", vec![], vec!["`http` or `https`", "`ws`"]),
             ("experimental-prometheus-rw=http://a:b@c/", vec![], vec!["without user and password"]),
-            ("opentelemetry", vec![("K6_OTEL_EXPORTER_PROTOCOL", "http/json")], vec!["expected `grpc` or", "http/json"]),
+            (
+                "opentelemetry",
+                vec![("K6_OTEL_EXPORTER_PROTOCOL", "http/json")],
+                vec!["expected `grpc` or", "http/json"],
+            ),
             ("opentelemetry=http://a:1/b", vec![("K6_OTEL_EXPORTER_TYPE", "grpc")], vec!["without a path", "`/b`"]),
             ("opentelemetry", vec![("K6_OTEL_GRPC_EXPORTER_ENDPOINT", "http://a")], vec!["GRPC_EXPORTER_ENDPOINT"]),
             ("opentelemetry", vec![("K6_OTEL_SINGLE_COUNTER_FOR_RATE", "false")], vec!["one counter"]),

@@ -230,7 +230,7 @@ impl Limits {
                 let most = self.vm.memory.saturating_mul(HELD_OF_MEMORY);
                 (
                     format!(
-                        "it held more than {} MiB of bodies and pages, {HELD_OF_MEMORY} times its memory",
+                        "it held more than {} MiB of bodies, pages and messages, {HELD_OF_MEMORY} times its memory",
                         most >> 20
                     ),
                     self.knobs.memory,

@@ -5,7 +5,7 @@ use crate::databases::PreparedDatabase;
 use crate::error::DatabaseError;
 use plimsoll_model::database::Database;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_model::sample::DatabaseSample;
+use plimsoll_model::sample::{DatabaseSample, next_whole_second, signed_seconds};
 use plimsoll_model::sql::Transport;
 use plimsoll_sql::{CallLimits, Connection};
 use std::sync::Arc;
@@ -14,8 +14,6 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Time between two samples.
-const INTERVAL: Duration = Duration::from_secs(1);
 /// How long the queries of one sample may take.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -129,28 +127,5 @@ impl Sampling {
             self.samples.push(DatabaseSample { at, database: self.database.clone(), variant: 0, counter, value });
         }
         (self.last_at, self.last) = (now, counters);
-    }
-}
-
-/// When the next sample is due, from the start. Seconds that were missed are skipped, so samples do
-/// not drift.
-fn next_whole_second(elapsed: Duration) -> Duration {
-    INTERVAL * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
-}
-
-/// Seconds from `from` to `to`, negative if `to` is the earlier one.
-fn signed_seconds(from: Instant, to: Instant) -> f64 {
-    to.checked_duration_since(from).map_or_else(|| -from.duration_since(to).as_secs_f64(), |span| span.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_are_due_at_whole_seconds_whatever_the_delay() {
-        for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
-            assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
-        }
     }
 }

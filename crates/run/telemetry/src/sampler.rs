@@ -5,14 +5,12 @@ use crate::host::HostCounters;
 use crate::others::{SpanOfOthers, UseByOthers};
 use crate::snapshot::{ProcessTree, Snapshot};
 use crate::usage::usage;
-use plimsoll_model::sample::{HostSample, ProcessSample, Samples};
+use plimsoll_model::sample::{HostSample, ProcessSample, Samples, next_whole_second, signed_seconds};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Time between two samples.
-const EVERY: Duration = Duration::from_secs(1);
 /// A last span shorter than this gives no sample: a tick more or less would be a tenth of a core.
 const SHORTEST: Duration = Duration::from_millis(100);
 
@@ -177,34 +175,4 @@ impl Sampling {
 fn own_cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// When the next sample is due. Missed seconds are skipped, so samples never drift.
-fn next_whole_second(elapsed: Duration) -> Duration {
-    EVERY * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
-}
-
-/// Seconds from `from` to `to`, negative if `to` is the earlier one.
-fn signed_seconds(from: Instant, to: Instant) -> f64 {
-    to.checked_duration_since(from).map_or_else(|| -from.duration_since(to).as_secs_f64(), |span| span.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_are_due_at_whole_seconds_whatever_the_delay() {
-        for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
-            assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
-        }
-    }
-
-    #[test]
-    fn zero_may_lie_on_either_side() {
-        let now = Instant::now();
-        let later = now + Duration::from_millis(2500);
-        assert_eq!(signed_seconds(now, later), 2.5);
-        assert_eq!(signed_seconds(later, now), -2.5);
-    }
 }

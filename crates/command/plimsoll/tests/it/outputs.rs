@@ -179,8 +179,7 @@ fn a_receiver_that_hangs_delays_neither_load_nor_end_for_long() {
     let stuck = Counter::builder(Mode::Mutex).reply_mode(ReplyMode::Never).start().expect("a server");
     let (place, endpoint) = (Place::empty(), stuck.address().to_string());
     place.write("a.js", "export default function () {}");
-    let variables =
-        [("K6_OTEL_GRPC_EXPORTER_ENDPOINT", endpoint.as_str()), ("K6_OTEL_GRPC_EXPORTER_INSECURE", "true")];
+    let variables = [("K6_OTEL_GRPC_EXPORTER_ENDPOINT", endpoint.as_str()), ("K6_OTEL_GRPC_EXPORTER_INSECURE", "true")];
     place.plimsoll_with(&variables, &["script", "run", "-o", "opentelemetry", "a.js"]).with(0).says(&["timeout"]);
 }
 

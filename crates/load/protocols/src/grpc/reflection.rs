@@ -20,7 +20,8 @@ pub(super) fn fetch_types(
     let mut versions = PATHS.iter().peekable();
     while let Some(question) = inquiry.question() {
         let answer = loop {
-            let path = versions.peek().ok_or("the server has no reflection; name its .proto files as `proto` instead")?;
+            let path =
+                versions.peek().ok_or("the server has no reflection; name its .proto files as `proto` instead")?;
             match caller.call(path, &question) {
                 Err(CallError::Status(UNIMPLEMENTED, _)) => versions.next(),
                 answered => break answered.map_err(in_words)?,

@@ -232,7 +232,8 @@ impl Session {
     /// Bytes of responses that have arrived and that nobody has taken yet.
     #[must_use]
     pub fn unfinished(&self) -> usize {
-        let of_responses = self.streams.iter().flatten().map(|stream| stream.response.body.capacity() + stream.header_size);
+        let of_responses =
+            self.streams.iter().flatten().map(|stream| stream.response.body.capacity() + stream.header_size);
         of_responses.sum()
     }
 

@@ -127,7 +127,8 @@ impl SteppedClock {
         let build = || {
             let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clock.so");
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults/clock.c");
-            let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).status();
+            let compiled =
+                Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).status();
             compiled.is_ok_and(|status| status.success()).then_some(library)
         };
         LIBRARY.get_or_init(build).as_deref()

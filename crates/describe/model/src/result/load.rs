@@ -1,0 +1,238 @@
+//! Everything that was recorded of a load. Where variants took turns, it is put together from slices.
+
+use super::{GeneratorRow, LoadSecond, LoadSummary, LoadTiming};
+use crate::record::{Subject, Tally};
+use crate::start::{Load, PhaseLengths};
+use crate::units::{Instant, Nanos};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Everything that was recorded of a load.
+#[derive(Clone, Debug)]
+pub struct LoadResult {
+    /// The short facts.
+    pub summary: LoadSummary,
+    /// The first second of the measure phase that counts. Earlier seconds are left out of all loads under the
+    /// condition, because one of the loads was not steady yet.
+    pub cut: i64,
+    /// What the measure phase scheduled and what ended from `cut` on, by subject: all those
+    /// seconds and the drain merged.
+    pub tallies: BTreeMap<Subject, Tally>,
+    /// The load second by second, warm-up and drain included, in order of time.
+    pub seconds: Vec<LoadSecond>,
+    /// How the generator did, second by second.
+    pub generator: Vec<GeneratorRow>,
+    /// The slices that the rest of this is put together from, where variants took turns; empty otherwise. Each has a
+    /// row in `seconds` and one in `generator`.
+    pub slices: Vec<Slice>,
+}
+
+/// A short load of a variant in one of the turns of a start.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    /// The turn.
+    pub turn: u32,
+    /// The length of what was measured.
+    pub length: Nanos,
+    /// The begin of the measured part, on the clock of the start.
+    pub zero: Instant,
+    /// The load before that.
+    pub settle: Nanos,
+    /// The variant that had the slice right before this one on the start, whether that one counts or not; none for the
+    /// first slice.
+    pub after: Option<usize>,
+    /// The variant that was loaded at the same time; none where each slice is alone.
+    pub beside: Option<usize>,
+    tallies: PackedTallies,
+}
+
+/// Tallies by subject as text: a histogram in memory takes fifty times as much.
+#[derive(Clone, Debug)]
+struct PackedTallies(String);
+
+impl PackedTallies {
+    fn pack(tallies: &BTreeMap<Subject, Tally>) -> PackedTallies {
+        let rows: Vec<(&Subject, &Tally)> = tallies.iter().collect();
+        PackedTallies(serde_json::to_string(&rows).expect("tallies are plain data"))
+    }
+
+    fn unpack(&self) -> BTreeMap<Subject, Tally> {
+        let rows: Vec<(Subject, Tally)> = serde_json::from_str(&self.0).expect("its own text");
+        rows.into_iter().collect()
+    }
+}
+
+/// Puts the slices of a start together: one load for each variant. Slices come in the order in which they ran.
+#[derive(Debug, Default)]
+pub struct PooledLoads {
+    loads: BTreeMap<usize, LoadResult>,
+    /// The variant of the last slice.
+    last: Option<usize>,
+}
+
+impl PooledLoads {
+    /// Adds a slice that counts.
+    pub fn add(&mut self, slice: &LoadResult) {
+        let variant = slice.summary.load.variant;
+        let after = self.last.replace(variant);
+        match self.loads.entry(variant) {
+            Entry::Vacant(entry) => {
+                let mut first = LoadResult { seconds: Vec::new(), generator: Vec::new(), ..slice.clone() };
+                first.summary.load = Load {
+                    number: variant as u32 + 1,
+                    turn: 1,
+                    beside: None,
+                    lengths: PhaseLengths::default(),
+                    ..first.summary.load
+                };
+                first.summary.timing.window = Nanos(0);
+                first.tallies.clear();
+                entry.insert(first).add_slice(slice, after);
+            }
+            Entry::Occupied(entry) => entry.into_mut().add_slice(slice, after),
+        }
+    }
+
+    /// Leaves out a slice of `variant`, which ran and does not count.
+    pub fn leave_out(&mut self, variant: usize) {
+        self.last = Some(variant);
+    }
+
+    /// The loads, by variant.
+    #[must_use]
+    pub fn finish(self) -> Vec<LoadResult> {
+        self.loads.into_values().collect()
+    }
+}
+
+impl LoadResult {
+    fn add_slice(&mut self, slice: &LoadResult, after: Option<usize>) {
+        let second = self.slices.len() as i64;
+        let LoadSummary { load, warnings, timing, headroom, replies, .. } = &slice.summary;
+        self.slices.push(Slice {
+            turn: load.turn,
+            length: timing.window,
+            zero: timing.zero,
+            settle: load.lengths.warmup.into(),
+            after,
+            beside: load.beside,
+            tallies: PackedTallies::pack(&slice.tallies),
+        });
+        for (subject, tally) in &slice.tallies {
+            self.seconds.push(LoadSecond::of(self.summary.load.number, second, subject, tally));
+            self.tallies.entry(subject.clone()).or_default().merge(tally);
+        }
+        let measured = slice.generator.iter().find(|row| row.second >= 0);
+        self.generator.extend(measured.map(|row| GeneratorRow {
+            load: self.summary.load.number,
+            second,
+            ..row.clone()
+        }));
+        let summary = &mut self.summary;
+        let (before, length) = (summary.timing.window.seconds(), timing.window.seconds());
+        summary.others = summary.others.zip(slice.summary.others).map(|(known, of_slice)| match before + length {
+            0.0 => of_slice,
+            both => (known * before + of_slice * length) / both,
+        });
+        summary.timing.window.0 += timing.window.0;
+        summary.load.lengths.warmup += load.lengths.warmup;
+        summary.load.lengths.measure += load.lengths.measure;
+        summary.load.lengths.drain = load.lengths.drain;
+        summary.headroom.busiest = summary.headroom.busiest.max(headroom.busiest);
+        summary.headroom.lateness = summary.headroom.lateness.max(headroom.lateness);
+        for warning in warnings {
+            if !summary.warnings.contains(warning) {
+                summary.warnings.push(warning.clone());
+            }
+        }
+        for (name, check) in &replies.sequences {
+            let known = summary.replies.sequences.entry(name.clone()).or_default();
+            *known = if second == 0 { check.clone() } else { known.clone().and(check) };
+        }
+        for (name, examples) in &replies.error_examples {
+            let known = summary.replies.error_examples.entry(name.clone()).or_default();
+            examples.iter().for_each(|(kind, text)| {
+                known.entry(*kind).or_insert_with(|| text.clone());
+            });
+        }
+        for (name, account) in &replies.accounts {
+            let known = summary.replies.accounts.entry(name.clone()).or_default();
+            *known = if second == 0 { account.clone() } else { std::mem::take(known).and(account) };
+        }
+    }
+
+    /// A slice as a load of its own, to read measures from.
+    #[must_use]
+    pub fn slice(&self, slice: &Slice) -> LoadResult {
+        let tallies = slice.tallies.unpack();
+        let row = |(subject, tally)| LoadSecond::of(self.summary.load.number, 0, subject, tally);
+        let mut summary = self.summary.clone();
+        summary.timing = LoadTiming { zero: slice.zero, window: slice.length };
+        LoadResult {
+            summary,
+            cut: 0,
+            seconds: tallies.iter().map(row).collect(),
+            tallies,
+            generator: Vec::new(),
+            slices: Vec::new(),
+        }
+    }
+
+    /// The load before each slice that is not measured; none for a trial.
+    #[must_use]
+    pub fn settle(&self) -> Nanos {
+        self.slices.last().map_or(Nanos(0), |last| last.settle)
+    }
+
+    /// From the begin of the measure phase to its end; in turns, to the end of the last slice.
+    #[must_use]
+    pub fn span(&self) -> Nanos {
+        let LoadTiming { zero, window } = self.summary.timing;
+        self.slices.last().map_or(window, |last| Nanos(last.zero.since(zero).0 + last.length.0))
+    }
+
+    /// The length of the part of the measure phase that counts, from the cut on, in seconds.
+    #[must_use]
+    pub fn counted_seconds(&self) -> f64 {
+        (self.summary.timing.window.seconds() - self.cut as f64).max(0.0)
+    }
+
+    /// True if a second lies in the part of the measure phase that counts.
+    #[must_use]
+    pub fn counts_second(&self, second: i64) -> bool {
+        // The rows of slices hold only what was measured.
+        !self.slices.is_empty() || second >= self.cut && (second as f64) < self.summary.timing.window.seconds()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::summary::tests::slices;
+
+    #[test]
+    fn slices_are_pooled_by_variant_and_come_back() {
+        let mut pooled = PooledLoads::default();
+        for (number, mut summary) in (1_u64..).zip(slices(4)) {
+            summary.others = Some(number as f64);
+            let mut tally = Tally::default();
+            tally.service.record_n(number * 1000, number).expect("in range");
+            let tallies = BTreeMap::from([(Subject::Iteration, tally)]);
+            let (seconds, generator, slices) = (Vec::new(), Vec::new(), Vec::new());
+            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds, generator, slices });
+        }
+        let loads = pooled.finish();
+        let counts: Vec<u64> = loads.iter().map(|load| load.tallies[&Subject::Iteration].count()).collect();
+        assert_eq!(counts, [1 + 3 + 5 + 7, 2 + 4 + 6 + 8]);
+        assert_eq!(loads[0].summary.others, Some(4.0), "the mean of 1, 3, 5 and 7");
+        let second = &loads[1];
+        assert_eq!((second.counted_seconds(), second.span().seconds()), (2.0, 6.5));
+        assert_eq!(second.seconds.iter().map(|row| row.count).collect::<Vec<u64>>(), [2, 4, 6, 8]);
+        let third = second.slice(&second.slices[2]);
+        assert_eq!((second.slices[2].turn, third.tallies[&Subject::Iteration].count()), (3, 6));
+        assert_eq!(third.counted_seconds(), 0.5);
+        let before = |load: &LoadResult| load.slices.iter().map(|slice| slice.after).collect::<Vec<_>>();
+        assert_eq!(before(&loads[0]), [None, Some(1), Some(1), Some(1)]);
+        assert_eq!(before(second), [Some(0); 4]);
+    }
+}

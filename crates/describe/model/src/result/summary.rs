@@ -1,0 +1,334 @@
+//! The short facts of starts and loads: whether they count, when they ran, and what is told of them.
+
+use crate::database::DatabaseFacts;
+use crate::record::{Account, ErrorKind, SequenceCheck};
+use crate::script::ScriptFacts;
+use crate::start::{Load, Start, Turns, Validity};
+use crate::storage::StorageFacts;
+use crate::units::{Instant, Nanos, Processors};
+use crate::words::without_repeats;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The short facts of a finished start, without those of its loads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartSummary {
+    /// Identity: which start.
+    pub start: Start,
+    /// Whether it counts, judged by what concerns all of its loads: its systems stayed alive, and their data is
+    /// consistent.
+    pub validity: Validity,
+    /// Remarks for the reader that do not keep it from counting.
+    pub warnings: Vec<String>,
+    /// When, and for how long.
+    pub timing: StartTiming,
+    /// The systems of each variant that was alive on it, in the order in which they started.
+    pub systems: Vec<VariantSystems>,
+}
+
+/// When a start ran, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartTiming {
+    /// The begin of its setup, in milliseconds since 1970, UTC.
+    pub started_unix_ms: i64,
+    /// From the begin of its setup to the end of its teardown.
+    pub took: Nanos,
+}
+
+/// The systems of one variant on a start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VariantSystems {
+    /// The variant, as in [`Start::variants`].
+    pub variant: usize,
+    /// From the start of its first system to the readiness of its last.
+    pub ready_after: Nanos,
+    /// The processors that its systems may use, in order; none if one of them may use all, or is not started here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
+    /// The databases that were started or used.
+    pub databases: Vec<DatabaseFacts>,
+}
+
+/// The short facts of a finished load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadSummary {
+    /// Identity: which load of its start.
+    pub load: Load,
+    /// Whether it counts, judged by what concerns this load alone.
+    pub validity: Validity,
+    /// Remarks for the reader that do not keep it from counting.
+    pub warnings: Vec<String>,
+    /// When, and for how long.
+    pub timing: LoadTiming,
+    /// From when on it was steady.
+    pub steadiness: Steadiness,
+    /// How near the generator came to its limits.
+    pub headroom: Headroom,
+    /// CPU that others used meanwhile, in cores: neither Plimsoll nor its systems, and what the hypervisor took away.
+    /// None where that is not known, as of systems that run already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
+    /// What was found in the replies.
+    pub replies: Replies,
+    /// The kind of work that users did.
+    pub work: Work,
+}
+
+/// When the measure phase of a load ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadTiming {
+    /// Its begin, on the clock of its start: counted from the begin of the first load's measure phase.
+    pub zero: Instant,
+    /// Its actual length.
+    pub window: Nanos,
+}
+
+/// From when on the measure phase of a load is steady.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steadiness {
+    /// The instant, counted from the begin of the measure phase; none if it never became steady, or if that was not
+    /// judged.
+    pub from: Option<Nanos>,
+    /// True if the load is void only because it never became steady: a longer warm-up may help.
+    pub unsteady: bool,
+    /// Why it was not judged; none if it was judged, or if the load is meant to change.
+    pub unjudged: Option<String>,
+}
+
+/// What the replies to a load showed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Replies {
+    /// True if the load was open: response times exist then.
+    pub open_load: bool,
+    /// The check over all replies, where the study asks for one: by request name.
+    pub sequences: BTreeMap<String, SequenceCheck>,
+    /// An example of the text that came with each kind of error, by request name.
+    pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What became of everything that was sent, by request name and for connections. Empty in bundles of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, Account>,
+}
+
+/// The kind of work that users do in a load, with its facts beside the records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// The steps of the study: requests, or transactions of a database.
+    #[default]
+    Steps,
+    /// Operations on objects of a storage back end.
+    Storage(Box<StorageFacts>),
+    /// A script.
+    Script(ScriptFacts),
+}
+
+impl Work {
+    /// The facts of the storage back end, where the work was storage.
+    #[must_use]
+    pub fn storage(&self) -> Option<&StorageFacts> {
+        match self {
+            Work::Storage(facts) => Some(facts),
+            Work::Steps | Work::Script(_) => None,
+        }
+    }
+
+    /// The facts of the script, where the work was one.
+    #[must_use]
+    pub fn script(&self) -> Option<&ScriptFacts> {
+        match self {
+            Work::Script(facts) => Some(facts),
+            Work::Steps | Work::Storage(_) => None,
+        }
+    }
+}
+
+impl LoadSummary {
+    /// The summary of a load that was not offered: nothing is known of it.
+    #[must_use]
+    pub fn not_offered(load: Load) -> LoadSummary {
+        LoadSummary {
+            load,
+            validity: Validity::Valid,
+            warnings: Vec::new(),
+            timing: LoadTiming::default(),
+            steadiness: Steadiness::default(),
+            headroom: Headroom::default(),
+            others: None,
+            replies: Replies::default(),
+            work: Work::default(),
+        }
+    }
+}
+
+/// A finished start with its loads, in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FinishedStart {
+    /// What concerns all loads.
+    pub summary: StartSummary,
+    /// Its loads, in order.
+    pub loads: Vec<LoadSummary>,
+}
+
+impl StartSummary {
+    /// The validity of the start with these loads.
+    pub(super) fn validity_with<'a>(&self, loads: impl Iterator<Item = &'a LoadSummary>) -> Validity {
+        self.validity.and(&validity_of_loads(&loads.collect::<Vec<_>>()))
+    }
+}
+
+impl FinishedStart {
+    /// The validity of the start with all of its loads.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        self.summary.validity_with(self.loads.iter())
+    }
+}
+
+/// The validity of the loads of a start together. A void slice takes no more than its turn along, while enough turns
+/// are left; a failed one fails them all.
+#[must_use]
+pub fn validity_of_loads(loads: &[&LoadSummary]) -> Validity {
+    let all = || loads.iter().fold(Validity::Valid, |known, load| known.and(&load.validity));
+    let turns = loads.iter().map(|load| load.load.turn).max().unwrap_or(1);
+    if turns == 1 {
+        return all();
+    }
+    let failed = loads.iter().filter(|load| matches!(load.validity, Validity::Failed(_)));
+    if let Some(first) = failed.min_by_key(|load| load.load.number) {
+        return first.validity.clone();
+    }
+    let whole = whole_turns(loads.iter().copied()).len();
+    if whole >= Turns::needed_of(turns) as usize {
+        return Validity::Valid;
+    }
+    Validity::Void(vec![format!(
+        "only {whole} of {turns} turns count: {}",
+        without_repeats(all().reasons(), "slices").join("; ")
+    )])
+}
+
+/// The turns in which the load of every variant counts.
+#[must_use]
+pub fn whole_turns<'a>(loads: impl Iterator<Item = &'a LoadSummary> + Clone) -> BTreeSet<u32> {
+    let broken: BTreeSet<u32> =
+        loads.clone().filter(|load| !load.validity.counts()).map(|load| load.load.turn).collect();
+    loads.map(|load| load.load.turn).filter(|turn| !broken.contains(turn)).collect()
+}
+
+/// How near the generator came to its limits over a measure phase. Its validity is judged by this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Headroom {
+    /// Mean CPU of its busiest thread, in cores.
+    pub busiest: f64,
+    /// How late due work was started although a user was free: 99th percentile.
+    pub lateness: Nanos,
+}
+
+/// The first second that counts, by condition: one cut for all loads under it, at which the last of them became steady.
+/// Starts and loads that do not count are ignored.
+#[must_use]
+pub fn common_cuts<'a>(starts: impl IntoIterator<Item = &'a FinishedStart>) -> BTreeMap<usize, i64> {
+    let mut cuts = BTreeMap::new();
+    for finished in starts.into_iter().filter(|finished| finished.summary.validity.counts()) {
+        for load in finished.loads.iter().filter(|load| load.validity.counts()) {
+            let steady = load.steadiness.from.map_or(0, |from| from.0.div_ceil(1_000_000_000) as i64);
+            let cut: &mut i64 = cuts.entry(finished.summary.start.condition).or_default();
+            *cut = steady.max(*cut);
+        }
+    }
+    cuts
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::start::PhaseLengths;
+
+    fn finished(condition: usize, steady_from: Option<u64>, validity: Validity) -> FinishedStart {
+        let start = Start {
+            number: 1,
+            block: 1,
+            repeat: 1,
+            attempt: 1,
+            extended: false,
+            position: 1,
+            condition,
+            variants: vec![0],
+        };
+        let load = Load { number: 1, variant: 0, turn: 1, beside: None, lengths: PhaseLengths::default() };
+        let from = steady_from.map(|milliseconds| Nanos(milliseconds * 1_000_000));
+        let steadiness = Steadiness { from, ..Steadiness::default() };
+        FinishedStart {
+            summary: StartSummary {
+                start,
+                validity: Validity::Valid,
+                warnings: Vec::new(),
+                timing: StartTiming::default(),
+                systems: Vec::new(),
+            },
+            loads: vec![LoadSummary { validity, steadiness, ..LoadSummary::not_offered(load) }],
+        }
+    }
+
+    #[test]
+    fn a_condition_is_cut_where_the_last_of_its_loads_that_count_became_steady() {
+        let void = Validity::Void(vec!["no steady state".to_owned()]);
+        let starts = [
+            finished(0, Some(0), Validity::Valid),
+            finished(0, Some(1200), Validity::Valid),
+            finished(0, Some(4000), void),
+            finished(1, Some(3000), Validity::Valid),
+            finished(2, None, Validity::Valid),
+        ];
+        assert_eq!(common_cuts(&starts), BTreeMap::from([(0, 2), (1, 3), (2, 0)]));
+    }
+
+    #[test]
+    fn a_start_counts_as_a_whole_if_each_of_its_loads_does() {
+        let mut start = finished(0, None, Validity::Valid);
+        assert!(start.validity().counts());
+        let void = Validity::Void(vec!["stalled".to_owned()]);
+        let load = LoadSummary { validity: void.clone(), ..start.loads[0].clone() };
+        start.loads.push(load);
+        assert_eq!(start.validity(), void);
+    }
+
+    /// Slices of two variants in `turns` turns.
+    pub(crate) fn slices(turns: u32) -> Vec<LoadSummary> {
+        let of = |(number, turn, variant)| {
+            let load = Load { number, variant, turn, beside: None, lengths: PhaseLengths::default() };
+            let mut summary = LoadSummary::not_offered(load);
+            let zero = Instant(i64::from(number - 1) * 1_000_000_000);
+            summary.timing = LoadTiming { zero, window: Nanos(500_000_000) };
+            summary
+        };
+        let places = (1..=turns).flat_map(|turn| [(2 * turn - 1, turn, 0), (2 * turn, turn, 1)]);
+        places.map(of).collect()
+    }
+
+    #[test]
+    fn a_void_slice_takes_its_turn_along_while_enough_are_left() {
+        let mut start = FinishedStart { loads: slices(8), ..finished(0, None, Validity::Valid) };
+        let void = Validity::Void(vec!["a stall".to_owned()]);
+        for spoilt in [0, 3, 5, 6] {
+            assert!(start.validity().counts());
+            start.loads[2 * spoilt].validity = void.clone();
+        }
+        assert!(start.validity().counts(), "half of the turns are enough");
+        assert_eq!(whole_turns(start.loads.iter()), BTreeSet::from([2, 3, 5, 8]));
+        start.loads[3].validity = void;
+        assert_eq!(
+            start.validity(),
+            Validity::Void(vec!["only 3 of 8 turns count: a stall (the first of 5 slices)".to_owned()])
+        );
+        for (slice, late) in [(3, "7.5 ms late"), (5, "12 ms late")] {
+            start.loads[slice].validity = Validity::Void(vec![late.to_owned()]);
+        }
+        let reasons = "a stall (the first of 4 slices); 7.5 ms late (the first of 2 slices)";
+        let expected = format!("only 2 of 8 turns count: {reasons}");
+        assert_eq!(start.validity(), Validity::Void(vec![expected]));
+        let failed = Validity::Failed(vec!["wrong replies".to_owned()]);
+        start.loads[15].validity = failed.clone();
+        assert_eq!(start.validity(), failed, "a wrong reply is no matter of a turn");
+    }
+}
