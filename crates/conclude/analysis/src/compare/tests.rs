@@ -2,6 +2,7 @@ use super::*;
 use crate::analyse;
 use crate::analysis::Analysis;
 use crate::testing::{input, start, with_duplicate};
+use crate::turns::InfluenceKind;
 use crate::verdict::Outcome;
 use plimsoll_model::record::{ErrorKind, Subject};
 use plimsoll_model::result::{PooledLoads, StartResult, VariantSystems};
