@@ -19,8 +19,8 @@
 //! processors that were shared at the same time, or systems that work while they are not loaded.
 //! Such a floor leaves everything open; by a milder rule, everything but differences that lie beyond
 //! it. Influence that reaches half the margin leaves differences that lie beyond it; and what an
-//! interval inside the margin shows must hold with the influence taken out, shown or not. What hides differences draws
-//! values towards one another, so that it leaves everything but *equivalent*.
+//! interval inside the margin shows must hold with the influence taken out, shown or not. What hides
+//! differences draws values towards one another, so that it leaves everything but *equivalent*.
 //!
 //! An interval may show more than one thing: inside the margin and beyond 0, that the difference is
 //! small and that there is one. Where the stronger claim is withdrawn, the weaker one stands if
@@ -306,24 +306,24 @@ impl FamilyMember<'_> {
 
     /// What Student's interval shows, the strongest claim first; if nothing, that it is open.
     fn claims(&self) -> Vec<(Outcome, Basis)> {
-        let (interval, significant) = (self.interval(), self.adjusted_p <= self.alpha);
+        let interval = self.interval();
         let side = side_of(interval);
-        let is_inside = self.is_inside(interval);
-        let inside = is_inside.then_some((Outcome::Equivalent, Basis::Inside { measurable: side.is_some() }));
-        let shown = side.filter(|_| significant).map(|side| {
-            let material = side == Outcome::Above && interval.low > self.margin
-                || side == Outcome::Below && interval.high < -self.margin;
-            [material.then_some(true), Some(false)]
-                .into_iter()
-                .flatten()
-                .map(move |material| (side, Basis::Shown { material }))
-        });
-        let claims: Vec<(Outcome, Basis)> = inside.into_iter().chain(shown.into_iter().flatten()).collect();
-        match side {
-            _ if !claims.is_empty() => claims,
-            None => vec![(Outcome::Open, Basis::Unclear { needed: self.needed() })],
-            Some(_) => vec![(Outcome::Open, Basis::OneOfMany { family: self.family, needed: self.needed() })],
+        let mut claims = Vec::new();
+        if self.is_inside(interval) {
+            claims.push((Outcome::Equivalent, Basis::Inside { measurable: side.is_some() }));
         }
+        if let Some(side) = side.filter(|_| self.adjusted_p <= self.alpha) {
+            if interval.low.abs().min(interval.high.abs()) > self.margin {
+                claims.push((side, Basis::Shown { material: true }));
+            }
+            claims.push((side, Basis::Shown { material: false }));
+        }
+        if claims.is_empty() {
+            let needed = self.needed();
+            let many = Basis::OneOfMany { family: self.family, needed };
+            claims.push((Outcome::Open, if side.is_some() { many } else { Basis::Unclear { needed } }));
+        }
+        claims
     }
 
     /// A claim, unless ranks, the noise floor, the influence of slices, or what may hide a difference withdraw it.
