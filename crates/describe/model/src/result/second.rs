@@ -12,7 +12,7 @@ pub struct LoadSecond {
     pub load: u32,
     /// The second, from the start of the measure phase.
     pub second: i64,
-    /// What it is about.
+    /// The subject: iterations, a request, or connections.
     pub subject: Subject,
     /// How many ended.
     pub count: u64,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct StartSummary {
     /// Identity: which start.
     pub start: Start,
-    /// Whether it counts, judged by what concerns all of its loads: its systems stayed alive, and their data is
+    /// Its validity, judged by what concerns all of its loads: its systems stayed alive, and their data is
     /// consistent.
     pub validity: Validity,
     /// Remarks for the reader that do not keep it from counting.
@@ -54,7 +54,7 @@ pub struct VariantSystems {
 pub struct LoadSummary {
     /// Identity: which load of its start.
     pub load: Load,
-    /// Whether it counts, judged by what concerns this load alone.
+    /// Its validity, judged by what concerns this load alone.
     pub validity: Validity,
     /// Remarks for the reader that do not keep it from counting.
     pub warnings: Vec<String>,
