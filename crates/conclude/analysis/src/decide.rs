@@ -391,16 +391,11 @@ impl FamilyMember<'_> {
         let (Some(doubt), Some((found, influence, without))) = (doubt, known) else { return (outcome, basis) };
         let (withdrawn, needed) = match doubt {
             InfluenceDoubt::Shown => (!lies_beyond(influence, outcome, self.interval()), None),
-            InfluenceDoubt::Hides => (
-                match outcome {
-                    Outcome::Equivalent => true,
-                    Outcome::Above | Outcome::Below => {
-                        self.is_inside(self.interval()) && side_of(without) != Some(outcome)
-                    }
-                    Outcome::Open => false,
-                },
-                self.repeats_needed_without(found, without),
-            ),
+            InfluenceDoubt::Hides => {
+                let is_claim_inside = outcome != Outcome::Open && self.is_inside(self.interval());
+                let holds_without = side_of(without) == Some(outcome);
+                (is_claim_inside && !holds_without, self.repeats_needed_without(found, without))
+            }
         };
         if withdrawn {
             (Outcome::Open, Basis::Influence { kind: found.kind, doubt, influence, without, needed })
