@@ -36,6 +36,8 @@ pub(crate) enum Column {
     Target,
     GeneratorCpu,
     Best,
+    /// What says nothing that another column does not say better.
+    Ignored,
 }
 
 /// A statistic of many values.

@@ -34,6 +34,11 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
+    /// The mean and spread of the runs of both sides, where each has three runs or more.
+    pub(crate) fn spread_of_many(&self) -> Option<&[Summary; 2]> {
+        self.spread.as_ref().filter(|sides| sides.iter().all(|side| side.n >= 3))
+    }
+
     /// The direction that is better.
     pub(crate) fn direction(&self) -> Option<Direction> {
         self.row.direction()
@@ -185,10 +190,10 @@ fn middle(rows: &[&Row]) -> Option<Quantity> {
     let centres: Vec<&Quantity> = rows.iter().filter_map(|row| row.centre()).collect();
     let first = centres.first()?;
     let mean = |of: fn(&Quantity) -> f64| centres.iter().map(|one| of(one)).sum::<f64>() / centres.len() as f64;
-    centres
-        .iter()
-        .all(|one| one.unit == first.unit)
-        .then(|| Quantity::calculated(mean(|one| one.value), mean(|one| one.half_step), first.unit))
+    centres.iter().all(|one| one.unit == first.unit).then(|| {
+        let mean = Quantity::calculated(mean(|one| one.value), mean(|one| one.half_step), first.unit);
+        Quantity { text: format!("{} (mean of {})", mean.text, centres.len()), ..mean }
+    })
 }
 
 /// The number of runs behind the rows of a variant: as the rows give it, or a row each.
@@ -243,7 +248,7 @@ mod tests {
     fn rows_of_single_runs_are_taken_together() {
         let table = read("variant,value\na,1 s\na,3 s\nb,4 s\nb,4 s\n").expect("a table");
         let comparisons = comparisons(&table.rows);
-        assert_eq!(comparisons[0].text(), "b: 2.00 s → 4.00 s, +100 %");
+        assert_eq!(comparisons[0].text(), "b: 2.00 s (mean of 2) → 4.00 s (mean of 2), +100 %");
         assert_eq!(comparisons[0].runs, Some(2));
     }
 

@@ -19,6 +19,7 @@ mod fault;
 mod finding;
 mod json;
 mod lint;
+mod locust;
 mod quantity;
 mod quote;
 mod row;

@@ -3,6 +3,7 @@
 use crate::cell;
 use crate::column::{Column, Statistic, known, names_variants, nearest_heading};
 use crate::fault::{Fault, Unreadable};
+use crate::locust;
 use crate::quantity::{Quantity, is_absent, quantity};
 use crate::quote::{Unclosed, unclosed};
 use crate::row::Row;
@@ -29,6 +30,8 @@ struct Heading {
     column: Option<Column>,
     /// The unit in the heading.
     unit: Option<String>,
+    /// True if the trailing zeros of its numbers are rounded.
+    rounded: bool,
 }
 
 /// A cell that is not empty.
@@ -38,6 +41,8 @@ struct Cell<'a> {
     heading: &'a str,
     text: &'a str,
     unit: Option<&'a str>,
+    /// True if trailing zeros are rounded.
+    rounded: bool,
 }
 
 /// Reads a table.
@@ -157,7 +162,14 @@ fn read_headings(
     faults: &mut Vec<Fault>,
 ) -> Vec<Heading> {
     let mut headings: Vec<Heading> = Vec::new();
+    let locust = locust::is_locust(record);
     for text in record {
+        if let Some(of_locust) = locust::column(text).filter(|_| locust) {
+            let unit = of_locust.milliseconds.then(|| "ms".to_owned());
+            let (column, rounded) = (of_locust.column, of_locust.rounded);
+            headings.push(Heading { text: text.to_owned(), column, unit, rounded });
+            continue;
+        }
         let found = known(text);
         if found.is_none() {
             likely_typos.extend(nearest_heading(text).map(|near| (line, text.to_owned(), near)));
@@ -170,7 +182,7 @@ fn read_headings(
             faults
                 .push(Fault::new(line, what).in_column(text).with_hint("leave one out, or give it a name of its own"));
         }
-        headings.push(Heading { text: text.to_owned(), column, unit });
+        headings.push(Heading { text: text.to_owned(), column, unit, rounded: false });
     }
     share_unit(&mut headings);
     find_variant(&mut headings);
@@ -221,7 +233,8 @@ fn read_row(
     let mut builder = RowBuilder { row: Row { line, ..Row::default() }, unit: None, given: Vec::new() };
     let mut cells: Vec<(Option<Column>, Cell<'_>)> = Vec::new();
     for (heading, text) in headings.iter().zip(record) {
-        let cell = Cell { line, heading: &heading.text, text, unit: heading.unit.as_deref() };
+        let (unit, rounded) = (heading.unit.as_deref(), heading.rounded);
+        let cell = Cell { line, heading: &heading.text, text, unit, rounded };
         if !is_absent(text) {
             cells.push((heading.column, cell));
         }
@@ -231,7 +244,8 @@ fn read_row(
         let given = cells.iter().any(|(other, _)| *other == column);
         // Settings accumulate: those of the row come last, and so take precedence.
         if column == Some(Column::Settings) || !given {
-            let cell = Cell { line: comment.line, heading: &comment.name, text: &comment.text, unit: None };
+            let (heading, text) = (&comment.name, &comment.text);
+            let cell = Cell { line: comment.line, heading, text, unit: None, rounded: false };
             cells.insert(0, (column, cell));
         }
     }
@@ -295,6 +309,7 @@ impl<'a> RowBuilder<'a> {
             Column::Started => row.order = Some(cell::started(text)?),
             Column::Errors => row.errors = Some(cell::errors(text)?),
             Column::Best => row.best = cell::yes(text)?,
+            Column::Ignored => {}
             Column::Bytes => row.bytes = Some(of_unit(cell, &[Unit::Bytes], "a size such as `100 KB`")?),
             Column::Rate => {
                 row.rate = Some(of_unit(cell, &[Unit::PerSecond, Unit::BytesPerSecond], "a rate such as `4532/s`")?);
@@ -327,7 +342,9 @@ impl<'a> RowBuilder<'a> {
 
     /// Parses a number in its own unit, or in that of the heading or the row.
     fn number(&self, cell: Cell<'_>) -> Result<Quantity, Unreadable> {
-        in_unit_of(quantity(cell.text)?, cell.text, cell.unit.or(self.unit))
+        let number = in_unit_of(quantity(cell.text)?, cell.text, cell.unit.or(self.unit))?;
+        let half_step = if cell.rounded { number.coarse_half_step } else { number.half_step };
+        Ok(Quantity { half_step, ..number })
     }
 
     fn add(&mut self, statistic: Statistic, number: Quantity, cell: Cell<'a>) -> Result<(), Unreadable> {

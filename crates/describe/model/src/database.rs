@@ -25,6 +25,19 @@ pub struct Database {
     pub dataset: Dataset,
     /// Whether all tables are read once before the load.
     pub warm: bool,
+    /// What must be in it after the loads of a start.
+    pub expected: Vec<ExpectedRow>,
+}
+
+/// What a query must give after the loads of a start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedRow {
+    /// The query. Its first column and only row are looked at.
+    pub query: String,
+    /// What stands there. Numbers are equal as numbers.
+    pub equals: String,
+    /// The database that is asked; none for the one that is loaded.
+    pub database: Option<String>,
 }
 
 /// A kind of server.
@@ -75,6 +88,14 @@ pub struct Server {
     pub data: Option<PathBuf>,
     /// How the loaded data is restored before a trial.
     pub snapshot: Snapshot,
+    /// Names of the databases in it. There is at least one: the first is loaded.
+    pub databases: Vec<String>,
+    /// Users as whom systems log in. There is at least one: the first has all rights.
+    pub roles: Vec<String>,
+    /// The password of `roles` on this start; none if nobody is to log in as them.
+    pub password: Option<Secret>,
+    /// Run on each start when it is ready, before the systems start.
+    pub migrate: Option<Migration>,
     /// Where it listens on the loopback, beside its UNIX socket.
     pub port: u16,
     /// Processors it may use; all when there is none.
@@ -83,6 +104,33 @@ pub struct Server {
     pub ready_within: Duration,
     /// How long it may take to end in order.
     pub stop_grace: Duration,
+}
+
+/// The database that a server has unless the study names others.
+pub const LOADED: &str = "plimsoll";
+/// The database of a trial that is copied from a template.
+pub const FROM_TEMPLATE: &str = "run";
+/// The user as whom systems log in unless the study names others.
+pub const SERVICE: &str = "service";
+
+impl Server {
+    /// The database that a trial uses.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        match self.snapshot {
+            Snapshot::Copy => &self.databases[0],
+            Snapshot::Template => FROM_TEMPLATE,
+        }
+    }
+}
+
+/// A command that changes the data of a server before systems use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Migration {
+    /// The command.
+    pub command: CommandLine,
+    /// Folder in which it runs: the study's.
+    pub dir: PathBuf,
 }
 
 /// How loaded data is restored.

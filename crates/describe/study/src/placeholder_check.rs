@@ -11,13 +11,13 @@ use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::{self, database::DatabaseTables};
 use crate::value;
-use crate::value::{SECRET, Template, is_name, known_names, place_of, unknown_placeholder};
+use crate::value::{SECRET, SECRET_OF_LOGIN, Template, is_name, place_of, unknown_placeholder};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 /// What placeholders can be about.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct Named<'a> {
     pub(crate) factors: &'a Factors,
     pub(crate) systems: &'a Systems,
     pub(crate) databases: &'a DatabaseTables,
@@ -26,16 +26,21 @@ pub(crate) struct Known<'a> {
 }
 
 /// Checks the placeholders, and returns the systems that have a port.
-pub(crate) fn check(root: &TableNode<'_>, known: Known<'_>, faults: &mut Faults) -> BTreeSet<String> {
-    let Known { factors, systems, databases, stores, secrets } = known;
-    let secret_names: Vec<&str> = secrets.0.iter().map(|(name, ..)| name.as_str()).collect();
+pub(crate) fn check(root: &TableNode<'_>, named: Named<'_>, faults: &mut Faults) -> BTreeSet<String> {
+    let Named { factors, systems, databases, stores, secrets } = named;
+    let known = value::Known {
+        factors: factors.names(),
+        systems: [systems.names(), databases.started()].concat(),
+        keyed: stores.keyed(),
+        databases: databases.names(),
+        secrets: secrets.names(),
+    };
     let uses = uses(root, faults);
-    let factor_names = factors.names();
-    let listeners = [systems.names(), databases.started()].concat();
     let mut meant = limiting(root, faults);
     for one in &uses {
-        let known = known_names(&factor_names, &listeners, &stores.keyed(), &secret_names, one.system.is_some());
-        if let Some((owner, _)) = one.name.split_once('.').filter(|(owner, _)| databases.is_external(owner)) {
+        let known = known.placeholders(one.system.is_some(), one.is_trusted());
+        let of_external = one.name.split_once('.').filter(|(owner, _)| databases.is_external(owner));
+        if let Some((owner, _)) = of_external.filter(|_| !known.contains(&one.name)) {
             let place = place_of(&format!("{{{}}}", one.name), &one.span, faults);
             // Worded as where a trial lacks it, so that it is told once.
             let fault = Fault::error(&place, format!("no system gives `{}`", one.name));
@@ -52,7 +57,7 @@ pub(crate) fn check(root: &TableNode<'_>, known: Known<'_>, faults: &mut Faults)
         }
     }
     report_unused(factors, &uses, &meant, faults);
-    report_secrets(secrets, &uses, faults);
+    report_secrets(secrets, databases, &uses, faults);
     let listening = listening(systems, &uses);
     report_missing_ports(systems, &listening, &uses, faults);
     listening
@@ -68,6 +73,13 @@ struct PlaceholderUse<'a> {
     key: Option<&'a str>,
     /// Whether a value of users could stand there.
     with_values: bool,
+}
+
+impl PlaceholderUse<'_> {
+    /// Whether keys and passwords may stand there: in a system, and in a command that changes the data of a database.
+    fn is_trusted(&self) -> bool {
+        self.system.is_some() || self.key == Some("migrate")
+    }
 }
 
 /// What to write for a value of users that stands in the braces of a factor, or in those of a script: `${name}`.
@@ -95,20 +107,29 @@ fn value_meant(
 }
 
 /// Reports secrets that nothing uses, and those that would be told to commands whose words are recorded.
-fn report_secrets(secrets: &SecretTables, uses: &[PlaceholderUse<'_>], faults: &mut Faults) {
+fn report_secrets(
+    secrets: &SecretTables,
+    databases: &DatabaseTables,
+    uses: &[PlaceholderUse<'_>],
+    faults: &mut Faults,
+) {
     for (name, place, _) in &secrets.0 {
         let placeholder = format!("{SECRET}.{name}");
-        let mut of_secret = uses.iter().filter(|one| one.name == placeholder).peekable();
-        if of_secret.peek().is_none() && faults.well_formed() {
+        if !uses.iter().any(|one| one.name == placeholder) && faults.well_formed() {
             let fault = Fault::warning(place, format!("secret `{name}` is used nowhere"));
             faults.add(fault.help(format!("write `{{{placeholder}}}` where it belongs")));
         }
-        for one in of_secret.filter(|one| one.key.is_some_and(|key| ["build", "version"].contains(&key))) {
-            let place = place_of(&format!("{{{placeholder}}}"), &one.span, faults);
-            let key = one.key.unwrap_or_default();
-            let fault = Fault::error(&place, format!("`{key}` is told no secrets: what it says of itself is recorded"));
-            faults.add(fault.help("let the command read the secret itself; it has Plimsoll's environment"));
-        }
+    }
+    let is_secret = |name: &str| {
+        name.split_once('.').is_some_and(|(owner, part)| {
+            owner == SECRET || (SECRET_OF_LOGIN.contains(&part) && databases.names().contains(&owner))
+        })
+    };
+    for one in uses.iter().filter(|one| is_secret(&one.name)) {
+        let Some(key) = one.key.filter(|key| ["build", "version"].contains(key)) else { continue };
+        let place = place_of(&format!("{{{}}}", one.name), &one.span, faults);
+        let fault = Fault::error(&place, format!("`{key}` is told no secrets: what it says of itself is recorded"));
+        faults.add(fault.help("let the command read the secret itself; it has Plimsoll's environment"));
     }
 }
 

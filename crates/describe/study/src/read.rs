@@ -130,8 +130,8 @@ fn check_placeholders(root: &Node<'_>, table: &StudyTable, faults: &mut Faults) 
     let tables = (table.factors(), table.systems(), table.databases(), table.stores(), table.secrets());
     let listening = match tables {
         (Some(factors), Some(systems), Some(databases), Some(stores), Some(secrets)) => {
-            let known = placeholder_check::Known { factors, systems, databases, stores, secrets };
-            placeholder_check::check(&root.table(faults)?, known, faults)
+            let named = placeholder_check::Named { factors, systems, databases, stores, secrets };
+            placeholder_check::check(&root.table(faults)?, named, faults)
         }
         _ => BTreeSet::new(),
     };

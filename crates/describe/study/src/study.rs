@@ -11,7 +11,7 @@ use crate::table::sql;
 use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
 use crate::table::workload::{StudyContext, WorkloadTable};
-use crate::value::{Bindings, Port, Scope, Templated};
+use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
@@ -134,13 +134,6 @@ impl Study {
         self.tables.ports(assignment, &mut ignored)
     }
 
-    /// A key pair that nobody is to believe, for checking the study: one for each store whose
-    /// credentials are generated.
-    #[must_use]
-    pub fn stand_in_keys(&self) -> BTreeMap<String, KeyPair> {
-        self.tables.stand_in_keys()
-    }
-
     /// Where the secrets of the study come from, by their names.
     #[must_use]
     pub fn secrets(&self) -> BTreeMap<String, SecretSource> {
@@ -148,10 +141,11 @@ impl Study {
         self.tables.secrets.iter().map(source).collect()
     }
 
-    /// A text for each secret that nobody is to believe, for checking the study.
+    /// Bindings for checking the study: keys, passwords and secrets that nobody is to believe, one for each that the
+    /// study needs, and no ports.
     #[must_use]
-    pub fn stand_in_secrets(&self) -> BTreeMap<String, Secret> {
-        self.tables.stand_in_secrets()
+    pub fn stand_ins(&self) -> Bindings {
+        self.tables.stand_ins()
     }
 
     /// What the trial with these levels is. `bindings` has the port of each system that has one,
@@ -326,7 +320,8 @@ impl TrialTables {
     ) -> Option<TrialSpec> {
         let bindings = self.with_fixed_ports(assignment, bindings, faults);
         let not_running = self.not_running(assignment);
-        let scope = Scope { not_running: &not_running, ..self.scope(assignment, &bindings) };
+        let logins = self.logins(assignment, &bindings);
+        let scope = Scope { not_running: &not_running, logins: &logins, ..self.scope(assignment, &bindings) };
         let systems: Vec<Option<SystemSpec>> = self
             .running_systems(assignment)
             .map(|(name, table)| table.resolve(name, &scope.inside(name), faults))
@@ -345,6 +340,16 @@ impl TrialTables {
         };
         self.prepare_workload_database(&mut spec, faults)?;
         Some(spec)
+    }
+
+    /// How systems log in to the databases of a trial; none for one that is reached by its UNIX socket.
+    fn logins(&self, assignment: &Assignment, bindings: &Bindings) -> BTreeMap<String, Login> {
+        let scope = self.scope(assignment, bindings);
+        let mut ignored = Faults::new(self.source.clone()); // reported where the database is resolved
+        let logins = self
+            .databases_in(assignment)
+            .filter_map(|(name, table)| Some((name.clone(), table.login(name, &scope, &mut ignored)?)));
+        logins.collect()
     }
 
     /// Gives the database of a SQL workload the data that this workload needs, and checks that the
@@ -404,16 +409,6 @@ impl TrialTables {
         systems.chain(databases.map(|(name, _)| ("database", name.as_str()))).collect()
     }
 
-    fn stand_in_keys(&self) -> BTreeMap<String, KeyPair> {
-        let pair = || KeyPair { access_key: "access-key".to_owned(), secret: Secret("secret-key".to_owned()) };
-        let keyed = self.stores.iter().filter(|(_, table)| table.is_keyed());
-        keyed.map(|(name, _)| (name.clone(), pair())).collect()
-    }
-
-    fn stand_in_secrets(&self) -> BTreeMap<String, Secret> {
-        self.secrets.iter().map(|(name, _)| (name.clone(), Secret(format!("secret-{name}")))).collect()
-    }
-
     /// Bindings for checking, when nothing runs yet: port 1 for every system and database that has no
     /// other. Even for those that are never told a port: that has been reported.
     pub(crate) fn stand_in_bindings(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
@@ -425,8 +420,21 @@ impl TrialTables {
                 ports.insert(name, port);
             }
         }
-        let (keys, secrets) = (self.stand_in_keys(), self.stand_in_secrets());
-        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), keys, secrets, place: (0, self.alive) }
+        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), place: (0, self.alive), ..self.stand_ins() }
+    }
+
+    /// Keys, passwords and secrets that nobody is to believe.
+    fn stand_ins(&self) -> Bindings {
+        let pair = || KeyPair { access_key: "access-key".to_owned(), secret: Secret("secret-key".to_owned()) };
+        let keyed = self.stores.iter().filter(|(_, table)| table.is_keyed());
+        let password = |name: &String| Secret(format!("password-{name}"));
+        let secret = |name: &String| Secret(format!("secret-{name}"));
+        Bindings {
+            keys: keyed.map(|(name, _)| (name.clone(), pair())).collect(),
+            passwords: self.databases.iter().map(|(name, _)| (name.clone(), password(name))).collect(),
+            secrets: self.secrets.iter().map(|(name, _)| (name.clone(), secret(name))).collect(),
+            ..Bindings::default()
+        }
     }
 
     pub(crate) fn ports(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, PortChoice)> {
@@ -467,7 +475,9 @@ impl TrialTables {
             assignment,
             bindings,
             not_running: &[],
+            logins: &NO_LOGINS,
             system: None,
+            is_trusted: false,
             dir: &self.dir,
             processors: &self.processors,
             of_generator: self.of_generator.as_ref(),

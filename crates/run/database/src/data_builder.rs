@@ -1,6 +1,6 @@
 //! Makes the data of a database: initialises it, loads it, and brings it to rest.
 
-use crate::engine::{self, Installation, LOADED, Place, USER, first_database};
+use crate::engine::{self, Installation, Place, USER, first_database};
 use crate::error::DatabaseError;
 use crate::ready::{ReadyWait, connect, limits};
 use crate::{data_folder, disk};
@@ -90,15 +90,19 @@ impl DataBuilder<'_> {
         let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting)?;
         drop(first); // the server has read it before it accepts connections
         let failed = |action| DatabaseError::sql(&self.database.name, action);
-        let made = engine::make_database(&mut connection);
+        // Nobody is told this password: each start gives the roles another one.
+        let unknown = engine::new_password()?;
+        let made = engine::make_databases(&mut connection, &self.server.databases)
+            .and_then(|()| engine::let_in(&mut connection, &self.server.roles, &unknown));
         if self.interrupt.is_set() {
             return Err(DatabaseError::Interrupted);
         }
         made.map_err(failed("ready the server"))?;
         drop(connection);
-        let held = self.fill(&endpoint(LOADED), &running, on_data)?;
+        let loaded = endpoint(&self.server.databases[0]);
+        let held = self.fill(&loaded, &running, on_data)?;
         self.report("bringing to rest", 1.0, on_data);
-        self.settle(&endpoint(LOADED)).map_err(|error| self.with_server(&error, "bring the data to rest", &running))?;
+        self.settle(&loaded).map_err(|error| self.with_server(&error, "bring the data to rest", &running))?;
         if self.interrupt.is_set() {
             return Err(DatabaseError::Interrupted);
         }

@@ -6,7 +6,7 @@ use crate::error::DatabaseError;
 use crate::mark::{FolderOwner, LOCK, MARK, Mark, lock};
 use crate::scratch::open_folder;
 use crate::shared_memory;
-use plimsoll_model::database::{Condition, Dataset, Server, Snapshot};
+use plimsoll_model::database::{Condition, Dataset, LOADED, SERVICE, Server, Snapshot};
 use plimsoll_model::storage::Secret;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -78,6 +78,12 @@ pub(crate) fn made_from(
         ("snapshot", snapshot.to_owned()),
         ("schema", SCHEMA.to_string()),
     ];
+    // Without these, data that was kept before studies could name them would be refused.
+    for (what, names, usual) in [("databases", &server.databases, LOADED), ("roles", &server.roles, SERVICE)] {
+        if names.as_slice() != [usual] {
+            parts.push((what, names.join(", ")));
+        }
+    }
     match dataset {
         Dataset::Tpcc { warehouses, seed } => {
             parts.extend([

@@ -2,17 +2,19 @@
 
 use crate::data_builder::{DataBuilder, endpoint};
 use crate::data_folder::{Claim, Copy, DataFolder, check as check_folder, claim, made_from, release};
-use crate::engine::{self, Installation, LOADED, RUN, first_database};
+use crate::engine::{self, Installation, first_database};
 use crate::error::DatabaseError;
 use crate::ready::{ReadyWait, connect};
 use crate::rejected_settings::rejected_settings;
 use crate::scratch::Scratch;
+use crate::study_command::StudyCommand;
 use crate::{external, settings, shared_memory, tables};
-use plimsoll_model::database::{Address, Condition, Database, Endpoint, External, Origin, Server, Snapshot};
+use plimsoll_model::database::{Address, Condition, Database, Endpoint, External, Migration, Origin, Server, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
+use plimsoll_sql::Connection;
 use plimsoll_system::{Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -137,12 +139,14 @@ impl Databases {
             .to_owned(),
             size: Some(data_folder.size),
             database: database.clone(),
-            endpoint: endpoint(database, &place, &data_folder.password, if copy.is_some() { LOADED } else { RUN }),
+            endpoint: endpoint(database, &place, &data_folder.password, server.database()),
             started: Some(StartedServer {
                 port: server.port,
                 data: place.data.clone(),
                 within: server.ready_within,
                 version: installation.number(),
+                launcher: self.launcher.clone(),
+                log: self.log(database),
                 template_took: OnceLock::new(),
                 _copy: copy,
                 data_folder,
@@ -160,8 +164,7 @@ impl Databases {
         if let Some(password) = password.as_ref().filter(|password| !self.passwords.contains(password)) {
             self.passwords.push(password.clone());
         }
-        let log = self.logs.join(format!("data-{}.log", database.name));
-        let restored = external::restore(&self.launcher, database, external, &log, interrupt)?;
+        let restored = external::restore(&self.launcher, database, external, &self.log(database), interrupt)?;
         Ok(PreparedDatabase {
             system: None,
             restored,
@@ -171,6 +174,11 @@ impl Databases {
             endpoint: Endpoint { password, ..external.endpoint.clone() },
             started: None,
         })
+    }
+
+    /// The file for the output of everything that makes or changes the data of a database.
+    fn log(&self, database: &Database) -> PathBuf {
+        self.logs.join(format!("data-{}.log", database.name))
     }
 }
 
@@ -305,6 +313,9 @@ struct StartedServer {
     data: PathBuf,
     within: Duration,
     version: [u32; 3],
+    /// What runs the study's migration, and the file for its output.
+    launcher: Launcher,
+    log: PathBuf,
     /// The duration of copying the template in seconds.
     template_took: OnceLock<f64>,
     /// The copy of the data, which must be removed before the folder that contains it.
@@ -338,10 +349,10 @@ impl PreparedDatabase {
 
     fn ready(&self, waiting: &ReadyWait<'_>) -> Result<(), DatabaseError> {
         let failed = |action| DatabaseError::sql(&self.database.name, action);
-        if let Some(started) = self.started.as_ref().filter(|_| self.endpoint.database == RUN) {
+        if let Some((started, template)) = self.started.as_ref().zip(self.template()) {
             let mut connection = connect(&self.service_endpoint(), waiting)?;
             let begin = Instant::now();
-            engine::copy_template(&mut connection, started.version).map_err(failed("copy the template"))?;
+            engine::copy_template(&mut connection, template, started.version).map_err(failed("copy the template"))?;
             let _ = started.template_took.set(begin.elapsed().as_secs_f64());
         }
         let mut connection = connect(&self.endpoint, waiting)?;
@@ -349,8 +360,9 @@ impl PreparedDatabase {
             shared_memory::record(&started.data, &running.processes());
         }
         settings::check(&mut connection, &self.database, waiting.running)?;
-        if self.started.is_none() {
-            tables::check(&mut connection, &self.database)?;
+        match &self.database.origin {
+            Origin::Started(server) => self.prepare_for_systems(server, &mut connection, waiting)?,
+            Origin::External(_) => tables::check(&mut connection, &self.database)?,
         }
         if self.database.warm {
             engine::warm(&mut connection, self.started.is_some()).map_err(failed("read the tables"))?;
@@ -359,6 +371,33 @@ impl PreparedDatabase {
             engine::write_changes(&mut connection).map_err(failed("write what is new"))?;
         }
         Ok(())
+    }
+
+    /// Lets systems log in, and runs the study's migration.
+    fn prepare_for_systems(
+        &self,
+        server: &Server,
+        connection: &mut Connection,
+        waiting: &ReadyWait<'_>,
+    ) -> Result<(), DatabaseError> {
+        if let Some(password) = &server.password {
+            let failed = DatabaseError::sql(&self.database.name, "set the passwords of the roles");
+            engine::let_in(connection, &server.roles, password).map_err(failed)?;
+        }
+        if let (Some(migration), Some(started)) = (&server.migrate, &self.started) {
+            let Migration { command, dir } = migration;
+            let migrate = StudyCommand { database: &self.database.name, purpose: "migrate", command, dir };
+            migrate.run(&started.launcher, &started.log, waiting.interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// The database from which that of the trial is copied, if it is.
+    fn template(&self) -> Option<&str> {
+        match &self.database.origin {
+            Origin::Started(server) if server.snapshot == Snapshot::Template => Some(&server.databases[0]),
+            _ => None,
+        }
     }
 
     /// The endpoint for queries that must not count as use of the measured database.

@@ -2,13 +2,11 @@
 
 use crate::databases::Restored;
 use crate::error::DatabaseError;
+use crate::study_command::StudyCommand;
 use plimsoll_model::database::{Database, External};
 use plimsoll_model::storage::Secret;
-use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
 use plimsoll_system::{Interrupt, Launcher};
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 /// The password of an external server, from the URL or the environment.
 pub(crate) fn password(database: &Database, external: &External) -> Result<Option<Secret>, String> {
@@ -32,23 +30,7 @@ pub(crate) fn restore(
     interrupt: &Interrupt,
 ) -> Result<Restored, DatabaseError> {
     let Some(command) = &external.restore else { return Ok(Restored { how: "not restored".to_owned(), seconds: 0.0 }) };
-    let spec = spec(database, external, command);
-    let took = launcher.run(&spec, "restore", command, log, interrupt)?;
+    let restore = StudyCommand { database: &database.name, purpose: "restore", command, dir: &external.dir };
+    let took = restore.run(launcher, log, interrupt)?;
     Ok(Restored { how: format!("`{command}`"), seconds: took.as_secs_f64() })
-}
-
-fn spec(database: &Database, external: &External, command: &CommandLine) -> SystemSpec {
-    SystemSpec {
-        name: database.name.clone(),
-        dir: external.dir.clone(),
-        build: None,
-        start: command.clone(),
-        inherit: None,
-        env: BTreeMap::new(),
-        ready: Ready { probe: Probe::Started, within: Duration::ZERO },
-        stop: StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO },
-        cpus: None,
-        version: None,
-        port: None,
-    }
 }

@@ -5,7 +5,7 @@ use crate::error::DatabaseError;
 use crate::ready::{limits, open};
 use crate::safety;
 use crate::settings::EffectiveSettings;
-use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts};
+use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, ExpectedRow};
 use plimsoll_model::sql::Transport;
 use plimsoll_sql::CallLimits;
 use plimsoll_system::Interrupt;
@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long a server may take to answer a query of this module.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it may take to answer a query of the study after the load.
+const EXPECTED_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads the facts of a database that is up: version, settings in force and their risks, how its data was restored.
 ///
@@ -103,6 +105,42 @@ pub fn evaluate_conditions(
     if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { conditions }
 }
 
+/// Asks for the rows that the study expects in the database after the load.
+///
+/// # Errors
+/// The server does not answer, a query of the study fails, or `interrupt` is set.
+pub fn evaluate_expected(
+    database: &Database,
+    prepared: &PreparedDatabase,
+    interrupt: &Interrupt,
+) -> Result<Vec<Condition>, DatabaseError> {
+    let conditions = database.expected.iter().map(|expected| {
+        let mut endpoint = prepared.endpoint(Transport::Unix);
+        if let Some(named) = &expected.database {
+            endpoint.database.clone_from(named);
+        }
+        let mut connection = open(&endpoint, limits(EXPECTED_TIMEOUT, interrupt))?;
+        let action = format!("answer `{}`", expected.query);
+        let table = connection.query(&expected.query).map_err(DatabaseError::sql(&database.name, &action))?;
+        Ok(condition(expected, &table.rows))
+    });
+    let conditions = conditions.collect();
+    if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { conditions }
+}
+
+/// The condition that a query gives one row whose first column is what the study says.
+fn condition(expected: &ExpectedRow, rows: &[Vec<Option<String>>]) -> Condition {
+    let ExpectedRow { query, equals, .. } = expected;
+    let found = match rows {
+        [row] => row.first().cloned().flatten().unwrap_or_else(|| "NULL".to_owned()),
+        rows => format!("{} rows", rows.len()),
+    };
+    let numbers = || Some((found.parse::<f64>().ok()?, equals.parse::<f64>().ok()?));
+    let holds = found == *equals || numbers().is_some_and(|(found, asked)| found == asked);
+    let detail = if holds { String::new() } else { format!("it gives {found}") };
+    Condition { name: format!("`{query}` = {equals}"), holds: Some(holds), detail }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +153,25 @@ mod tests {
             ("transaction_isolation", "SERIALIZABLE", "SERIALIZABLE"),
         ] {
             assert_eq!(isolation(&EffectiveSettings::of(&[(name, value)])), told);
+        }
+    }
+
+    #[test]
+    fn an_expected_row_is_compared_as_a_number_or_a_text() {
+        let expected = ExpectedRow { query: "SELECT count(*) FROM plan".into(), equals: "300".into(), database: None };
+        let row = |cell: &str| vec![Some(cell.to_owned())];
+        for (rows, detail) in [
+            (vec![row("300")], ""),
+            (vec![row("300.00")], ""),
+            (vec![row("299")], "it gives 299"),
+            (vec![row("3e2x")], "it gives 3e2x"),
+            (vec![vec![None]], "it gives NULL"),
+            (Vec::new(), "it gives 0 rows"),
+            (vec![row("300"), row("300")], "it gives 2 rows"),
+        ] {
+            let found = condition(&expected, &rows);
+            assert_eq!((found.holds, found.detail.as_str()), (Some(detail.is_empty()), detail), "{rows:?}");
+            assert_eq!(found.name, "`SELECT count(*) FROM plan` = 300");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::target;
 use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::{
     CounterSampler, DatabaseError, Databases, PreparedDatabase, check_connections, evaluate_conditions,
-    remove_leftovers, risky_settings_of_load,
+    evaluate_expected, refused_login, remove_leftovers, risky_settings_of_load,
 };
 use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
 use plimsoll_model::event::Event;
@@ -28,6 +28,17 @@ use std::time::{Duration, Instant};
 pub(crate) struct RunningDatabase {
     database: Database,
     prepared: PreparedDatabase,
+}
+
+impl RunningDatabase {
+    pub(crate) fn name(&self) -> &str {
+        &self.database.name
+    }
+
+    /// What its server says of the last login that it refused.
+    pub(crate) fn refused_login(&self, server: &Running) -> Option<String> {
+        refused_login(self.database.engine, server)
+    }
 }
 
 impl From<DatabaseError> for Fault {
@@ -176,8 +187,8 @@ pub(crate) fn add_work(facts: &mut [DatabaseFacts], steps: &Steps, work: SqlFact
     }
 }
 
-/// Checks the consistency of the data while the servers still run, for as long as the workload allows, and adds the
-/// result to the facts.
+/// Checks the data while the servers still run, and adds the result to the facts: its consistency, for as long as the
+/// workload allows, and the rows that the study expects.
 pub(crate) fn add_conditions(
     context: &Context<'_>,
     facts: &mut [DatabaseFacts],
@@ -185,11 +196,16 @@ pub(crate) fn add_conditions(
     steps: &Steps,
 ) -> Result<(), String> {
     for (facts, RunningDatabase { database, prepared }) in facts.iter_mut().zip(running) {
-        let Some(sql) = load_on(steps, &database.name).filter(|sql| !sql.check_within.is_zero()) else { continue };
-        facts.conditions =
-            evaluate_conditions(database, prepared, sql.check_within, context.interrupted).map_err(|error| {
-                format!("the data of `{}` could not be looked at after the load: {error}", database.name)
-            })?;
+        let of_workload = load_on(steps, &database.name).filter(|sql| !sql.check_within.is_zero());
+        let evaluate = || {
+            let of_workload =
+                of_workload.map(|sql| evaluate_conditions(database, prepared, sql.check_within, context.interrupted));
+            let expected = evaluate_expected(database, prepared, context.interrupted)?;
+            Ok([of_workload.transpose()?.unwrap_or_default(), expected].concat())
+        };
+        facts.conditions = evaluate().map_err(|error: DatabaseError| {
+            format!("the data of `{}` could not be looked at after the load: {error}", database.name)
+        })?;
     }
     Ok(())
 }

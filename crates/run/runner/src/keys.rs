@@ -6,7 +6,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::result::FinishedStart;
 use plimsoll_model::start::Validity;
 use plimsoll_model::storage::{KeyPair, Secret};
-use plimsoll_study::{SecretSource, Study};
+use plimsoll_study::{Bindings, SecretSource, Study};
 use plimsoll_system::random_text;
 use plimsoll_web::encodings;
 use serde_json::Value;
@@ -30,15 +30,20 @@ const LEAST_GUESSED: usize = 8;
 /// Characters of a secret key: as many as in Amazon's.
 const SECRET_LENGTH: usize = 40;
 
+/// Characters of the password for systems, which needs no quoting.
+const PASSWORD_LENGTH: usize = 32;
+
 /// A shorter text is not treated as a secret: it would occur in many places by chance.
 const LEAST_LENGTH: usize = 4;
 
 /// The secrets of a run that are known before its first trial.
 pub(crate) struct Keys {
     /// The key pairs that are generated for it, by the names of their stores.
-    pub(crate) pairs: BTreeMap<String, KeyPair>,
+    pairs: BTreeMap<String, KeyPair>,
+    /// The passwords with which systems log in to databases, by the names of these.
+    passwords: BTreeMap<String, Secret>,
     /// The secrets that the study names, by their names.
-    pub(crate) of_study: BTreeMap<String, Secret>,
+    of_study: BTreeMap<String, Secret>,
     /// The texts that show the secrets of the study, longer ones first: a shorter one may be part of one.
     texts_of_study: Vec<String>,
     /// The environment variables that hold secrets.
@@ -46,8 +51,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Generates a key pair for each store of the study that asks for one, and collects the variables with the
-    /// passwords of its databases and users.
+    /// Generates a key pair for each store of the study that asks for one and a password for each database that the run
+    /// starts, and collects the variables with the passwords of other databases and of users.
     ///
     /// # Errors
     /// The machine provides no random numbers, or a secret of the study is not there.
@@ -56,27 +61,46 @@ impl Keys {
             let secret = Secret(random_text(SECRET_LENGTH)?);
             Ok((store, KeyPair { access_key: format!("PLIMSOLL{}", random_text(12)?), secret }))
         };
-        let pairs = study.stand_in_keys().into_keys().map(pair).collect::<io::Result<_>>()?;
-        let passwords = databases.iter().filter_map(|database| match &database.origin {
-            Origin::External(external) => external.password_variable.clone(),
-            Origin::Started(_) => None,
-        });
-        let variables = SECRET_VARIABLES.map(str::to_owned).into_iter().chain(passwords).chain(of_users).collect();
+        let pairs = study.stand_ins().keys.into_keys().map(pair).collect::<io::Result<_>>()?;
+        let mut variables: BTreeSet<String> = SECRET_VARIABLES.map(str::to_owned).into_iter().chain(of_users).collect();
+        let mut passwords = BTreeMap::new();
+        for Database { name, origin, .. } in databases {
+            let password = match origin {
+                Origin::Started(_) => Some(random_text(PASSWORD_LENGTH)?),
+                // What is not set is reported where the database is looked at.
+                Origin::External(external) => external.password_variable.as_ref().and_then(|variable| {
+                    variables.insert(variable.clone());
+                    std::env::var(variable).ok()
+                }),
+            };
+            passwords.extend(password.map(|password| (name.clone(), Secret(password))));
+        }
         let of_study = read_secrets(study).map_err(|faults| io::Error::other(faults.join("\n")))?;
-        Ok(Keys::new(pairs, of_study, variables))
+        Ok(Keys { pairs, passwords, ..Keys::new(of_study, variables) })
     }
 
-    fn new(pairs: BTreeMap<String, KeyPair>, of_study: BTreeMap<String, Secret>, variables: BTreeSet<String>) -> Keys {
+    fn new(of_study: BTreeMap<String, Secret>, variables: BTreeSet<String>) -> Keys {
         let texts: BTreeSet<String> = of_study.values().flat_map(|secret| encodings(&secret.0)).collect();
         let mut texts_of_study: Vec<String> = texts.into_iter().collect();
         texts_of_study.sort_by_key(|text| Reverse(text.len()));
-        Keys { pairs, of_study, texts_of_study, variables }
+        Keys { pairs: BTreeMap::new(), passwords: BTreeMap::new(), of_study, texts_of_study, variables }
+    }
+
+    /// What placeholders of systems stand for, but for ports and the program.
+    pub(crate) fn bindings(&self) -> Bindings {
+        Bindings {
+            keys: self.pairs.clone(),
+            passwords: self.passwords.clone(),
+            secrets: self.of_study.clone(),
+            ..Bindings::default()
+        }
     }
 
     /// Every text that must not appear in the bundle: the secrets of the servers that the run starts, and those in the
     /// environment, which systems inherit.
     pub(crate) fn secrets(&self, databases: &Databases) -> Vec<String> {
-        let generated = self.pairs.values().map(|pair| pair.secret.0.clone());
+        let generated = self.pairs.values().map(|pair| &pair.secret).chain(self.passwords.values());
+        let generated = generated.map(|secret| secret.0.clone());
         let inherited = self.variables.iter().filter_map(|name| std::env::var(name).ok());
         let inherited = inherited.chain(probable_secrets().into_values());
         let passwords = databases.secrets().into_iter().map(|secret| secret.0);
@@ -246,7 +270,7 @@ mod tests {
 
     fn keys(secret: &str) -> Keys {
         let of_study = BTreeMap::from([("api_key".to_owned(), Secret(secret.to_owned()))]);
-        Keys::new(BTreeMap::new(), of_study, BTreeSet::new())
+        Keys::new(of_study, BTreeSet::new())
     }
 
     #[test]
@@ -270,7 +294,7 @@ mod tests {
         // `user:s3/cr3t!` as Basic authorization: all but the letters that the secret shares with its neighbours.
         let basic = event("authorization: Basic dXNlcjpzMy9jcjN0IQ==");
         assert_eq!(keys.masked(&basic), Some(event("authorization: Basic dXNlcjp**********Q==")));
-        let none = Keys::new(BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let none = Keys::new(BTreeMap::new(), BTreeSet::new());
         assert_eq!(none.masked(&event("s3/cr3t!")), None);
     }
 

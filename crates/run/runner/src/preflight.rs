@@ -212,8 +212,7 @@ fn stand_in_at(
     };
     let ports = study.system_ports(assignment).into_iter().map(|(name, choice)| (name, port(choice))).collect();
     // The versions of programs are recorded, and must not contain the keys and secrets of the run.
-    let (keys, secrets) = (study.stand_in_keys(), study.stand_in_secrets());
-    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys, secrets, place };
+    let bindings = Bindings { ports, plimsoll: program.to_owned(), place, ..study.stand_ins() };
     study.resolve(assignment, &bindings)
 }
 

@@ -377,10 +377,26 @@ impl RunningVariant {
         }
         for system in &running.spec.systems {
             let started = context.launcher.start(system, &outputs.path(&system.name))?;
-            running.ready_after += started.wait_ready(context.interrupted)?;
+            let ready = started.wait_ready(context.interrupted);
+            running.ready_after += ready.map_err(|error| running.with_refused_login(&system.name, error.into()))?;
             running.systems.push(started);
         }
         Ok(running)
+    }
+
+    /// Puts before a failure of a system to start that a database refused a login, if one did.
+    fn with_refused_login(&self, system: &str, fault: Fault) -> Fault {
+        let Fault::Failed(reason) = fault else { return fault };
+        let refused = self.databases.iter().find_map(|database| {
+            let server = self.systems.iter().find(|server| server.name() == database.name())?;
+            Some((database.name(), database.refused_login(server)?))
+        });
+        Fault::Failed(match refused {
+            Some((database, refusal)) => {
+                format!("`{system}` did not start, and the database `{database}` refused a login: {refusal}\n{reason}")
+            }
+            None => reason,
+        })
     }
 
     /// The processes that telemetry samples.
@@ -480,10 +496,9 @@ fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<Trial
         ports.insert(name, port);
     }
     let plimsoll = context.program.to_owned();
-    let (keys, secrets) = (context.keys.pairs.clone(), context.keys.of_study.clone());
     // In the order in which they start, which is another one on each start: no variant keeps the better processors.
     let place = start.variants.iter().position(|one| *one == variant).unwrap_or_default();
-    let bindings = Bindings { ports, plimsoll, keys, secrets, place: (place, start.variants.len()) };
+    let bindings = Bindings { ports, plimsoll, place: (place, start.variants.len()), ..context.keys.bindings() };
     context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })

@@ -162,14 +162,8 @@ fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<ResolvedC
                 PortChoice::Fixed(port) => (name, port),
                 PortChoice::Free => (name, stand_in),
             });
-            let (keys, secrets) = (study.stand_in_keys(), study.stand_in_secrets());
-            let bindings = Bindings {
-                ports: ports.collect(),
-                plimsoll: PathBuf::from(THIS_PROGRAM),
-                keys,
-                secrets,
-                place: (0, 1),
-            };
+            let (ports, plimsoll) = (ports.collect(), PathBuf::from(THIS_PROGRAM));
+            let bindings = Bindings { ports, plimsoll, place: (0, 1), ..study.stand_ins() };
             let spec = study.resolve(&assignment, &bindings).map_err(|faults| {
                 let first = faults.first().map(ToString::to_string).unwrap_or_default();
                 format!("its study no longer resolves for {assignment} ({first})")

@@ -64,6 +64,10 @@ mod tests {
             init: Vec::new(),
             data: Some("data/db".into()),
             snapshot: Snapshot::Copy,
+            databases: vec!["plimsoll".to_owned()],
+            roles: vec!["service".to_owned()],
+            password: None,
+            migrate: None,
             port: 1,
             cpus: None,
             ready_within: Duration::ZERO,
@@ -76,6 +80,7 @@ mod tests {
             settings: Vec::new(),
             dataset: Dataset::Sbtest { tables: 1, rows: 1000, seed: 1 },
             warm: false,
+            expected: Vec::new(),
         };
         let expected =
             "MariaDB with 1 table of 1000 rows (about 130 MB); loaded once, kept in data/db, copied before every trial";

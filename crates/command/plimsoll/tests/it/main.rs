@@ -9,6 +9,7 @@ mod busy_machine;
 mod check_and_plan;
 mod common;
 mod compare;
+mod database_of_a_system;
 mod databases;
 mod doctor;
 mod failing_systems;

@@ -200,6 +200,10 @@ mod tests {
             init: vec!["--data-checksums".to_owned()],
             data: None,
             snapshot: Snapshot::Copy,
+            databases: vec!["plimsoll".to_owned()],
+            roles: vec!["service".to_owned()],
+            password: None,
+            migrate: None,
             port: 5,
             cpus: None,
             ready_within: Duration::ZERO,
@@ -212,6 +216,7 @@ mod tests {
             settings: vec![("fsync".to_owned(), "off".to_owned())],
             dataset: Dataset::Tpcc { warehouses: 2, seed: 1 },
             warm: true,
+            expected: Vec::new(),
         };
         assert_eq!(
             lines(database(&db)),

@@ -49,6 +49,8 @@ pub(super) struct CellMeans {
     pub(super) host: Option<f64>,
     /// Cores in use by the databases.
     pub(super) server: Option<f64>,
+    /// Cores in use by the systems beside them, such as the service that they serve.
+    pub(super) systems: Option<f64>,
     /// Cores in use by the generator.
     pub(super) generator: Option<f64>,
     /// Cores that waited for storage.
@@ -72,13 +74,22 @@ pub(super) struct CellMeans {
 }
 
 impl CellMeans {
-    pub(super) fn new(cell: &Cell, databases: &[String], processors: f64, users: Option<f64>) -> CellMeans {
+    /// The means of a cell, with the names of all that the study starts in `started`.
+    pub(super) fn new(
+        cell: &Cell,
+        databases: &[String],
+        started: &[String],
+        processors: f64,
+        users: Option<f64>,
+    ) -> CellMeans {
         let of = |whose: &str, name: &str| Some(cell.statistic(whose, name)?.mean);
+        let systems = started.iter().filter(|name| !databases.contains(name));
         let sum = |name: &str| databases.iter().filter_map(|database| of(database, name)).reduce(|one, two| one + two);
         CellMeans {
             processors,
             host: of(HOST, CPU),
             server: sum(CPU),
+            systems: systems.filter_map(|system| of(system, CPU)).reduce(|one, two| one + two),
             generator: of(GENERATOR, CPU),
             io_wait: of(HOST, IO_WAIT),
             users,
@@ -137,21 +148,23 @@ fn possible_limit(what: &'static str, evidence: String) -> PossibleLimit {
 }
 
 fn processors(means: &CellMeans) -> Option<PossibleLimit> {
-    let CellMeans { processors, server, generator, .. } = *means;
-    let of_both = server.zip(generator).map(|(server, generator)| server + generator);
-    let used = means.host.or(of_both)?;
+    let CellMeans { processors, server, systems, generator, .. } = *means;
+    let of_study = server.zip(generator).map(|(server, generator)| server + systems.unwrap_or(0.0) + generator);
+    let used = means.host.or(of_study)?;
     if used < BUSY_PROCESSORS * processors || processors <= 0.0 {
         return None;
     }
     let share = |name: &str, cores: Option<f64>| {
         cores.map(|cores| format!(", {name} {} ({})", show(cores, Unit::Cores), percent(cores / used)))
     };
-    let others = means.host.zip(of_both).map(|(host, both)| (host - both).max(0.0));
-    let parts: String =
-        [share("database", server), share("generator", generator), share("other programs and the kernel", others)]
-            .into_iter()
-            .flatten()
-            .collect();
+    let others = means.host.zip(of_study).map(|(host, of_study)| (host - of_study).max(0.0));
+    let parts = [
+        share("database", server),
+        share("other systems of the study", systems),
+        share("generator", generator),
+        share("other programs and the kernel", others),
+    ];
+    let parts: String = parts.into_iter().flatten().collect();
     // Where other processes use most of them, the database is not the one that lacks them.
     let what = if others.is_some_and(|others| others > used / 2.0) { PROCESSORS_OF_OTHERS } else { "processors" };
     Some(possible_limit(what, format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
@@ -230,6 +243,16 @@ mod tests {
             (
                 CellMeans { host: Some(1.9), server: Some(0.3), generator: Some(0.1), ..idle.clone() },
                 &[PROCESSORS_OF_OTHERS],
+            ),
+            (
+                CellMeans {
+                    host: Some(1.9),
+                    server: Some(0.3),
+                    systems: Some(1.4),
+                    generator: Some(0.1),
+                    ..idle.clone()
+                },
+                &["processors"],
             ),
             (CellMeans { commit: Some((0.6, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &["syncs of the log"]),
             (CellMeans { commit: Some((0.6, 0.002)), log_syncs: Some(3.0), ..idle.clone() }, &[]),

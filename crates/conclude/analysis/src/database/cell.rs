@@ -138,7 +138,8 @@ fn means(context: &ReportContext<'_>, cell: &Cell) -> CellMeans {
         readers.iter().flat_map(|reader| reader.trial().databases()).map(|facts| facts.name.clone()),
     );
     let users: Vec<f64> = readers.iter().filter_map(|reader| users(reader)).collect();
-    CellMeans::new(cell, &names, context.input.host.processors as f64, plimsoll_statistics::mean(&users))
+    let processors = context.input.host.processors as f64;
+    CellMeans::new(cell, &names, &context.input.facts.systems, processors, plimsoll_statistics::mean(&users))
 }
 
 /// The largest number of concurrent users.

@@ -1,4 +1,4 @@
-//! Counters of databases, generator and machine over the measure phase: a mean per trial, and the
+//! Counters of databases, other systems, generator and machine over the measure phase: a mean per trial, and the
 //! mean and spread of those.
 
 use crate::distinct::distinct;
@@ -13,7 +13,7 @@ use plimsoll_statistics::{mean, standard_deviation};
 /// A counter over the trials of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
-    /// Its source: a database, [`GENERATOR`] or [`HOST`].
+    /// Its source: a database or another system, [`GENERATOR`] or [`HOST`].
     pub of: String,
     /// Its name.
     pub name: String,
@@ -79,8 +79,23 @@ pub(super) fn statistics(input: &Input, readers: &[&TrialReader<'_>]) -> Vec<Sta
 
 fn of_trial(input: &Input, reader: &TrialReader<'_>) -> Vec<Value> {
     let databases = distinct(reader.trial().databases().iter().map(|facts| facts.name.as_str()));
+    let others = input.facts.systems.iter().map(String::as_str).filter(|name| !databases.contains(name));
+    let of_others: Vec<Value> = others.filter_map(|name| cpu_of(reader, name)).collect();
     let of_databases = databases.into_iter().flat_map(|name| of_database(reader, name));
-    of_databases.chain(of_machine(input, reader)).collect()
+    of_databases.chain(of_others).chain(of_machine(input, reader)).collect()
+}
+
+/// What a system used of the processors.
+fn cpu_of(reader: &TrialReader<'_>, system: &str) -> Option<Value> {
+    let value = process(reader, system, |sample| sample.cpu_cores).filter(|cores| cores.is_finite())?;
+    Some(Value { of: system.to_owned(), name: CPU.to_owned(), own_name: false, unit: Unit::Cores, value })
+}
+
+/// The mean of what is sampled of a system over the seconds that count.
+fn process(reader: &TrialReader<'_>, system: &str, of: fn(&ProcessSample) -> f64) -> Option<f64> {
+    let seconds = samples::by_second(reader.trial(), Some(system), of);
+    let counted = seconds.iter().filter(|(second, _)| reader.load().counts_second(**second));
+    mean(&counted.map(|(_, value)| *value).collect::<Vec<_>>())
 }
 
 fn of_database(reader: &TrialReader<'_>, database: &str) -> Vec<Value> {
@@ -106,11 +121,7 @@ fn of_database(reader: &TrialReader<'_>, database: &str) -> Vec<Value> {
         let own_name = value(name, Unit::Count, counter(name));
         values.push(own_name.map(|own_name| Value { own_name: true, ..own_name }));
     }
-    let process = |of: fn(&ProcessSample) -> f64| {
-        let seconds = samples::by_second(reader.trial(), Some(database), of);
-        let counted = seconds.iter().filter(|(second, _)| reader.load().counts_second(**second));
-        mean(&counted.map(|(_, value)| *value).collect::<Vec<_>>())
-    };
+    let process = |of| process(reader, database, of);
     values.push(value(CPU, Unit::Cores, process(|sample| sample.cpu_cores)));
     values.push(value(READ, Unit::BytesPerSecond, process(|sample| sample.read_bytes as f64)));
     values.push(value(WRITTEN, Unit::BytesPerSecond, process(|sample| sample.written_bytes as f64)));

@@ -10,6 +10,7 @@ use crate::cell::grows;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
+use plimsoll_model::measure::Direction;
 
 /// Words in names of measures of capacity.
 const CAPACITY: [&str; 14] = [
@@ -30,9 +31,11 @@ const CAPACITY: [&str; 14] = [
 ];
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
-    let ramps: Vec<&Row> = context.rows.iter().filter(|row| from_one_ramp(row) && is_capacity(row)).collect();
+    let ramps: Vec<&Row> =
+        context.rows.iter().filter(|row| is_capacity(row) && from_one_ramp(row, context.rows)).collect();
     let growing: Vec<&Row> = context.rows.iter().filter(|row| row.data.as_deref().is_some_and(grows)).collect();
-    let mut evidence: Vec<Evidence> = ramps.iter().map(|row| Evidence::of(row, numbers(row))).collect();
+    let mut evidence: Vec<Evidence> =
+        ramps.iter().map(|row| Evidence::of(row, numbers(row, runs(row, context.rows)))).collect();
     evidence.extend(ramps.iter().filter(|row| bound(row)).map(|row| {
         Evidence::of(
             row,
@@ -73,22 +76,30 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
-fn from_one_ramp(row: &Row) -> bool {
+fn from_one_ramp(row: &Row, all: &[Row]) -> bool {
     let ramp = row.method.as_deref().is_some_and(|method| method.to_lowercase().contains("ramp"));
-    ramp && row.runs.is_none_or(|runs| runs < 3)
+    ramp && runs(row, all).is_none_or(|runs| runs < 3)
 }
 
+/// The number of runs behind a row: as it says, or the rows that are equal to it but for their numbers.
+fn runs(row: &Row, all: &[Row]) -> Option<u64> {
+    let alike = all.iter().filter(|other| other.variant == row.variant && other.group() == row.group()).count();
+    row.runs.or((alike > 1).then_some(alike as u64))
+}
+
+/// True if the name is that of a capacity, and not of something of which less is better: `errors at 950 users`.
 fn is_capacity(row: &Row) -> bool {
     let name = row.measure.clone().unwrap_or_default().to_lowercase();
-    name.split(|c: char| !c.is_alphanumeric()).any(|word| CAPACITY.contains(&word))
+    let named = name.split(|c: char| !c.is_alphanumeric()).any(|word| CAPACITY.contains(&word));
+    named && crate::direction::of(&name) != Some(Direction::Lower)
 }
 
 fn bound(row: &Row) -> bool {
     row.baseline.as_ref().or(row.centre()).is_some_and(|number| number.bound)
 }
 
-fn numbers(row: &Row) -> String {
-    let runs = row.runs.map_or("n not stated".to_owned(), |runs| format!("n = {runs}"));
+fn numbers(row: &Row, runs: Option<u64>) -> String {
+    let runs = runs.map_or("n not stated".to_owned(), |runs| format!("n = {runs}"));
     let ends = match (&row.baseline, row.centre()) {
         (Some(from), Some(to)) => format!("{} → {}", from.text, to.text),
         (_, Some(to)) => to.text.clone(),
@@ -117,6 +128,8 @@ mod tests {
     fn repeated_searches_and_steps_pass() {
         assert!(found(lint, "# method: ramp\nmeasure,n,value\nusers,5,950\n").is_empty());
         assert!(found(lint, "# method: steps\nmeasure,n,value\nusers,1,950\n").is_empty());
+        assert!(found(lint, "# method: ramp\nmeasure,value\nusers,950\nusers,930\nusers,990\n").is_empty());
+        assert!(found(lint, "# method: ramp\nmeasure,n,value\nerrors at 950 users,1,4\n").is_empty());
         assert_eq!(found(lint, "measure,data,value\nlatency,1 -> 9 rows,3 ms\n")[0].topic, "growing data");
     }
 }

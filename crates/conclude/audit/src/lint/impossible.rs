@@ -16,10 +16,11 @@
 //!   different values needs more values than there can be.
 //! - Times, sizes, counts and standard deviations are not negative, on either side of a comparison;
 //!   no more than all requests fail. A plain number under `value` or `baseline` is taken for one of
-//!   these where the measure's name is known; an overhead or a difference can be below zero.
+//!   these where the measure's name is known; an overhead or a difference can be below zero. So nothing of the kind falls
+//!   by more than 100 %.
 
 use super::Context;
-use crate::cell::Errors;
+use crate::cell::{Change, Errors};
 use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
@@ -36,8 +37,16 @@ const INTERPOLATION: f64 = 0.1;
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut evidence = Vec::new();
     for row in context.rows {
-        let broken =
-            [negative(row), order(row), mean_in_range(row), spread(row), range(row), no_spread(row), errors(row)];
+        let broken = [
+            negative(row),
+            falls(row),
+            order(row),
+            mean_in_range(row),
+            spread(row),
+            range(row),
+            no_spread(row),
+            errors(row),
+        ];
         evidence.extend(broken.into_iter().flatten().map(|text| Evidence::of(row, text)));
     }
     let rows = evidence.iter().map(|one| one.lines[0]).collect::<std::collections::BTreeSet<_>>().len();
@@ -76,8 +85,7 @@ const SIGNED: [&str; 14] = [
 
 fn negative(row: &Row) -> Vec<String> {
     let measure = row.measure.as_deref().unwrap_or_default();
-    let lower = measure.to_lowercase();
-    let signed = lower.split(|c: char| !c.is_alphanumeric()).any(|word| SIGNED.contains(&word));
+    let signed = is_signed(measure);
     // A plain number may be anything, unless the measure is known.
     let known = crate::direction::of(measure).is_some();
     let amount = |number: &Quantity| !signed && (known || number.unit != plimsoll_model::measure::Unit::Count);
@@ -100,6 +108,21 @@ fn negative(row: &Row) -> Vec<String> {
     all.filter(|(_, number)| number.value < 0.0)
         .map(|(name, number)| format!("{name} is {}, below zero", number.text))
         .collect()
+}
+
+/// True if the name of a measure says that it can be below zero.
+fn is_signed(measure: &str) -> bool {
+    measure.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| SIGNED.contains(&word))
+}
+
+/// A change that would leave less than nothing.
+fn falls(row: &Row) -> Vec<String> {
+    let below = |change: &&Change| change.high + change.half_step < -1.0;
+    let Some(change) = row.change.as_ref().filter(below) else { return Vec::new() };
+    let measure = row.measure.as_deref().unwrap_or_default();
+    // What nobody knows may be below zero, such as a profit.
+    let is_amount = !is_signed(measure) && row.direction().is_some();
+    is_amount.then(|| format!("a change of {} leaves less than nothing", change.text)).into_iter().collect()
 }
 
 /// The name of a statistic in a sentence.
@@ -274,6 +297,7 @@ mod tests {
             ("users,rate,duration\n10,-5/s,1 s", "rate is -5/s, below zero"),
             ("users,rate,duration\n10,5/s,-1 s", "duration is -1 s, below zero"),
             ("mean,errors\n10 ms,-3", "errors are -3, below zero"),
+            ("measure,change\nresponse time,-124.76 %", "a change of -124.76 % leaves less than nothing"),
             ("mean,sd,max,n\n10.00 ms,0,100.00 ms,500", "an sd of 0 beside values"),
             ("mean,errors\n10 ms,120 %", "120 % of requests failed, more than all"),
             ("mean,errors,requests\n10 ms,12,10", "12 of 10 requests failed"),
@@ -292,6 +316,9 @@ mod tests {
             "min,median,p90\n2 ms,2 ms,2 ms",
             "mean,sd,min,max,n\n2 ms,1.41 ms,1 ms,3 ms,2",
             "value\n-3",
+            "measure,change\nresponse time,-100 %",
+            "measure,change\nprofit,-124 %",
+            "measure,change\nlatency overhead,-124 %",
             "measure,baseline,value\nprofit,-3,5",
             "measure,baseline,value\nlatency overhead,-3 %,5 %",
             "measure,baseline,value\nlatency difference,-3 ms,5 ms",

@@ -16,6 +16,7 @@ mod precision;
 mod repeated;
 mod repeats;
 mod requests;
+mod runs;
 mod settings;
 mod spread;
 mod storage;
@@ -35,12 +36,13 @@ pub(crate) struct Context<'a> {
 /// The findings of all lints, the most severe first.
 pub(crate) fn findings(rows: &[Row]) -> Vec<Finding> {
     let context = Context { rows, comparisons: comparisons(rows) };
-    let lints: [fn(&Context<'_>) -> Vec<Finding>; 20] = [
+    let lints: [fn(&Context<'_>) -> Vec<Finding>; 21] = [
         impossible::lint,
         change::lint,
         direction::lint,
         repeats::lint,
         variance::lint,
+        runs::lint,
         spread::lint,
         order::lint,
         grid::lint,

@@ -1,7 +1,8 @@
 //! A change must exceed the usual spread between runs of the same variant.
 //!
 //! A change within the usual spread means nothing. A change just beyond it occurs by chance in one
-//! run of twenty if the spread covers 95 % of runs, and more often among several changes.
+//! run of twenty if the spread covers 95 % of runs, and more often among several changes. A change beyond it that is
+//! called none, by a table that states the spread itself, is a claim against its own rule.
 
 use super::Context;
 use crate::cell::Claim;
@@ -14,18 +15,23 @@ use plimsoll_analysis::quantity::percent;
 const JUST_PAST: f64 = 2.0;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
-    let few = |comparison: &&Comparison<'_>| comparison.runs.is_none_or(|runs| runs < 3);
+    let few = |comparison: &Comparison<'_>| comparison.runs.is_none_or(|runs| runs < 3);
     let mut within = Vec::new();
     let mut past = Vec::new();
-    for comparison in context.comparisons.iter().filter(few) {
+    let mut denied = Vec::new();
+    for comparison in &context.comparisons {
         let Some((change, usual)) = comparison.change.as_ref().zip(comparison.row.variance) else { continue };
         let size = change.low.abs().min(change.high.abs());
         let text = format!("{}, with a usual variance of ±{}", comparison.text(), percent(usual));
         let evidence = Evidence::new(comparison.lines.clone(), text);
-        if size <= usual {
-            within.extend(comparison.claim.filter(|claim| *claim != Claim::Same).map(|_| evidence));
-        } else if size <= usual * JUST_PAST && comparison.claim != Some(Claim::Same) {
-            past.push(evidence);
+        match comparison.claim {
+            // The interval of the runs' own spread says more than a rule.
+            Some(Claim::Same) if comparison.spread.is_some() => {}
+            Some(Claim::Same) => denied.extend((size - change.half_step > usual).then_some(evidence)),
+            _ if !few(comparison) => {}
+            Some(_) if size <= usual => within.push(evidence),
+            _ if size > usual && size <= usual * JUST_PAST => past.push(evidence),
+            _ => {}
         }
     }
     let count = past.len();
@@ -48,7 +54,16 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         evidence: within,
         advice: "Call it inconclusive, or repeat the comparison until an interval excludes a change of zero.",
     });
-    within.into_iter().chain(past).collect()
+    let denied = (!denied.is_empty()).then(|| Finding {
+        severity: Severity::Problem,
+        topic: "usual variance",
+        sentence:
+            "What is called the same differs by more than the usual variance: by the table's own rule it has changed."
+                .to_owned(),
+        evidence: denied,
+        advice: "Name the change, or show by repeats that runs of the same thing differ as much.",
+    });
+    within.into_iter().chain(denied).chain(past).collect()
 }
 
 #[cfg(test)]
@@ -63,6 +78,10 @@ mod tests {
             ("-5.66%", "", Some(Severity::Caution)),
             ("+4%", "improvement", Some(Severity::Problem)),
             ("+4%", "same", None),
+            ("-10.4%", "same", Some(Severity::Problem)),
+            ("-20 %", "same", Some(Severity::Problem)),
+            ("+5.4 %", "same", Some(Severity::Problem)),
+            ("+5 %", "same", None),
             ("+4%", "", None),
             ("+11%", "improvement", None),
             ("3-30 %", "improvement", Some(Severity::Problem)),

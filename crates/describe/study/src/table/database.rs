@@ -1,15 +1,19 @@
 //! `[database.NAME]`: a database that is started for each trial, or one that runs already.
 
-use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table, unknown};
+use crate::table::expect::{ExpectTable, Identifier};
 use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::settings::{SettingValue, check_settings, one_line};
 use crate::table::url::{Url, Variable};
 use crate::value::{
-    Command, CpuSet, Length, Literal, Pairs, Port, PositiveTimeSpan, Problem, Scalar, Scope, Template, Templated, Text,
-    keyword, resolve_all, resolve_optional,
+    Command, CpuSet, Length, Literal, Login, Pairs, Port, PositiveTimeSpan, Problem, Scalar, Scope, Template,
+    Templated, Text, keyword, resolve_all, resolve_optional,
 };
-use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
+use plimsoll_model::database::{
+    Address, Database, Dataset, Endpoint, Engine, External, FROM_TEMPLATE, LOADED, Migration, Origin, SERVICE, Server,
+    Snapshot,
+};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::load::{LoadModel, LoadProfile};
 use serde_json::{Value, json};
@@ -35,6 +39,14 @@ table! {
         snapshot: Option<Templated<Snapshot>>,
         /// SQL files that make the data, one after the other, relative to the study's folder.
         load: Option<Vec<Templated<Text>>>,
+        /// The databases in it, by name; `load` fills the first. Default: ["plimsoll"].
+        databases: Option<Vec<Literal<Identifier>>>,
+        /// The users as whom systems log in. The first has all rights, the others those that the SQL of `load` grants them. Default: ["service"].
+        roles: Option<Vec<Literal<Identifier>>>,
+        /// Run on each start when the server is ready, before the systems start, in the study's folder.
+        migrate: Option<Command>,
+        /// What queries must give after the loads of a start.
+        expect: Option<Vec<ExpectTable>>,
         /// Whether all tables are read once before the load. Default: false.
         warm: Option<Templated<bool>>,
         /// Processors it may use: "0-2,5", "lower half", "upper half" or "own". Default: all.
@@ -63,6 +75,8 @@ table! {
         may_write: Option<Templated<bool>>,
         /// Settings that must be in force, by the server's own names. They are not set, but read back.
         settings: Option<Pairs<SettingValue>>,
+        /// What queries must give after the loads of a start.
+        expect: Option<Vec<ExpectTable>>,
         /// Whether all tables are read once before the load. Default: false.
         warm: Option<Templated<bool>>,
         /// The trials in which it is used: those in which a factor has this level, or one of these. Default: all.
@@ -139,6 +153,29 @@ impl DatabaseTable {
         std::iter::once(format!("{name}: {what}")).chain(settings).collect()
     }
 
+    /// How systems log in to it; none where its port is not known yet, or where it is reached by its UNIX socket.
+    pub(crate) fn login(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Login> {
+        let password = scope.bindings.passwords.get(name).cloned();
+        match self {
+            DatabaseTable::Started(table) => Some(Login {
+                engine: table.server.resolve(scope, faults)?,
+                host: "127.0.0.1".to_owned(),
+                port: scope.bindings.ports.get(name).copied()?,
+                database: match resolve_optional(table.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults))? {
+                    Some(Snapshot::Template) => FROM_TEMPLATE.to_owned(),
+                    Some(Snapshot::Copy) | None => table.databases().swap_remove(0),
+                },
+                user: table.roles().swap_remove(0),
+                password,
+            }),
+            DatabaseTable::External(table) => {
+                let Endpoint { engine, address, user, database, .. } = table.url.resolve(scope, faults)?.0;
+                let Address::Tcp { host, port } = address else { return None };
+                Some(Login { engine, host, port, database, user, password })
+            }
+        }
+    }
+
     fn settings(&self) -> Option<&Pairs<SettingValue>> {
         match self {
             DatabaseTable::Started(table) => table.settings.as_ref(),
@@ -159,6 +196,8 @@ impl ServerTable {
         let data = resolve_optional(self.data.as_ref(), |data| path(data, faults));
         let snapshot = resolve_optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
         let load = resolve_all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
+        let migrate = resolve_optional(self.migrate.as_ref(), |command| command.resolve(&scope.trusted(), faults));
+        let expected = resolve_all(self.expect.as_deref().unwrap_or_default(), |row| row.resolve(scope, faults));
         let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
             let set = cpus.resolve(scope, faults)?.among(scope.usable());
@@ -176,6 +215,10 @@ impl ServerTable {
             init: init?.into_iter().map(|argument| argument.0).collect(),
             data: data?,
             snapshot: snapshot?.unwrap_or(Snapshot::Copy),
+            databases: self.databases(),
+            roles: self.roles(),
+            password: scope.bindings.passwords.get(name).cloned(),
+            migrate: migrate?.map(|command| Migration { command, dir: scope.dir.to_owned() }),
             port: port?,
             cpus: cpus?,
             ready_within: ready_within?.map_or(MINUTE, |within| within.0),
@@ -190,10 +233,57 @@ impl ServerTable {
             settings: settings?.unwrap_or_default(),
             dataset: if load.is_empty() { Dataset::Empty } else { Dataset::Scripts(load) },
             warm: warm?.unwrap_or(false),
+            expected: expected?,
         })
     }
 
+    /// The names of the databases in it. There is at least one.
+    fn databases(&self) -> Vec<String> {
+        names_or(self.databases.as_deref(), LOADED)
+    }
+
+    /// The names of the users of systems. There is at least one.
+    fn roles(&self) -> Vec<String> {
+        names_or(self.roles.as_deref(), SERVICE)
+    }
+
+    /// Checks the names of databases and roles, and that each database is there that is asked for rows.
+    fn check_names(&self, faults: &mut Faults) -> Option<()> {
+        let mut fine = true;
+        for (key, names, taken) in
+            [("databases", &self.databases, DATABASES_OF_SERVERS), ("roles", &self.roles, ROLES_OF_SERVERS)]
+        {
+            let names = names.as_deref().unwrap_or_default();
+            for (index, name) in names.iter().enumerate() {
+                let lower = name.value.0.to_lowercase();
+                let reason = if names[..index].iter().any(|before| before.value == name.value) {
+                    "it stands in the list twice"
+                } else if taken.contains(&lower.as_str()) || lower.starts_with("pg_") {
+                    "servers, or Plimsoll, have one of this name"
+                } else {
+                    continue;
+                };
+                let fault = Fault::error(&name.span, format!("`{}` cannot be one of `{key}`: {reason}", name.value.0));
+                faults.add(fault.help("choose another name"));
+                fine = false;
+            }
+        }
+        let known = self.databases();
+        for (name, span) in self.expect.iter().flatten().filter_map(ExpectTable::database) {
+            if !known.iter().any(|database| database == name) {
+                faults.add(unknown("database of the server", name, known.iter().map(String::as_str), span));
+                fine = false;
+            }
+        }
+        fine.then_some(())
+    }
+
     fn check_snapshot(&self, engine: Engine, snapshot: Snapshot, faults: &mut Faults) -> Option<()> {
+        if let (Snapshot::Template, Some([_, second, ..])) = (snapshot, self.databases.as_deref()) {
+            let fault = Fault::error(&second.span, "one database is made from a template, and no second one");
+            faults.add(fault.help("leave `snapshot` out: the files are copied, with all databases in them"));
+            return None;
+        }
         let Some(written) =
             self.snapshot.as_ref().filter(|_| engine != Engine::Postgresql && snapshot == Snapshot::Template)
         else {
@@ -222,6 +312,7 @@ impl ExternalTable {
         let may_write = resolve_optional(self.may_write.as_ref(), |may| may.resolve(scope, faults));
         let settings = resolve_optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
         let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
+        let expected = resolve_all(self.expect.as_deref().unwrap_or_default(), |row| row.resolve(scope, faults));
         let endpoint = url?.0;
         let engine = endpoint.engine;
         let external = External {
@@ -238,6 +329,7 @@ impl ExternalTable {
             settings: settings?.unwrap_or_default(),
             dataset: Dataset::Empty,
             warm: warm?.unwrap_or(false),
+            expected: expected?,
         })
     }
 
@@ -261,6 +353,28 @@ impl ExternalTable {
         faults.add(Fault::error(&value.span, message).help(help));
         None
     }
+}
+
+/// Databases that servers have of themselves, and the one that is copied from a template.
+const DATABASES_OF_SERVERS: &[&str] = &[
+    "information_schema",
+    "mysql",
+    "performance_schema",
+    "postgres",
+    FROM_TEMPLATE,
+    "sys",
+    "template0",
+    "template1",
+    "test",
+];
+
+/// Users and roles that servers have of themselves, and Plimsoll's own.
+const ROLES_OF_SERVERS: &[&str] = &["mariadb", "mysql", "none", "plimsoll", "public", "root"];
+
+/// The names, or the one that is usual.
+fn names_or(names: Option<&[Literal<Identifier>]>, usual: &str) -> Vec<String> {
+    let names: Vec<String> = names.unwrap_or_default().iter().map(|name| name.value.0.clone()).collect();
+    if names.is_empty() { vec![usual.to_owned()] } else { names }
 }
 
 /// The connection of Plimsoll's own, beside those of the users, by which it looks at the server.
@@ -302,9 +416,11 @@ pub(crate) fn kept_data(database: &Database) -> Option<(PathBuf, Database)> {
     let Origin::Started(server) = &database.origin else { return None };
     let folder = server.data.clone()?;
     let (ready_within, stop_grace) = (MINUTE, MINUTE);
-    let server = Server { port: 0, cpus: None, ready_within, stop_grace, ..(**server).clone() };
+    let (password, migrate) = (None, None);
+    let server = Server { password, migrate, port: 0, cpus: None, ready_within, stop_grace, ..(**server).clone() };
     let origin = Origin::Started(Box::new(server));
-    Some((folder, Database { origin, settings: Vec::new(), warm: false, ..database.clone() }))
+    let (settings, expected) = (Vec::new(), Vec::new());
+    Some((folder, Database { origin, settings, warm: false, expected, ..database.clone() }))
 }
 
 impl FromToml for DatabaseTable {
@@ -330,6 +446,9 @@ impl FromToml for DatabaseTable {
                 return None;
             }
         };
+        if let DatabaseTable::Started(table) = &read {
+            table.check_names(faults)?;
+        }
         match read.settings() {
             Some(settings) => check_settings(settings, faults).map(|()| read),
             None => Some(read),
@@ -394,8 +513,8 @@ impl Scalar for Snapshot {
 mod tests {
     use super::*;
     use crate::table::testing::{faults_of, no_faults, read_table};
-    use crate::value::Bindings;
-    use plimsoll_model::database::Address;
+    use crate::value::{Bindings, NO_LOGINS};
+    use plimsoll_model::database::ExpectedRow;
     use plimsoll_model::system::CommandLine;
     use plimsoll_model::units::Processors;
     use std::path::Path;
@@ -408,12 +527,17 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            logins: &NO_LOGINS,
+            is_trusted: false,
             system: None,
             dir: Path::new("/study"),
             processors: &[0, 1],
             of_generator: None,
         };
-        read_table::<DatabaseTable>(text).resolve("db", &scope, faults)
+        let table = read_table::<DatabaseTable>(text);
+        let login = table.login("db", &scope, &mut no_faults());
+        let logins = login.into_iter().map(|login| ("db".to_owned(), login)).collect();
+        table.resolve("db", &Scope { logins: &logins, ..scope }, faults)
     }
 
     fn resolved(text: &str) -> Database {
@@ -438,6 +562,10 @@ mod tests {
             init: Vec::new(),
             data: None,
             snapshot: Snapshot::Copy,
+            databases: vec!["plimsoll".to_owned()],
+            roles: vec!["service".to_owned()],
+            password: None,
+            migrate: None,
             port: 5433,
             cpus: None,
             ready_within: MINUTE,
@@ -453,19 +581,29 @@ mod tests {
         const TEXT: &str = "server = 'postgresql'\nprograms = '/opt/pg{version}/bin'\nuser = 'nobody'\n\
              init = ['--data-checksums', '--wal-segsize={n}']\ndata = 'data/{version}'\nsnapshot = 'template'\n\
              load = ['schema.sql', '/a/{version}.sql']\nwarm = true\ncpus = 'upper half'\nport = 5433\n\
-             ready_within = '5m'\nstop_grace = '1s'\n\
+             ready_within = '5m'\nstop_grace = '1s'\ndatabases = ['shop']\nroles = ['owner', 'reader']\n\
+             migrate = './migrate {db.url}'\nexpect = [{ query = 'select {n}', equals = '{n}' }]\n\
              settings = { fsync = false, jit = '{on}', max_connections = 100, work_mem = '{n}MB', 'auto_explain.x' = 0.5 }";
         let database = resolved(TEXT);
         let settings: Vec<String> = database.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(settings, ["fsync=off", "jit=on", "max_connections=100", "work_mem=8MB", "auto_explain.x=0.5"]);
         assert_eq!(database.dataset, Dataset::Scripts(vec!["/study/schema.sql".into(), "/a/15.sql".into()]));
         assert!(database.warm);
+        let row = ExpectedRow { query: "select 8".to_owned(), equals: "8".to_owned(), database: None };
+        assert_eq!(database.expected, [row]);
         let expected = Server {
             programs: Some("/opt/pg15/bin".into()),
             user: Some("nobody".to_owned()),
             init: ["--data-checksums", "--wal-segsize=8"].map(str::to_owned).into(),
             data: Some("/study/data/15".into()),
             snapshot: Snapshot::Template,
+            databases: vec!["shop".to_owned()],
+            roles: vec!["owner".to_owned(), "reader".to_owned()],
+            password: None,
+            migrate: Some(Migration {
+                command: CommandLine(["./migrate", "postgresql://owner@127.0.0.1:5433/run"].map(str::to_owned).into()),
+                dir: "/study".into(),
+            }),
             port: 5433,
             cpus: Some(Processors(vec![1])),
             ready_within: Duration::from_secs(300),
@@ -540,6 +678,19 @@ mod tests {
             ("server = 'postgresql'\nsettings = { a = [1] }", "a text, a number or a boolean"),
             ("server = 'postgresql'\nsnapshot = 'clone'", "\"copy\" or \"template\""),
             ("server = 'postgresql'\nready_within = '0s'", "above zero"),
+            ("server = 'postgresql'\ndatabases = ['a b']", "a name of at most 32 letters"),
+            (
+                "server = 'postgresql'\ndatabases = ['a', 'a']",
+                "`a` cannot be one of `databases`: it stands in the list twice",
+            ),
+            ("server = 'mariadb'\ndatabases = ['mysql']", "servers, or Plimsoll, have one of this name"),
+            ("server = 'postgresql'\nroles = ['plimsoll']", "`plimsoll` cannot be one of `roles`"),
+            ("server = 'postgresql'\nroles = ['pg_monitor']", "servers, or Plimsoll, have one of this name"),
+            (
+                "server = 'postgresql'\ndatabases = ['shop', 'log']\nexpect = [{ query = 'select 1', equals = 1, database = 'lag' }]",
+                "did you mean `log`?",
+            ),
+            ("server = 'postgresql'\nexpect = [{ query = 'select 1' }]", "`equals`"),
         ] {
             let faults = faults_of::<DatabaseTable>(text);
             assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");
@@ -553,6 +704,14 @@ mod tests {
             ("server = 'mysql'\nsnapshot = 'template'", "MySQL has no template databases"),
             ("server = 'mariadb'\nsettings = { a = \"x\\ny\" }", "must be one line of text"),
             ("server = 'mariadb'\ncpus = '7'", "names processor 7"),
+            (
+                "server = 'postgresql'\nsnapshot = 'template'\ndatabases = ['a', 'b']",
+                "one database is made from a template",
+            ),
+            (
+                "server = 'mariadb'\nexpect = [{ query = 'delete from a', equals = 1 }]",
+                "`delete …` is no query that only reads",
+            ),
             (
                 "url = 'mysql://a@localhost/b'\nsettings = { max_connections = '{n}' }",
                 "`n` changes nothing: the setting `max_connections` of a server that runs already is only read",

@@ -469,7 +469,7 @@ mod tests {
     use super::*;
     use crate::table::testing::{faults_of, no_faults, read_table};
     use crate::table::workload::{StudyContext, WorkloadTable};
-    use crate::value::Bindings;
+    use crate::value::{Bindings, NO_LOGINS};
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::workload::{Steps, Target, Tls, Workload};
     use std::path::Path;
@@ -483,6 +483,8 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            logins: &NO_LOGINS,
+            is_trusted: false,
             system: None,
             dir: Path::new("/s"),
             processors: &[0],

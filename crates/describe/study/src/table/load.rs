@@ -256,7 +256,7 @@ impl Scalar for Arrivals {
 mod tests {
     use super::*;
     use crate::table::testing::{faults_of, no_faults, read_table};
-    use crate::value::Bindings;
+    use crate::value::{Bindings, NO_LOGINS};
     use plimsoll_model::factor::Assignment;
     use std::path::Path;
 
@@ -267,6 +267,8 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            logins: &NO_LOGINS,
+            is_trusted: false,
             system: None,
             dir: Path::new("/"),
             processors: &[0],

@@ -8,6 +8,7 @@ pub(crate) mod condition;
 pub(crate) mod database;
 pub(crate) mod decide;
 pub(crate) mod design;
+mod expect;
 pub(crate) mod factors;
 pub(crate) mod feed;
 pub(crate) mod flow;

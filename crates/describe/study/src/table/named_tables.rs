@@ -24,6 +24,11 @@ pub(crate) trait NamedTable: FromToml + Clone {
 pub(crate) struct NamedTables<T>(pub(crate) Vec<(String, Span, Option<T>)>);
 
 impl<T: NamedTable> NamedTables<T> {
+    /// The names of all, those that are wrong included.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+
     /// The tables; `None` if one is wrong.
     pub(crate) fn all_valid(&self) -> Option<Vec<(String, T)>> {
         self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()

@@ -382,7 +382,7 @@ mod tests {
     use super::*;
     use crate::table::testing::{faults_of, no_faults, read_table};
     use crate::table::workload::{StudyContext, WorkloadTable};
-    use crate::value::Bindings;
+    use crate::value::{Bindings, NO_LOGINS};
     use plimsoll_model::factor::Assignment;
     use std::path::Path;
 
@@ -402,6 +402,8 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            logins: &NO_LOGINS,
+            is_trusted: false,
             system: None,
             dir: Path::new("/study"),
             processors: &[0],

@@ -337,7 +337,7 @@ impl Scalar for Upload {
 mod tests {
     use super::*;
     use crate::table::testing::{faults_of, no_faults, read_table};
-    use crate::value::Bindings;
+    use crate::value::{Bindings, NO_LOGINS};
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::storage::{KeyPair, Secret};
     use plimsoll_model::workload::{Target, Tls};
@@ -358,6 +358,8 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            logins: &NO_LOGINS,
+            is_trusted: false,
             system: None,
             dir: Path::new("/study"),
             processors: &[0],

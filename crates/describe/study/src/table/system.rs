@@ -144,10 +144,6 @@ impl NamedTable for SystemTable {
 pub(crate) type Systems = NamedTables<SystemTable>;
 
 impl Systems {
-    pub(crate) fn names(&self) -> Vec<&str> {
-        self.0.iter().map(|(name, ..)| name.as_str()).collect()
-    }
-
     /// Warns of systems that listen on a port of which Plimsoll knows nothing: they count as ready
     /// at once, and the first requests find nobody. `listening` are those whose port is known.
     pub(crate) fn check_readiness(&self, listening: &BTreeSet<String>, faults: &mut Faults) {
@@ -167,7 +163,7 @@ impl Systems {
 mod tests {
     use super::*;
     use crate::table::testing::{faults_of, no_faults, read_table};
-    use crate::value::Bindings;
+    use crate::value::{Bindings, NO_LOGINS};
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::system::{CommandLine, Probe};
     use plimsoll_model::units::Processors;
@@ -185,6 +181,8 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            logins: &NO_LOGINS,
+            is_trusted: false,
             system: Some("db"),
             dir: Path::new("/study"),
             processors: &[0, 1],

@@ -1,5 +1,6 @@
 //! The values of placeholders in one trial.
 
+use super::login::{LOGIN, Login};
 use super::processors::Usable;
 use super::template::{FilledSegment, Template};
 use crate::document::{Fault, Faults, Span, all_of, nearest};
@@ -20,6 +21,9 @@ pub struct Bindings {
     /// The key pair of each store whose credentials are generated: in a system's own strings
     /// `{NAME.access_key}` and `{NAME.secret_key}`.
     pub keys: BTreeMap<String, KeyPair>,
+    /// The password with which systems log in to each database that has one: `{NAME.password}`, and
+    /// a part of `{NAME.url}`.
+    pub passwords: BTreeMap<String, Secret>,
     /// The texts of the study's secrets: `{secret.NAME}`.
     pub secrets: BTreeMap<String, Secret>,
     /// The place of the variant among those that are alive at the same time, from 0, and how many those are: who has
@@ -36,8 +40,13 @@ pub(crate) struct Scope<'a> {
     pub(crate) bindings: &'a Bindings,
     /// The systems and databases that do not run in the trial, each after what it is: `system`.
     pub(crate) not_running: &'a [(&'a str, &'a str)],
+    /// How systems log in to the databases of the trial.
+    pub(crate) logins: &'a BTreeMap<String, Login>,
     /// The system whose own strings are looked at.
     pub(crate) system: Option<&'a str>,
+    /// Whether the strings that are looked at may hold keys and passwords: those of systems, and of commands that
+    /// change the data of a database.
+    pub(crate) is_trusted: bool,
     /// The study's folder.
     pub(crate) dir: &'a Path,
     /// The processors that Plimsoll may use.
@@ -49,7 +58,12 @@ pub(crate) struct Scope<'a> {
 impl<'a> Scope<'a> {
     /// The same trial, seen from inside a system.
     pub(crate) fn inside(self, system: &'a str) -> Scope<'a> {
-        Scope { system: Some(system), ..self }
+        Scope { system: Some(system), is_trusted: true, ..self }
+    }
+
+    /// The same trial, seen from a command that changes the data of a database.
+    pub(crate) fn trusted(self) -> Scope<'a> {
+        Scope { is_trusted: true, ..self }
     }
 
     /// The processors for the variant.
@@ -84,53 +98,84 @@ impl<'a> Scope<'a> {
     }
 
     fn value(&self, name: &str) -> Option<Level> {
-        let port_of = |system: &str| self.bindings.ports.get(system).copied();
-        let keys_of = |store: &str| self.system.and_then(|_| self.bindings.keys.get(store));
-        let address = |port: u16| Level::Text(format!("127.0.0.1:{port}"));
         match name {
             "plimsoll" => Some(Level::Text(self.bindings.plimsoll.display().to_string())),
-            "port" => port_of(self.system?).map(|port| Level::Integer(port.into())),
-            "address" => port_of(self.system?).map(address),
+            "port" | "address" => self.part(self.system?, name),
             _ => match name.split_once('.') {
                 Some((SECRET, name)) => self.bindings.secrets.get(name).map(|secret| Level::Text(secret.0.clone())),
-                Some((system, "port")) => port_of(system).map(|port| Level::Integer(port.into())),
-                Some((system, "address")) => port_of(system).map(address),
-                Some((store, "access_key")) => keys_of(store).map(|pair| Level::Text(pair.access_key.clone())),
-                Some((store, "secret_key")) => keys_of(store).map(|pair| Level::Text(pair.secret.0.clone())),
-                _ => self.assignment.get(name).cloned(),
+                Some((owner, part)) => self.part(owner, part),
+                None => self.assignment.get(name).cloned(),
             },
         }
     }
 
+    /// What a system, a store or a database gives.
+    fn part(&self, owner: &str, part: &str) -> Option<Level> {
+        let Bindings { ports, keys, .. } = self.bindings;
+        let keys_and_login = || {
+            let of_keys = |pair: &KeyPair| match part {
+                "access_key" => Some(Level::Text(pair.access_key.clone())),
+                "secret_key" => Some(Level::Text(pair.secret.0.clone())),
+                _ => None,
+            };
+            keys.get(owner).and_then(of_keys).or_else(|| self.logins.get(owner)?.part(part))
+        };
+        match (ports.get(owner), part) {
+            (Some(port), "port") => Some(Level::Integer((*port).into())),
+            (Some(port), "address") => Some(Level::Text(format!("127.0.0.1:{port}"))),
+            _ => self.is_trusted.then(keys_and_login).flatten(),
+        }
+    }
+
     fn names(&self) -> Vec<String> {
-        let factors: Vec<&str> = self.assignment.0.iter().map(|(name, _)| name.as_str()).collect();
-        let systems: Vec<&str> = self.bindings.ports.keys().map(String::as_str).collect();
-        let keyed: Vec<&str> = self.bindings.keys.keys().map(String::as_str).collect();
-        let secrets: Vec<&str> = self.bindings.secrets.keys().map(String::as_str).collect();
-        known_names(&factors, &systems, &keyed, &secrets, self.system.is_some())
+        let known = Known {
+            factors: self.assignment.0.iter().map(|(name, _)| name.as_str()).collect(),
+            systems: names_of(&self.bindings.ports),
+            keyed: names_of(&self.bindings.keys),
+            databases: names_of(self.logins),
+            secrets: names_of(&self.bindings.secrets),
+        };
+        known.placeholders(self.system.is_some(), self.is_trusted)
     }
 }
 
-/// The names that placeholders may have where a system's own strings, or others, are looked at.
-/// Systems alone are told the keys of stores.
-pub(crate) fn known_names(
-    factors: &[&str],
-    systems: &[&str],
-    keyed: &[&str],
-    secrets: &[&str],
-    inside_a_system: bool,
-) -> Vec<String> {
-    let mut names: Vec<String> = factors.iter().map(|name| (*name).to_owned()).collect();
-    if inside_a_system {
-        names.extend(["port".to_owned(), "address".to_owned()]);
-        names.extend(keyed.iter().flat_map(|store| KEYS.map(|key| format!("{store}.{key}"))));
+fn names_of<T>(map: &BTreeMap<String, T>) -> Vec<&str> {
+    map.keys().map(String::as_str).collect()
+}
+
+/// The names from which those of placeholders are made.
+pub(crate) struct Known<'a> {
+    pub(crate) factors: Vec<&'a str>,
+    /// Systems, and databases that are started.
+    pub(crate) systems: Vec<&'a str>,
+    /// Stores with generated keys.
+    pub(crate) keyed: Vec<&'a str>,
+    /// Databases, whoever starts them.
+    pub(crate) databases: Vec<&'a str>,
+    pub(crate) secrets: Vec<&'a str>,
+}
+
+impl Known<'_> {
+    /// The names that placeholders may have, inside a system or elsewhere. Only where it `is_trusted`, they may stand for
+    /// keys and passwords.
+    pub(crate) fn placeholders(&self, inside_a_system: bool, is_trusted: bool) -> Vec<String> {
+        let parts = |owners: &[&str], parts: &[&str]| -> Vec<String> {
+            owners.iter().flat_map(|owner| parts.iter().map(move |part| format!("{owner}.{part}"))).collect()
+        };
+        let mut names: Vec<String> = self.factors.iter().map(|name| (*name).to_owned()).collect();
+        if inside_a_system {
+            names.extend(["port".to_owned(), "address".to_owned()]);
+        }
+        names.extend(parts(&self.systems, &["port", "address"]));
+        if is_trusted {
+            names.extend(parts(&self.keyed, &KEYS));
+            let of_logins = parts(&self.databases, &LOGIN).into_iter().filter(|name| !names.contains(name));
+            names.extend(of_logins.collect::<Vec<String>>());
+        }
+        names.extend(self.secrets.iter().map(|secret| format!("{SECRET}.{secret}")));
+        names.push("plimsoll".to_owned());
+        names
     }
-    for system in systems {
-        names.extend([format!("{system}.port"), format!("{system}.address")]);
-    }
-    names.extend(secrets.iter().map(|secret| format!("{SECRET}.{secret}")));
-    names.push("plimsoll".to_owned());
-    names
 }
 
 /// What the placeholders of secrets begin with.
@@ -147,7 +192,9 @@ pub(crate) fn unknown_placeholder<'a>(
     faults: &Faults,
 ) -> Fault {
     let of_a_system = format!(".{name}");
-    let is_key = name.split_once('.').is_some_and(|(_, key)| KEYS.contains(&key));
+    let part = name.split_once('.').map(|(_, part)| part).unwrap_or_default();
+    let is_key = KEYS.contains(&part);
+    let is_login = LOGIN.contains(&part) && !["port", "address"].contains(&part);
     let secret = name.split_once('.').filter(|(owner, _)| *owner == SECRET).map(|(_, name)| name);
     let help = if let (Some(secret), None) = (secret, nearest(name, known.clone())) {
         format!("say where it comes from: `[secret.{secret}]` with `env = \"VARIABLE\"` or `file = \"PATH\"`")
@@ -157,12 +204,16 @@ pub(crate) fn unknown_placeholder<'a>(
         format!("did you mean `{meant}`?")
     } else if is_key {
         "keys are those of a store with `credentials = \"generated\"`, and only systems are told them".to_owned()
+    } else if is_login {
+        "what a login takes is given by a `[database.NAME]` that is reached by TCP, and only systems are told it"
+            .to_owned()
     } else {
         format!("placeholders here are {}; write `{{{{` for a brace", all_of(known))
     };
     let kind = match name.contains('.') {
         true if secret.is_some() => "no secret is",
         true if is_key => "no store gives",
+        true if is_login => "no system and no database gives",
         true => "no system gives",
         false => "no factor is named",
     };

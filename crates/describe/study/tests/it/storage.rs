@@ -93,7 +93,7 @@ fn a_generated_key_goes_to_its_server_and_into_no_report() {
     let facts = study(STORAGE).facts();
     assert!(facts.commands[2][0].contains("{s3.secret_key}"), "{:?}", facts.commands);
     assert!(facts.commands[2].contains(&"gateway: with SECRET_KEY={s3.secret_key}".to_owned()));
-    for pair in study(STORAGE).stand_in_keys().values() {
+    for pair in study(STORAGE).stand_ins().keys.values() {
         assert!(!serde_json::to_string(&facts).expect("JSON").contains(&pair.secret.0));
     }
 }
@@ -101,7 +101,7 @@ fn a_generated_key_goes_to_its_server_and_into_no_report() {
 #[test]
 fn keys_are_those_of_stores_that_have_some() {
     let study = study(STORAGE);
-    assert_eq!(study.stand_in_keys().into_keys().collect::<Vec<_>>(), ["s3"]);
+    assert_eq!(study.stand_ins().keys.into_keys().collect::<Vec<_>>(), ["s3"]);
     let none = Bindings { keys: [].into(), ..bindings(&[("gateway", 6)]) };
     let diagnostics = study.resolve(&levels("s3"), &none).expect_err("no keys");
     assert!(diagnostics.iter().any(|one| one.message.contains("no keys were generated for store `s3`")));

@@ -1,6 +1,6 @@
 //! MariaDB, and what MySQL has in common with it.
 
-use super::{Installation, LOADED, Place, Setting, USER, names_of};
+use super::{Installation, Place, Setting, USER, names_of};
 use plimsoll_model::storage::Secret;
 use plimsoll_sql::{Connection, SqlError};
 use std::path::Path;
@@ -145,21 +145,23 @@ pub(super) fn settings_to_load(first: &Path) -> Vec<Setting> {
     settings
 }
 
+/// Where users come from: by the UNIX socket, and by the loopback.
+const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
+
 /// The statements that the server runs before it accepts connections.
 pub(super) fn first_statements(password: &Secret) -> String {
-    let hosts = ["localhost", "127.0.0.1"];
     let user = |host: &str| {
         format!(
             "CREATE USER '{USER}'@'{host}' IDENTIFIED BY '{}';\nGRANT ALL ON *.* TO '{USER}'@'{host}' WITH GRANT OPTION;\n",
             password.0
         )
     };
-    hosts.map(user).concat()
+    HOSTS.map(user).concat()
 }
 
-/// Makes the database, and removes other users: new servers have a root user without a password, or with the
+/// Makes the databases, and removes other users: new servers have a root user without a password, or with the
 /// operating system's authentication.
-pub(super) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
+pub(super) fn make_databases(connection: &mut Connection, names: &[String]) -> Result<(), SqlError> {
     let others = format!(
         "SELECT concat(quote(user), '@', quote(host)) FROM mysql.user \
          WHERE user NOT IN ('{USER}', 'PUBLIC', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema') \
@@ -169,7 +171,26 @@ pub(super) fn make_database(connection: &mut Connection) -> Result<(), SqlError>
         connection.batch(&format!("DROP USER {other}"))?;
     }
     connection.batch("DROP DATABASE IF EXISTS test")?;
-    connection.batch(&format!("CREATE DATABASE {LOADED} CHARACTER SET utf8mb4"))
+    names.iter().try_for_each(|name| connection.batch(&format!("CREATE DATABASE `{name}` CHARACTER SET utf8mb4")))
+}
+
+pub(super) fn let_in(connection: &mut Connection, roles: &[String], password: &Secret) -> Result<(), SqlError> {
+    let known = names_of(connection, "SELECT concat(user, '@', host) FROM mysql.user")?;
+    for (index, role) in roles.iter().enumerate() {
+        for host in HOSTS {
+            let (account, password) = (format!("'{role}'@'{host}'"), &password.0);
+            if !known.contains(&format!("{role}@{host}")) {
+                connection.batch(&format!("CREATE USER {account} IDENTIFIED BY '{password}'"))?;
+            } else if connection.batch(&format!("ALTER USER {account} IDENTIFIED BY '{password}'")).is_err() {
+                // Before MariaDB 10.2 and MySQL 5.7.6.
+                connection.batch(&format!("SET PASSWORD FOR {account} = PASSWORD('{password}')"))?;
+            }
+            if index == 0 {
+                connection.batch(&format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION"))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn settle(connection: &mut Connection) -> Result<(), SqlError> {

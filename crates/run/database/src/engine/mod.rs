@@ -7,7 +7,7 @@ mod postgresql;
 use crate::account::Account;
 use crate::error::DatabaseError;
 use crate::programs::Programs;
-use plimsoll_model::database::{Database, Engine, Server};
+use plimsoll_model::database::{Database, Engine, FROM_TEMPLATE, Server};
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::StopSignal;
 use plimsoll_sql::{Connection, SqlError};
@@ -19,10 +19,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// The database user of a run.
 pub(crate) const USER: &str = "plimsoll";
-/// The database that is loaded.
-pub(crate) const LOADED: &str = "plimsoll";
-/// The database of a trial, if it is copied from a template.
-pub(crate) const RUN: &str = "run";
 
 /// An installed server, and the user that runs it.
 #[derive(Clone, Debug)]
@@ -149,11 +145,20 @@ pub(crate) fn stop_signal(engine: Engine) -> StopSignal {
     }
 }
 
-/// Makes the empty database for loading, and removes other users and databases of a new server.
-pub(crate) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
+/// Makes empty databases for loading, and removes other users and databases of a new server.
+pub(crate) fn make_databases(connection: &mut Connection, names: &[String]) -> Result<(), SqlError> {
     match connection.engine() {
-        Engine::Postgresql => connection.batch(&format!("CREATE DATABASE {LOADED}")),
-        Engine::Mariadb | Engine::Mysql => mariadb::make_database(connection),
+        Engine::Postgresql => postgresql::make_databases(connection, names),
+        Engine::Mariadb | Engine::Mysql => mariadb::make_databases(connection, names),
+    }
+}
+
+/// Lets these users log in with the password. Makes those that are missing; the first has all rights, and the others
+/// those that the study's SQL grants them.
+pub(crate) fn let_in(connection: &mut Connection, roles: &[String], password: &Secret) -> Result<(), SqlError> {
+    match connection.engine() {
+        Engine::Postgresql => postgresql::let_in(connection, roles, password),
+        Engine::Mariadb | Engine::Mysql => mariadb::let_in(connection, roles, password),
     }
 }
 
@@ -174,11 +179,11 @@ pub(crate) fn tidy(engine: Engine, data: &Path) {
 }
 
 /// Copies the trial's database from the template, over a connection to another database.
-pub(crate) fn copy_template(connection: &mut Connection, version: [u32; 3]) -> Result<(), SqlError> {
-    connection.batch(&format!("DROP DATABASE IF EXISTS {RUN}"))?;
+pub(crate) fn copy_template(connection: &mut Connection, template: &str, version: [u32; 3]) -> Result<(), SqlError> {
+    connection.batch(&format!("DROP DATABASE IF EXISTS {FROM_TEMPLATE}"))?;
     // Before 15, files were always copied; since then there are two strategies.
     let strategy = if version >= [15, 0, 0] { " STRATEGY = FILE_COPY" } else { "" };
-    connection.batch(&format!("CREATE DATABASE {RUN} TEMPLATE {LOADED}{strategy}"))
+    connection.batch(&format!("CREATE DATABASE {FROM_TEMPLATE} TEMPLATE \"{template}\"{strategy}"))
 }
 
 /// Reads all tables and their indexes. `may_add` allows adding an extension for that.

@@ -1,6 +1,7 @@
 //! PostgreSQL.
 
 use super::{Installation, Place, Setting, USER, names_of};
+use plimsoll_model::storage::Secret;
 use plimsoll_sql::{Connection, SqlError};
 use std::path::Path;
 
@@ -78,6 +79,20 @@ pub(super) fn settings_to_load(version: [u32; 3]) -> Vec<Setting> {
         settings.extend([("wal_recycle", "off"), ("wal_init_zero", "off")]);
     }
     settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+pub(super) fn make_databases(connection: &mut Connection, names: &[String]) -> Result<(), SqlError> {
+    names.iter().try_for_each(|name| connection.batch(&format!("CREATE DATABASE \"{name}\"")))
+}
+
+pub(super) fn let_in(connection: &mut Connection, roles: &[String], password: &Secret) -> Result<(), SqlError> {
+    let known = names_of(connection, "SELECT rolname FROM pg_roles")?;
+    for (index, role) in roles.iter().enumerate() {
+        let make = if known.contains(role) { "ALTER" } else { "CREATE" };
+        let rights = if index == 0 { " SUPERUSER" } else { "" };
+        connection.batch(&format!("{make} ROLE \"{role}\" LOGIN{rights} PASSWORD '{}'", password.0))?;
+    }
+    Ok(())
 }
 
 pub(super) fn settle(connection: &mut Connection) -> Result<(), SqlError> {

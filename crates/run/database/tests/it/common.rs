@@ -1,7 +1,7 @@
 //! A database to be started, a run that starts it, and looks at what is left.
 
 use plimsoll_database::{DatabaseError, Databases, PreparedDatabase, check};
-use plimsoll_model::database::{Database, Dataset, Engine, Origin, Server, Snapshot};
+use plimsoll_model::database::{Database, Dataset, Engine, LOADED, Origin, SERVICE, Server, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_sql::{CallLimits, Connection};
@@ -60,6 +60,10 @@ impl Place {
             init: Vec::new(),
             data: None,
             snapshot: Snapshot::Copy,
+            databases: vec![LOADED.to_owned()],
+            roles: vec![SERVICE.to_owned()],
+            password: None,
+            migrate: None,
             port: free_port().unwrap(),
             cpus: None,
             ready_within: PATIENCE,
@@ -72,6 +76,7 @@ impl Place {
             settings: Vec::new(),
             dataset: Dataset::Scripts(vec![file]),
             warm: true,
+            expected: Vec::new(),
         };
         match check(&database) {
             none if none.is_empty() => Some(database),

@@ -312,12 +312,15 @@ fn a_template_is_copied_by_the_server_itself() {
 
 #[test]
 fn nobody_enters_mariadb_without_a_password() {
-    nobody_enters_without_a_password(Engine::Mariadb, &["PUBLIC", "mariadb.sys", "plimsoll"]);
+    nobody_enters_without_a_password(Engine::Mariadb, &["PUBLIC", "mariadb.sys", "plimsoll", "service"]);
 }
 
 #[test]
 fn nobody_enters_mysql_without_a_password() {
-    nobody_enters_without_a_password(Engine::Mysql, &["mysql.infoschema", "mysql.session", "mysql.sys", "plimsoll"]);
+    nobody_enters_without_a_password(
+        Engine::Mysql,
+        &["mysql.infoschema", "mysql.session", "mysql.sys", "plimsoll", "service"],
+    );
 }
 
 fn nobody_enters_without_a_password(engine: Engine, may_stay: &[&str]) {
@@ -330,7 +333,7 @@ fn nobody_enters_without_a_password(engine: Engine, may_stay: &[&str]) {
     let users: Vec<String> = users.rows.into_iter().flatten().flatten().collect();
     assert!(users.iter().all(|user| may_stay.contains(&user.as_str())), "{users:?}");
     let mut endpoint = prepared.endpoint(Transport::Unix);
-    for user in ["root", "nobody", ""] {
+    for user in ["root", "nobody", "service", ""] {
         (endpoint.user, endpoint.password) = (user.to_owned(), None);
         let refused = Connection::open(&endpoint, plimsoll_sql::CallLimits::timeout(PATIENCE));
         assert!(refused.is_err(), "`{user}` enters");

@@ -1,0 +1,47 @@
+//! Commands of the study that change the data of a database.
+
+use crate::error::DatabaseError;
+use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
+use plimsoll_system::{Interrupt, Launcher};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// A command of the study about one database.
+pub(crate) struct StudyCommand<'a> {
+    /// The name of the database.
+    pub(crate) database: &'a str,
+    /// What it does, for messages: `restore`.
+    pub(crate) purpose: &'static str,
+    pub(crate) command: &'a CommandLine,
+    /// The folder in which it runs.
+    pub(crate) dir: &'a Path,
+}
+
+impl StudyCommand<'_> {
+    /// Runs it to its end, with its output appended to `log`. Returns its duration.
+    pub(crate) fn run(
+        &self,
+        launcher: &Launcher,
+        log: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Duration, DatabaseError> {
+        Ok(launcher.run(&self.spec(), self.purpose, self.command, log, interrupt)?)
+    }
+
+    fn spec(&self) -> SystemSpec {
+        SystemSpec {
+            name: self.database.to_owned(),
+            dir: self.dir.to_owned(),
+            build: None,
+            start: self.command.clone(),
+            inherit: None,
+            env: BTreeMap::new(),
+            ready: Ready { probe: Probe::Started, within: Duration::ZERO },
+            stop: StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO },
+            cpus: None,
+            version: None,
+            port: None,
+        }
+    }
+}
