@@ -190,6 +190,7 @@ pub fn check(database: &Database) -> Vec<String> {
     match &database.origin {
         Origin::Started(server) => {
             let mut faults = engine::check_settings(database, server);
+            faults.extend(migrate_command(database).and_then(|migrate| migrate.check()));
             match Installation::find(database.engine, server) {
                 Ok(installation) => {
                     faults.extend(check_data(database, server, &installation).err());
@@ -201,6 +202,13 @@ pub fn check(database: &Database) -> Vec<String> {
         }
         Origin::External(external) => external::password(database, external).err().into_iter().collect(),
     }
+}
+
+/// The study's migration.
+fn migrate_command(database: &Database) -> Option<StudyCommand<'_>> {
+    let Origin::Started(server) = &database.origin else { return None };
+    let Migration { command, dir } = server.migrate.as_ref()?;
+    Some(StudyCommand { database: &database.name, purpose: "migrate", command, dir })
 }
 
 fn check_data(database: &Database, server: &Server, installation: &Installation) -> Result<(), String> {
@@ -384,9 +392,7 @@ impl PreparedDatabase {
             let failed = DatabaseError::sql(&self.database.name, "set the passwords of the roles");
             engine::let_in(connection, &server.roles, password).map_err(failed)?;
         }
-        if let (Some(migration), Some(started)) = (&server.migrate, &self.started) {
-            let Migration { command, dir } = migration;
-            let migrate = StudyCommand { database: &self.database.name, purpose: "migrate", command, dir };
+        if let (Some(migrate), Some(started)) = (migrate_command(&self.database), &self.started) {
             migrate.run(&started.launcher, &started.log, waiting.interrupt)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::error::DatabaseError;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
-use plimsoll_system::{Interrupt, Launcher};
+use plimsoll_system::{Interrupt, Launcher, check_commands};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -19,6 +19,13 @@ pub(crate) struct StudyCommand<'a> {
 }
 
 impl StudyCommand<'_> {
+    /// The fault that its program is not there. One with a path may be built before it is run.
+    pub(crate) fn check(&self) -> Option<String> {
+        let named = !self.command.program().contains('/');
+        let fault = || check_commands(&self.spec()).first().map(ToString::to_string);
+        named.then(fault).flatten()
+    }
+
     /// Runs it to its end, with its output appended to `log`. Returns its duration.
     pub(crate) fn run(
         &self,

@@ -133,3 +133,10 @@ fn a_migration_that_fails_is_shown() {
     let Some(place) = place(&edited(STUDY, "INTO orders VALUES (2)", "INTO order_s VALUES (2)")) else { return };
     run(&place, 3).says(&["migrate", "relation \"order_s\" does not exist"]);
 }
+
+#[test]
+fn a_migration_whose_program_is_missing_is_found_before_anything_starts() {
+    let Some(place) = place(STUDY) else { return };
+    place.write("study.toml", edited(STUDY, "psql {db.url}", "no-such-program {db.url}"));
+    place.plimsoll(&["check", "study.toml"]).with(2).says(&["`no-such-program`", "was not found"]);
+}

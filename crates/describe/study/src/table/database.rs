@@ -253,7 +253,12 @@ impl ServerTable {
         for (key, names, taken) in
             [("databases", &self.databases, DATABASES_OF_SERVERS), ("roles", &self.roles, ROLES_OF_SERVERS)]
         {
-            let names = names.as_deref().unwrap_or_default();
+            let Some(names) = names.as_deref() else { continue };
+            if names.is_empty() {
+                let fault = Fault::error(&self.place, format!("`{key}` is empty"));
+                faults.add(fault.help(format!("leave it out, or name one: `{key} = [\"shop\"]`")));
+                fine = false;
+            }
             for (index, name) in names.iter().enumerate() {
                 let lower = name.value.0.to_lowercase();
                 let reason = if names[..index].iter().any(|before| before.value == name.value) {
@@ -691,6 +696,7 @@ mod tests {
                 "did you mean `log`?",
             ),
             ("server = 'postgresql'\nexpect = [{ query = 'select 1' }]", "`equals`"),
+            ("server = 'postgresql'\nroles = []", "`roles` is empty"),
         ] {
             let faults = faults_of::<DatabaseTable>(text);
             assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");

@@ -7,9 +7,10 @@ use crate::common::{
 use plimsoll_database::{
     CounterSampler, CounterSeries, Databases, PreparedDatabase, check, evaluate_conditions, facts,
 };
-use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Snapshot};
+use plimsoll_model::database::{Database, Dataset, Endpoint, Engine, External, Origin, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
+use plimsoll_model::storage::Secret;
 use plimsoll_model::system::CommandLine;
 use plimsoll_sql::Connection;
 use rustix::process::{Pid, Signal, kill_process};
@@ -339,4 +340,53 @@ fn nobody_enters_without_a_password(engine: Engine, may_stay: &[&str]) {
         assert!(refused.is_err(), "`{user}` enters");
     }
     running.stop().unwrap();
+}
+
+#[test]
+fn systems_log_in_to_postgresql_with_the_password_of_the_start() {
+    systems_log_in(Engine::Postgresql, "GRANT SELECT ON account TO reader;\n");
+}
+
+#[test]
+fn systems_log_in_to_mariadb_with_the_password_of_the_start() {
+    systems_log_in(Engine::Mariadb, "GRANT SELECT ON account TO 'reader'@'127.0.0.1';\n");
+}
+
+#[test]
+fn systems_log_in_to_mysql_with_the_password_of_the_start() {
+    systems_log_in(Engine::Mysql, "GRANT SELECT ON account TO 'reader'@'127.0.0.1';\n");
+}
+
+fn systems_log_in(engine: Engine, grant: &str) {
+    let place = Place::new();
+    let Some(mut database) = place.database(engine, grant) else { return };
+    let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    let mut databases = place.databases();
+    for (password, other) in
+        [("of-the-first-start", "of-the-second-start"), ("of-the-second-start", "of-the-first-start")]
+    {
+        let server = server(&mut database);
+        server.databases = names(["shop", "audit"]);
+        server.roles = names(["clerk", "reader"]);
+        server.password = Some(Secret(password.to_owned()));
+        let prepared = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap();
+        let running = start(&prepared, &place).unwrap();
+        let log_in = |user: &str, password: &str, database: &str| {
+            let endpoint = Endpoint {
+                user: user.to_owned(),
+                password: Some(Secret(password.to_owned())),
+                database: database.to_owned(),
+                ..prepared.endpoint(Transport::Tcp)
+            };
+            Connection::open(&endpoint, plimsoll_sql::CallLimits::timeout(PATIENCE))
+        };
+        assert_eq!(accounts(&prepared).len(), 3, "the first database is loaded");
+        log_in("clerk", password, "audit").unwrap().batch("CREATE TABLE kept (id INT)").unwrap();
+        log_in("clerk", password, "shop").unwrap().batch("DELETE FROM account WHERE id = 1").unwrap();
+        let mut reader = log_in("reader", password, "shop").unwrap();
+        assert_eq!(reader.query("SELECT id FROM account").unwrap().rows.len(), 2);
+        assert!(reader.batch("DELETE FROM account").is_err(), "the reader writes");
+        assert!(log_in("clerk", other, "shop").is_err(), "the password of another start lets in");
+        running.stop().unwrap();
+    }
 }

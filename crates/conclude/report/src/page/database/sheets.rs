@@ -315,16 +315,19 @@ impl DatabaseTables<'_> {
         ];
         let note = "After every trial, those that do not count included, while its server still runs; and once when the data \
                     was loaded, before any trial.";
+        let is_tpcc = self.report.cells.iter().any(Cell::is_tpcc);
         let below = match checks.iter().filter(|check| check.is_of_load_alone()).count() {
-            0 => {
+            _ if !is_tpcc => None,
+            0 => Some(
                 "Not looked at: condition 11 of TPC-C, which holds only of data as it was loaded. Either Plimsoll did not \
-                 load it, or an older one did."
-            }
-            all if all == checks.len() => "None was looked at after a trial.",
-            _ => "Without a trial: what holds only as long as nothing was ordered or delivered.",
+                 load it, or an older one did.",
+            ),
+            all if all == checks.len() => Some("None was looked at after a trial."),
+            _ => Some("Without a trial: what holds only as long as nothing was ordered or delivered."),
         };
         let sheet = Sheet::new("Whether the data is right", note, columns, checks.iter().map(check).collect());
-        (!checks.is_empty()).then(|| Sheet { below: vec![below.to_owned()], ..sheet.without_empty() })
+        (!checks.is_empty())
+            .then(|| Sheet { below: below.map(str::to_owned).into_iter().collect(), ..sheet.without_empty() })
     }
 
     pub(super) fn mix(&self) -> Option<Sheet> {
