@@ -3,6 +3,7 @@
 mod cells;
 mod database;
 pub(crate) mod facts;
+mod measured_time;
 mod storage;
 pub(crate) mod top;
 
@@ -20,7 +21,7 @@ use plimsoll_analysis::finding::{Finding, Severity};
 use plimsoll_analysis::quantity::{Notation, confidence, margin, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_drawing::{Surface, svg};
-use plimsoll_model::measure::{Direction, Measure};
+use plimsoll_model::measure::{Direction, Measure, Unit};
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::Start;
 use storage::StorageView;
@@ -75,6 +76,8 @@ pub(crate) struct Page {
     pub(crate) action_items: Vec<String>,
     pub(crate) headline: String,
     pub(crate) trials: Vec<TrialView>,
+    /// Whether it is told of each trial for how long it was measured: they differ.
+    pub(crate) tells_measured_time: bool,
     pub(crate) notes: Vec<Fact>,
     pub(crate) host: Vec<Fact>,
     pub(crate) versions: Vec<Fact>,
@@ -147,6 +150,8 @@ pub(crate) struct TrialView {
     pub(crate) variant: String,
     pub(crate) condition: String,
     pub(crate) started: String,
+    /// For how long it was measured.
+    pub(crate) measured: String,
     pub(crate) validity: &'static str,
     pub(crate) remarks: String,
     pub(crate) value: String,
@@ -191,6 +196,7 @@ impl Page {
             action_items: input.facts.report.action_items.clone(),
             headline: words::measure(&headline(&input.facts).measure),
             trials: trials(input),
+            tells_measured_time: measured_time::range(input).is_some(),
             notes: facts::notes(input, analysis),
             host: facts::host(&input.host),
             versions: [facts::versions(&input.versions), facts::commands(input)].concat(),
@@ -354,6 +360,7 @@ fn trials(input: &Input) -> Vec<TrialView> {
             variant: input.plan.label(trial.variant()),
             condition: words::condition_in(&input.plan, trial.condition()),
             started: text::utc(trial.start.summary.timing.started_unix_ms),
+            measured: show(measured_time::of(trial).as_secs_f64(), Unit::Seconds),
             validity: text::validity(input, trial),
             remarks: remarks(trial, value.as_ref().err()),
             value: match value {

@@ -100,10 +100,16 @@ pub(super) fn data(database: &Database) -> Vec<NamedValue> {
         Dataset::Empty => "none".to_owned(),
     };
     let of = |what: &str| format!("{what} of {}", database.name);
-    vec![
+    let migration = match &database.origin {
+        Origin::Started(server) => server.migrate.as_ref(),
+        Origin::External(_) => None,
+    };
+    let mut all = vec![
         named(of("data"), dataset),
         named(of("reading all data before the load"), if database.warm { "yes" } else { "no" }),
-    ]
+    ];
+    all.extend(migration.map(|migration| named(of("migration"), migration.command.to_string())));
+    all
 }
 
 /// The server and its settings, which a comparison may be about.

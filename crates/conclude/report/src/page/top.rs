@@ -1,5 +1,6 @@
 //! The top of a report: how it was measured, the comparisons that decide, and what could overturn the answer.
 
+use super::measured_time;
 use crate::chart::{Deciding, Group, Row};
 use crate::{figures, text};
 use plimsoll_analysis::compare::{Comparison, notation};
@@ -189,7 +190,10 @@ pub(crate) fn measured(input: &Input) -> String {
     };
     let lengths: BTreeSet<Duration> = plan.lengths.iter().map(|length| length.measure).collect();
     let each = match (plan.design.turns(), lengths.iter().next()) {
-        (None, Some(one)) if lengths.len() == 1 => format!(", {} each", length(*one)),
+        (None, Some(one)) if lengths.len() == 1 => match measured_time::range(input) {
+            Some((least, most)) => format!(", {} to {} each, {} at most", length(least), length(most), length(*one)),
+            None => format!(", {} each", length(*one)),
+        },
         _ => String::new(),
     };
     let load = filled(&input.facts.load, &input.facts);

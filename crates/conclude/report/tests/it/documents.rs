@@ -6,6 +6,7 @@ use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::result::LoadSecond;
 use plimsoll_model::study::FloorRule;
+use plimsoll_model::units::Nanos;
 use plimsoll_report::{Document, Gate, render, terminal};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +58,21 @@ fn the_markdown_of_one_system() {
     }
     assert!(documents.iter().all(|document| !document.path.contains("compar")), "nothing is compared");
     insta::assert_snapshot!(markdown);
+}
+
+#[test]
+fn trials_that_a_number_of_iterations_ends_have_their_times() {
+    let mut input = sample::one_system();
+    for (start, milliseconds) in input.starts.iter_mut().zip([4_000, 4_500, 5_250].into_iter().cycle()) {
+        start.loads[0].summary.timing.window = Nanos(milliseconds * 1_000_000);
+    }
+    let documents = documents(&input);
+    assert_well_formed(&text(&documents, "report.html"));
+    let markdown = text(&documents, "report.md");
+    for told in ["4 s to 5.25 s each, ", " at most. Load: ", "| measured for | counts |", " | 4.50 s | valid | "] {
+        assert!(markdown.contains(told), "{told}:\n{markdown}");
+    }
+    assert!(!text(&self::documents(&sample::one_system()), "report.md").contains("measured for"));
 }
 
 #[test]
