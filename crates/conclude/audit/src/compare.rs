@@ -34,11 +34,6 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// The mean and spread of the runs of both sides, where each has three runs or more.
-    pub(crate) fn spread_of_many(&self) -> Option<&[Summary; 2]> {
-        self.spread.as_ref().filter(|sides| sides.iter().all(|side| side.n >= 3))
-    }
-
     /// The direction that is better.
     pub(crate) fn direction(&self) -> Option<Direction> {
         self.row.direction()

@@ -1,8 +1,8 @@
-//! Runs of one variant that differ by as much as what a table says of two.
+//! Two runs of one variant that differ by as much as what a table says of two variants.
 //!
-//! Two runs of the same thing are the only measure of chance that most tables have. Where they differ by more than the
-//! usual variance that the table states, or by as much as a change that it claims of the same measure, that change may be
-//! chance as well. Three runs or more of each side have an interval, which says more.
+//! They are the only measure of chance that most tables have. Where they differ by more than the usual variance that the
+//! table states, or by as much as a change that it claims of the same measure, that change may be chance as well. Of three
+//! runs or more the spread is known, which says more.
 
 use super::Context;
 use crate::cell::Claim;
@@ -11,7 +11,7 @@ use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
 use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
-use plimsoll_analysis::quantity::{change, percent};
+use plimsoll_analysis::quantity::percent;
 use std::collections::BTreeSet;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
@@ -24,8 +24,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         severity: Severity::Problem,
         topic: "runs that differ",
         sentence:
-            "Runs of one and the same variant differ by more than the usual variance, or by as much as a change that \
-                   is claimed."
+            "Two runs of one variant differ by more than the usual variance, or by as much as a change that is claimed."
                 .to_owned(),
         evidence,
         advice: "Find out why the runs differ, and repeat each variant until an interval excludes a change of zero.",
@@ -34,33 +33,29 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 
 fn of_group(context: &Context<'_>, group: &[&Row]) -> Vec<Evidence> {
     let lines: BTreeSet<u64> = group.iter().map(|row| row.line).collect();
-    let of_group =
-        |one: &&Comparison<'_>| one.lines.iter().any(|line| lines.contains(line)) && one.spread_of_many().is_none();
+    let of_group = |one: &&Comparison<'_>| one.lines.iter().any(|line| lines.contains(line));
     let comparisons: Vec<&Comparison<'_>> = context.comparisons.iter().filter(of_group).collect();
     let differing = |(name, rows): (&str, Vec<&Row>)| {
-        let (least, most) = extremes(&rows)?;
+        let (least, most) = two_runs(&rows)?;
         let apart = most.value / least.value - 1.0;
         let said = [beyond_variance(&rows, apart), as_much_as_claimed(&comparisons, apart)];
         let why: Vec<String> = said.into_iter().flatten().collect();
         let lines: Vec<u64> = rows.iter().map(|row| row.line).collect();
         let text =
-            format!("{name}: {} and {}, {} apart: {}", least.text, most.text, change(1.0 + apart), why.join(", and "));
+            format!("{name}: {} and {}, {} apart: {}", least.text, most.text, percent(apart), why.join(", and "));
         (!why.is_empty()).then(|| Evidence::new(lines, text))
     };
     variants(group).into_iter().filter_map(differing).collect()
 }
 
-/// The smallest and the largest number of several rows with equal settings.
-fn extremes<'a>(rows: &[&'a Row]) -> Option<(&'a Quantity, &'a Quantity)> {
-    let alike = rows.len() > 1
-        && rows.iter().all(|row| row.settings == rows[0].settings && row.runs.is_none_or(|runs| runs == 1));
-    let numbers: Vec<&Quantity> = rows.iter().filter(|_| alike).filter_map(|row| row.centre()).collect();
-    let sound = |number: &&Quantity| number.value > 0.0 && !number.bound && number.unit == numbers[0].unit;
-    if numbers.len() < 2 || !numbers.iter().all(sound) {
-        return None;
-    }
-    let by_value = |one: &&&Quantity, other: &&&Quantity| one.value.total_cmp(&other.value);
-    Some((*numbers.iter().min_by(by_value)?, *numbers.iter().max_by(by_value)?))
+/// The numbers of two runs with equal settings, the smaller one first.
+fn two_runs<'a>(rows: &[&'a Row]) -> Option<(&'a Quantity, &'a Quantity)> {
+    let [one, other] = rows else { return None };
+    let single = [one, other].iter().all(|row| row.runs.is_none_or(|runs| runs == 1));
+    let (first, second) = one.centre().zip(other.centre()).filter(|_| single && one.settings == other.settings)?;
+    let sound = |number: &Quantity| number.value > 0.0 && !number.bound;
+    let comparable = sound(first) && sound(second) && first.unit == second.unit;
+    comparable.then_some(if first.value <= second.value { (first, second) } else { (second, first) })
 }
 
 fn beyond_variance(rows: &[&Row], apart: f64) -> Option<String> {
@@ -85,17 +80,18 @@ mod tests {
     fn runs_of_one_release_are_held_against_what_is_claimed() {
         let table = "# usual variance: ±5 %\nmeasure,version,value,claim\nusers,v9.11,\"17,273\",\nusers,v9.11,\"15,936\",\n\
                      users,v10.0,\"16,900\",same\n";
-        assert_eq!(evidence(lint, table), ["v9.11: 15,936 and 17,273, +8.4 % apart: the usual variance is ±5 %"]);
+        assert_eq!(evidence(lint, table), ["v9.11: 15,936 and 17,273, 8.4 % apart: the usual variance is ±5 %"]);
         let table = "measure,version,value,claim\nusers,a,100,\nusers,a,110,\nusers,b,112,improvement\n";
-        assert_eq!(evidence(lint, table), ["a: 100 and 110, +10.0 % apart: +6.7 % is called an improvement"]);
+        assert_eq!(evidence(lint, table), ["a: 100 and 110, 10 % apart: +6.7 % is called an improvement"]);
     }
 
     #[test]
-    fn runs_that_agree_and_runs_with_an_interval_pass() {
+    fn runs_that_agree_and_runs_whose_spread_is_known_pass() {
         for table in [
             "# usual variance: ±5 %\nmeasure,version,value\nusers,a,100\nusers,a,103\nusers,b,120\n",
             "measure,version,value,claim\nusers,a,100,\nusers,a,101,\nusers,b,150,improvement\n",
             "measure,version,value,claim\nusers,a,100,\nusers,a,110,\nusers,a,105,\nusers,b,150,improvement\nusers,b,158,\nusers,b,161,\n",
+            "# usual variance: ±5 %\nmeasure,version,value\nusers,a,100\nusers,a,110\nusers,a,105\nusers,b,120\n",
             "version,settings,value\na,t=0,10/s\na,t=8,5/s\nb,t=0,10/s\nb,t=8,7/s\n",
         ] {
             assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
