@@ -131,6 +131,8 @@ pub struct Migration {
     pub command: CommandLine,
     /// Folder in which it runs: the study's.
     pub dir: PathBuf,
+    /// The URL by which it logs in, which it has as `DATABASE_URL` in its environment.
+    pub url: Secret,
 }
 
 /// How loaded data is restored.

@@ -62,7 +62,7 @@ impl DataBuilder<'_> {
 
     fn initialise(&self, place: &Place, first: &Path) -> Result<(), DatabaseError> {
         let spec = self.spec(place, self.installation.initialise(place, first));
-        let ended = self.launcher.run(&spec, "initialising", &spec.start, &self.log(), self.interrupt);
+        let ended = self.launcher.run(&spec, "initialising", &spec.start, None, &self.log(), self.interrupt);
         ended.map(drop).map_err(|error| match self.first_error_in_log() {
             // The last lines only advise how to start servers by hand.
             Some(line) => DatabaseError::from(error).with_prefix(&line),

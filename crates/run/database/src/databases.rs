@@ -146,7 +146,6 @@ impl Databases {
                 within: server.ready_within,
                 version: installation.number(),
                 launcher: self.launcher.clone(),
-                log: self.log(database),
                 template_took: OnceLock::new(),
                 _copy: copy,
                 data_folder,
@@ -207,8 +206,15 @@ pub fn check(database: &Database) -> Vec<String> {
 /// The study's migration.
 fn migrate_command(database: &Database) -> Option<StudyCommand<'_>> {
     let Origin::Started(server) = &database.origin else { return None };
-    let Migration { command, dir } = server.migrate.as_ref()?;
-    Some(StudyCommand { database: &database.name, purpose: "migrate", command, dir })
+    let Migration { command, dir, url } = server.migrate.as_ref()?;
+    Some(StudyCommand {
+        database: &database.name,
+        purpose: "migrate",
+        command,
+        dir,
+        env: BTreeMap::from([("DATABASE_URL".to_owned(), url.0.clone())]),
+        limit: Some(server.ready_within),
+    })
 }
 
 fn check_data(database: &Database, server: &Server, installation: &Installation) -> Result<(), String> {
@@ -321,9 +327,8 @@ struct StartedServer {
     data: PathBuf,
     within: Duration,
     version: [u32; 3],
-    /// What runs the study's migration, and the file for its output.
+    /// What runs the study's migration.
     launcher: Launcher,
-    log: PathBuf,
     /// The duration of copying the template in seconds.
     template_took: OnceLock<f64>,
     /// The copy of the data, which must be removed before the folder that contains it.
@@ -343,19 +348,27 @@ impl PreparedDatabase {
     }
 
     /// Waits until the server answers, compares the settings in force with those that the study asks
-    /// for, and warms the cache if the study says so.
+    /// for, lets systems log in, runs the study's migration with its output in `migration`, and warms
+    /// the cache if the study says so.
     ///
     /// # Errors
-    /// The server ends, is not ready in time, or has another value of a setting in force.
-    pub fn wait_ready(&self, running: Option<&Running>, interrupt: &Interrupt) -> Result<(), DatabaseError> {
+    /// The server ends, is not ready in time, or has another value of a setting in force; the migration
+    /// fails, or takes as long as the server may.
+    pub fn wait_ready(
+        &self,
+        running: Option<&Running>,
+        migration: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<(), DatabaseError> {
         let within = self.started.as_ref().map_or(EXTERNAL_READY_WITHIN, |started| started.within);
         let waiting = ReadyWait { running, within, interrupt };
-        let ready =
-            self.ready(&waiting).map_err(|error| settings::explain_failed_start(error, &self.database, running));
+        let ready = self
+            .ready(&waiting, migration)
+            .map_err(|error| settings::explain_failed_start(error, &self.database, running));
         if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { ready }
     }
 
-    fn ready(&self, waiting: &ReadyWait<'_>) -> Result<(), DatabaseError> {
+    fn ready(&self, waiting: &ReadyWait<'_>, migration: &Path) -> Result<(), DatabaseError> {
         let failed = |action| DatabaseError::sql(&self.database.name, action);
         if let Some((started, template)) = self.started.as_ref().zip(self.template()) {
             let mut connection = connect(&self.service_endpoint(), waiting)?;
@@ -369,7 +382,7 @@ impl PreparedDatabase {
         }
         settings::check(&mut connection, &self.database, waiting.running)?;
         match &self.database.origin {
-            Origin::Started(server) => self.prepare_for_systems(server, &mut connection, waiting)?,
+            Origin::Started(server) => self.prepare_for_systems(server, &mut connection, migration, waiting)?,
             Origin::External(_) => tables::check(&mut connection, &self.database)?,
         }
         if self.database.warm {
@@ -381,11 +394,12 @@ impl PreparedDatabase {
         Ok(())
     }
 
-    /// Lets systems log in, and runs the study's migration.
+    /// Lets systems log in, and runs the study's migration with its output in a file.
     fn prepare_for_systems(
         &self,
         server: &Server,
         connection: &mut Connection,
+        output: &Path,
         waiting: &ReadyWait<'_>,
     ) -> Result<(), DatabaseError> {
         if let Some(password) = &server.password {
@@ -393,7 +407,7 @@ impl PreparedDatabase {
             engine::let_in(connection, &server.roles, password).map_err(failed)?;
         }
         if let (Some(migrate), Some(started)) = (migrate_command(&self.database), &self.started) {
-            migrate.run(&started.launcher, &started.log, waiting.interrupt)?;
+            migrate.run(&started.launcher, output, waiting.interrupt)?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use crate::study_command::StudyCommand;
 use plimsoll_model::database::{Database, External};
 use plimsoll_model::storage::Secret;
 use plimsoll_system::{Interrupt, Launcher};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The password of an external server, from the URL or the environment.
@@ -30,7 +31,14 @@ pub(crate) fn restore(
     interrupt: &Interrupt,
 ) -> Result<Restored, DatabaseError> {
     let Some(command) = &external.restore else { return Ok(Restored { how: "not restored".to_owned(), seconds: 0.0 }) };
-    let restore = StudyCommand { database: &database.name, purpose: "restore", command, dir: &external.dir };
+    let restore = StudyCommand {
+        database: &database.name,
+        purpose: "restore",
+        command,
+        dir: &external.dir,
+        env: BTreeMap::new(),
+        limit: None,
+    };
     let took = restore.run(launcher, log, interrupt)?;
     Ok(Restored { how: format!("`{command}`"), seconds: took.as_secs_f64() })
 }

@@ -1,6 +1,7 @@
 //! What a run reads from a database that is up: facts, the limit of connections, and conditions of the data.
 
 use crate::databases::PreparedDatabase;
+use crate::engine;
 use crate::error::DatabaseError;
 use crate::ready::{limits, open};
 use crate::safety;
@@ -120,8 +121,8 @@ pub fn evaluate_expected(
             endpoint.database.clone_from(named);
         }
         let mut connection = open(&endpoint, limits(EXPECTED_TIMEOUT, interrupt))?;
-        // The error names the query.
-        let table = connection.query(&expected.query).map_err(|error| DatabaseError::Failed(error.to_string()))?;
+        let table = engine::read_only(&mut connection, &expected.query);
+        let table = table.map_err(|error| DatabaseError::Failed(error.to_string()))?; // it names the query
         Ok(condition(expected, &table.rows))
     });
     let conditions = conditions.collect();

@@ -16,6 +16,10 @@ pub(crate) struct StudyCommand<'a> {
     pub(crate) command: &'a CommandLine,
     /// The folder in which it runs.
     pub(crate) dir: &'a Path,
+    /// Variables of its environment, beside those of the run.
+    pub(crate) env: BTreeMap<String, String>,
+    /// The time after which it is killed, if there is one.
+    pub(crate) limit: Option<Duration>,
 }
 
 impl StudyCommand<'_> {
@@ -33,7 +37,7 @@ impl StudyCommand<'_> {
         log: &Path,
         interrupt: &Interrupt,
     ) -> Result<Duration, DatabaseError> {
-        Ok(launcher.run(&self.spec(), self.purpose, self.command, log, interrupt)?)
+        Ok(launcher.run(&self.spec(), self.purpose, self.command, self.limit, log, interrupt)?)
     }
 
     fn spec(&self) -> SystemSpec {
@@ -43,7 +47,7 @@ impl StudyCommand<'_> {
             build: None,
             start: self.command.clone(),
             inherit: None,
-            env: BTreeMap::new(),
+            env: self.env.clone(),
             ready: Ready { probe: Probe::Started, within: Duration::ZERO },
             stop: StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO },
             cpus: None,

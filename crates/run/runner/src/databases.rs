@@ -69,23 +69,25 @@ pub(crate) fn note_data_folder(
 }
 
 /// Restores a database to the state before a start. If the study starts its server, starts that too; the server's
-/// output goes to `output`. Also returns how long the server took until it was ready.
+/// output goes to the first of `outputs`, that of the study's migration to the second. Also returns how long the server took
+/// until it was ready.
 pub(crate) fn start(
     context: &Context<'_>,
     databases: &mut Databases,
     database: &Database,
-    output: &Path,
+    outputs: [&Path; 2],
     tell: &mut EventSink<'_>,
 ) -> Result<(RunningDatabase, Option<Running>, Duration), Fault> {
     may_load(context.study, database).map_err(Fault::Failed)?;
     let prepared = prepare(context, databases, database, tell)?;
     let began = Instant::now();
+    let [output, migration] = outputs;
     let start = |system| context.launcher.start(system, output);
     let running = prepared.system.as_ref().map(start).transpose()?;
     if let Some(running) = &running {
         running.wait_ready(context.interrupted)?;
     }
-    prepared.wait_ready(running.as_ref(), context.interrupted)?;
+    prepared.wait_ready(running.as_ref(), migration, context.interrupted)?;
     Ok((RunningDatabase { database: database.clone(), prepared }, running, began.elapsed()))
 }
 

@@ -368,9 +368,11 @@ impl RunningVariant {
             largest: BTreeMap::new(),
         };
         for database in &running.spec.databases {
-            let output = outputs.path(&database.name);
+            // No system has a dot in its name.
+            let (output, migration) =
+                (outputs.path(&database.name), outputs.path(&format!("{}.migrate", database.name)));
             let (running_database, server, ready_after) =
-                databases::start(context, databases, database, &output, tell)?;
+                databases::start(context, databases, database, [&output, &migration], tell)?;
             running.databases.push(running_database);
             running.systems.extend(server);
             running.ready_after += ready_after;

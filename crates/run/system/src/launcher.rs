@@ -60,16 +60,17 @@ impl Launcher {
     /// duration.
     pub fn build(&self, spec: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, SystemError> {
         let Some(command) = &spec.build else { return Ok(Duration::ZERO) };
-        self.run(spec, "build", command, log, interrupt)
+        self.run(spec, "build", command, None, log, interrupt)
     }
 
-    /// Runs a command of a system to its end, with its output appended to `log`. Returns its
-    /// duration. `purpose` names the command in error messages.
+    /// Runs a command of a system to its end, or kills it after `limit`, with its output appended to
+    /// `log`. Returns its duration. `purpose` names the command in error messages.
     pub fn run(
         &self,
         spec: &SystemSpec,
         purpose: &'static str,
         command: &CommandLine,
+        limit: Option<Duration>,
         log: &Path,
         interrupt: &Interrupt,
     ) -> Result<Duration, SystemError> {
@@ -77,13 +78,17 @@ impl Launcher {
         let start = Instant::now();
         let (output, file) = open(spec, log)?;
         let mut run = Supervised::start(self, Task { spec, command, cpus: None, output: file })?;
-        let exit = wait_for(&mut run, spec, None, interrupt)?.expect("without a limit, it ends or fails");
+        let exit = wait_for(&mut run, spec, limit, interrupt)?;
         run.stop(&AT_ONCE)?; // it may leave daemons
-        if exit.is_success() {
-            return Ok(start.elapsed());
-        }
         let (system, command, output) = (spec.name.clone(), command.clone(), Box::new(output.last()));
-        Err(SystemError::CommandFailed { system, purpose, command, exit, output })
+        match exit {
+            Some(exit) if exit.is_success() => Ok(start.elapsed()),
+            Some(exit) => Err(SystemError::CommandFailed { system, purpose, command, exit, output }),
+            None => {
+                let limit = limit.expect("without a limit, it ends or fails");
+                Err(SystemError::CommandTooSlow { system, purpose, command, limit, output })
+            }
+        }
     }
 
     /// Starts the system, with its output appended to the file `output`. The system runs when this

@@ -3,7 +3,7 @@
 use super::study::this_program;
 use crate::exit::Failure;
 use plimsoll_analysis::quantity;
-use plimsoll_model::database::{Database, Origin, Snapshot};
+use plimsoll_model::database::{Database, Dataset, Origin, Snapshot};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::start::Plan;
 use plimsoll_study::Study;
@@ -31,14 +31,21 @@ fn words(database: &Database) -> String {
                 Snapshot::Copy => "copied before every trial",
                 Snapshot::Template => "made from a template before every trial",
             };
-            format!("{engine} with {data}; loaded once{kept}, {restored}")
+            let migrated = if server.migrate.is_some() { ", migrated on each start" } else { "" };
+            let asked = match database.expected.len() {
+                0 => String::new(),
+                1 => "; asked for what is expected after the loads".to_owned(),
+                count => format!("; asked for {count} things that are expected after the loads"),
+            };
+            format!("{engine} with {data}; loaded once{kept}, {restored}{migrated}{asked}")
         }
         Origin::External(external) => {
             let restored = match &external.restore {
                 Some(command) => format!("restored by `{command}` before every trial"),
                 None => "used as it is, and never restored".to_owned(),
             };
-            format!("{engine} at {} with {data}; {restored}", external.endpoint.address)
+            let data = if *dataset == Dataset::Empty { String::new() } else { format!(" with {data}") };
+            format!("{engine} at {}{data}; {restored}", external.endpoint.address)
         }
     }
 }
@@ -53,7 +60,7 @@ fn size(database: &Database) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::database::{Dataset, Engine, Server};
+    use plimsoll_model::database::{Engine, Server};
     use std::time::Duration;
 
     #[test]

@@ -16,7 +16,7 @@ server    = "postgresql"
 databases = ["shop", "audit"]
 roles     = ["clerk", "reader"]
 load      = ["schema.sql"]
-migrate   = "psql {db.url} --quiet --set ON_ERROR_STOP=1 --command 'INSERT INTO orders VALUES (2)'"
+migrate   = "sh -c 'psql $DATABASE_URL --quiet --set ON_ERROR_STOP=1 --command \"INSERT INTO orders VALUES (2)\" && echo done by $DATABASE_URL'"
 expect    = [
     { query = "SELECT count(*) FROM orders", equals = 8 },
     { query = "SELECT current_database()", equals = "audit", database = "audit" },
@@ -107,6 +107,8 @@ fn a_system_logs_in_and_what_it_wrote_is_there() {
     let printed = place.read("bundle/starts/0001/output-shop.log");
     assert!(printed.contains("the reader sees 3 and may not write: True"), "{printed}");
     assert!(printed.contains("told postgresql://clerk:********************************@127.0.0.1:"), "{printed}");
+    let migrated = place.read("bundle/starts/0002/output-db.migrate.log");
+    assert!(migrated.contains("done by postgresql://clerk:********************************@127.0.0.1:"), "{migrated}");
     let report = place.read("bundle/report/report.md");
     for told in ["SELECT count", "current"] {
         assert!(report.contains(told), "{told} in {report}");
@@ -137,6 +139,13 @@ fn a_migration_that_fails_is_shown() {
 #[test]
 fn a_migration_whose_program_is_missing_is_found_before_anything_starts() {
     let Some(place) = place(STUDY) else { return };
-    place.write("study.toml", edited(STUDY, "psql {db.url}", "no-such-program {db.url}"));
+    place.write("study.toml", edited(STUDY, "sh -c 'psql", "no-such-program 'psql"));
     place.plimsoll(&["check", "study.toml"]).with(2).says(&["`no-such-program`", "was not found"]);
+}
+
+#[test]
+fn a_migration_that_does_not_end_is_killed() {
+    let study = edited(STUDY, "echo done by $DATABASE_URL", "sleep 1000");
+    let Some(place) = place(&edited(&study, "roles     =", "ready_within = \"8s\"\nroles     =")) else { return };
+    run(&place, 3).says(&["the migrate command", "did not end within 8s and was killed"]);
 }

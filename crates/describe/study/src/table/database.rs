@@ -218,7 +218,7 @@ impl ServerTable {
             databases: self.databases(),
             roles: self.roles(),
             password: scope.bindings.passwords.get(name).cloned(),
-            migrate: migrate?.map(|command| Migration { command, dir: scope.dir.to_owned() }),
+            migrate: migrate?.map(|command| Migration { command, dir: scope.dir.to_owned(), url: scope.url_of(name) }),
             port: port?,
             cpus: cpus?,
             ready_within: ready_within?.map_or(MINUTE, |within| within.0),
@@ -520,6 +520,7 @@ mod tests {
     use crate::table::testing::{faults_of, no_faults, read_table};
     use crate::value::{Bindings, NO_LOGINS};
     use plimsoll_model::database::ExpectedRow;
+    use plimsoll_model::storage::Secret;
     use plimsoll_model::system::CommandLine;
     use plimsoll_model::units::Processors;
     use std::path::Path;
@@ -608,6 +609,7 @@ mod tests {
             migrate: Some(Migration {
                 command: CommandLine(["./migrate", "postgresql://owner@127.0.0.1:5433/run"].map(str::to_owned).into()),
                 dir: "/study".into(),
+                url: Secret("postgresql://owner@127.0.0.1:5433/run".to_owned()),
             }),
             port: 5433,
             cpus: Some(Processors(vec![1])),

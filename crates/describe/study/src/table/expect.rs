@@ -26,8 +26,11 @@ impl ExpectTable {
         let query = self.query.resolve(scope, faults);
         let equals = resolve_optional(Some(&self.equals), |equals| equals.resolve(scope, faults));
         let query = query?.0;
-        let first = query.split_whitespace().next().unwrap_or_default().to_lowercase();
-        if !READING.contains(&first.as_str()) {
+        let first = query.trim_start_matches(['(', ' ', '\n']).split_whitespace().next().unwrap_or_default();
+        let first = first.to_lowercase();
+        // Behind a comment it may be anything; it cannot write.
+        let is_word = first.starts_with(char::is_alphabetic);
+        if is_word && !READING.contains(&first.as_str()) {
             let fault = Fault::error(&self.query.span, format!("`{first} …` is no query that only reads"));
             faults.add(fault.help("ask for what must be there, as in `select count(*) from orders`"));
             return None;

@@ -49,7 +49,7 @@ impl Login {
     }
 
     /// `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`. Clients of MariaDB take `mysql://` as well.
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let scheme = match self.engine {
             Engine::Postgresql => "postgresql",
             Engine::Mariadb | Engine::Mysql => "mysql",

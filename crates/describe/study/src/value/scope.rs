@@ -66,6 +66,11 @@ impl<'a> Scope<'a> {
         Scope { is_trusted: true, ..self }
     }
 
+    /// The URL by which one logs in to the database `name`; empty where nothing is known of it.
+    pub(crate) fn url_of(&self, name: &str) -> Secret {
+        Secret(self.logins.get(name).map(Login::url).unwrap_or_default())
+    }
+
     /// The processors for the variant.
     pub(crate) fn usable(&self) -> Usable<'a> {
         Usable { all: self.processors, generator: self.of_generator, place: self.bindings.place }
@@ -199,13 +204,17 @@ pub(crate) fn unknown_placeholder<'a>(
     let help = if let (Some(secret), None) = (secret, nearest(name, known.clone())) {
         format!("say where it comes from: `[secret.{secret}]` with `env = \"VARIABLE\"` or `file = \"PATH\"`")
     } else if let Some(meant) = known.clone().find(|known| known.ends_with(&of_a_system)) {
-        format!("outside a system say whose, as in `{{{meant}}}`")
+        match name {
+            "port" | "address" => format!("outside a system say whose, as in `{{{meant}}}`"),
+            _ => format!("say whose, as in `{{{meant}}}`"),
+        }
     } else if let Some(meant) = nearest(name, known.clone()) {
         format!("did you mean `{meant}`?")
     } else if is_key {
         "keys are those of a store with `credentials = \"generated\"`, and only systems are told them".to_owned()
     } else if is_login {
-        "what a login takes is given by a `[database.NAME]` that is reached by TCP, and only systems are told it"
+        "how to log in to a `[database.NAME]` is told to systems, and to its `migrate`, alone; of one that is reached by its \
+         UNIX socket nothing is told"
             .to_owned()
     } else {
         format!("placeholders here are {}; write `{{{{` for a brace", all_of(known))
@@ -213,7 +222,7 @@ pub(crate) fn unknown_placeholder<'a>(
     let kind = match name.contains('.') {
         true if secret.is_some() => "no secret is",
         true if is_key => "no store gives",
-        true if is_login => "no system and no database gives",
+        true if is_login => "nothing here gives",
         true => "no system gives",
         false => "no factor is named",
     };

@@ -145,18 +145,16 @@ pub(super) fn settings_to_load(first: &Path) -> Vec<Setting> {
     settings
 }
 
-/// Where users come from: by the UNIX socket, and by the loopback.
-const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
-
 /// The statements that the server runs before it accepts connections.
 pub(super) fn first_statements(password: &Secret) -> String {
+    let hosts = ["localhost", "127.0.0.1"];
     let user = |host: &str| {
         format!(
             "CREATE USER '{USER}'@'{host}' IDENTIFIED BY '{}';\nGRANT ALL ON *.* TO '{USER}'@'{host}' WITH GRANT OPTION;\n",
             password.0
         )
     };
-    HOSTS.map(user).concat()
+    hosts.map(user).concat()
 }
 
 /// Makes the databases, and removes other users: new servers have a root user without a password, or with the
@@ -177,17 +175,16 @@ pub(super) fn make_databases(connection: &mut Connection, names: &[String]) -> R
 pub(super) fn let_in(connection: &mut Connection, roles: &[String], password: &Secret) -> Result<(), SqlError> {
     let known = names_of(connection, "SELECT concat(user, '@', host) FROM mysql.user")?;
     for (index, role) in roles.iter().enumerate() {
-        for host in HOSTS {
-            let (account, password) = (format!("'{role}'@'{host}'"), &password.0);
-            if !known.contains(&format!("{role}@{host}")) {
-                connection.batch(&format!("CREATE USER {account} IDENTIFIED BY '{password}'"))?;
-            } else if connection.batch(&format!("ALTER USER {account} IDENTIFIED BY '{password}'")).is_err() {
-                // Before MariaDB 10.2 and MySQL 5.7.6.
-                connection.batch(&format!("SET PASSWORD FOR {account} = PASSWORD('{password}')"))?;
-            }
-            if index == 0 {
-                connection.batch(&format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION"))?;
-            }
+        // From any host, so that the study's SQL can name it without one. The server listens on the loopback alone.
+        let (account, password) = (format!("'{role}'@'%'"), &password.0);
+        if !known.contains(&format!("{role}@%")) {
+            connection.batch(&format!("CREATE USER {account} IDENTIFIED BY '{password}'"))?;
+        } else if connection.batch(&format!("ALTER USER {account} IDENTIFIED BY '{password}'")).is_err() {
+            // Before MariaDB 10.2 and MySQL 5.7.6.
+            connection.batch(&format!("SET PASSWORD FOR {account} = PASSWORD('{password}')"))?;
+        }
+        if index == 0 {
+            connection.batch(&format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION"))?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::programs::Programs;
 use plimsoll_model::database::{Database, Engine, FROM_TEMPLATE, Server};
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::StopSignal;
-use plimsoll_sql::{Connection, SqlError};
+use plimsoll_sql::{Connection, SqlError, TextRows};
 use plimsoll_system::random_text;
 use std::fs::File;
 use std::io::Write;
@@ -184,6 +184,23 @@ pub(crate) fn copy_template(connection: &mut Connection, template: &str, version
     // Before 15, files were always copied; since then there are two strategies.
     let strategy = if version >= [15, 0, 0] { " STRATEGY = FILE_COPY" } else { "" };
     connection.batch(&format!("CREATE DATABASE {FROM_TEMPLATE} TEMPLATE \"{template}\"{strategy}"))
+}
+
+/// Asks one query in a transaction that cannot write.
+pub(crate) fn read_only(connection: &mut Connection, query: &str) -> Result<TextRows, SqlError> {
+    // A second statement could end the transaction: servers prepare one alone.
+    connection.prepare(query)?;
+    match connection.engine() {
+        Engine::Postgresql => connection.batch("BEGIN READ ONLY")?,
+        Engine::Mariadb | Engine::Mysql => {
+            // Before MySQL 5.6.5 there is none, and what is written is taken back.
+            let begun = connection.batch("START TRANSACTION READ ONLY");
+            begun.or_else(|_| connection.batch("START TRANSACTION"))?;
+        }
+    }
+    let rows = connection.query(query);
+    connection.batch("ROLLBACK")?;
+    rows
 }
 
 /// Reads all tables and their indexes. `may_add` allows adding an extension for that.

@@ -111,7 +111,7 @@ pub(crate) fn start(prepared: &PreparedDatabase, place: &Place) -> Result<Runnin
     let spec = prepared.system.as_ref().expect("the run starts it");
     let running = launcher().start(spec, &place.path("logs/db.log"))?;
     running.wait_ready(&NEVER)?;
-    prepared.wait_ready(Some(&running), &NEVER)?;
+    prepared.wait_ready(Some(&running), &place.path("logs/migrate.log"), &NEVER)?;
     Ok(running)
 }
 

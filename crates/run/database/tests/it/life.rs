@@ -5,9 +5,9 @@ use crate::common::{
     start,
 };
 use plimsoll_database::{
-    CounterSampler, CounterSeries, Databases, PreparedDatabase, check, evaluate_conditions, facts,
+    CounterSampler, CounterSeries, Databases, PreparedDatabase, check, evaluate_conditions, evaluate_expected, facts,
 };
-use plimsoll_model::database::{Database, Dataset, Endpoint, Engine, External, Origin, Snapshot};
+use plimsoll_model::database::{Database, Dataset, Endpoint, Engine, ExpectedRow, External, Origin, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Secret;
@@ -164,7 +164,7 @@ fn a_trial_with_a_killed_server_fails(
         assert!(begin.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(5));
     }
-    let said = prepared.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
+    let said = prepared.wait_ready(Some(&running), Path::new("/dev/null"), &NEVER).unwrap_err().to_string();
     assert!(said.contains("ended by itself") && said.contains("signal 9"), "{said}");
     assert!(!said.contains("--datadir") && !said.contains(" -D "), "the command is not the study's: {said}");
     if database.engine == Engine::Postgresql {
@@ -228,9 +228,9 @@ fn a_setting_that_is_not_in_force_is_named(place: &Place, databases: &mut Databa
         drop(before);
         let spec = prepared.system.as_ref().unwrap();
         let running = launcher().start(spec, &place.path("logs/db.log")).unwrap();
-        prepared.wait_ready(Some(&running), &NEVER).unwrap();
+        prepared.wait_ready(Some(&running), Path::new("/dev/null"), &NEVER).unwrap();
         connect(&prepared).batch("ALTER DATABASE plimsoll SET work_mem = '5MB'").unwrap();
-        let said = prepared.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
+        let said = prepared.wait_ready(Some(&running), Path::new("/dev/null"), &NEVER).unwrap_err().to_string();
         assert!(said.contains(expected), "{said}");
         return;
     }
@@ -270,13 +270,13 @@ fn a_server_that_runs_already_is_left_alone(place: &Place, databases: &mut Datab
     assert!(prepared.system.is_none());
     assert_eq!((prepared.data_origin.as_str(), prepared.restored.how.contains("echo restored")), ("external", true));
     assert!(place.path("restored").exists());
-    prepared.wait_ready(None, &NEVER).unwrap();
+    prepared.wait_ready(None, Path::new("/dev/null"), &NEVER).unwrap();
     assert_eq!(facts(&fitting, &prepared, Transport::Unix).unwrap().restored, prepared.restored.how);
     assert_eq!(accounts(&prepared), [(1, 10), (2, 20), (3, 30)]);
 
     let other = of(&external, &[("max_connections", "7")]);
     let prepared = databases.prepare(&other, &NEVER, &mut |_| ()).unwrap();
-    let said = prepared.wait_ready(None, &NEVER).unwrap_err().to_string();
+    let said = prepared.wait_ready(None, Path::new("/dev/null"), &NEVER).unwrap_err().to_string();
     assert!(said.contains("the setting `max_connections` is to be `7`"), "{said}");
 
     external.restore = Some(CommandLine(["sh", "-c", "echo no dump; exit 3"].map(str::to_owned).to_vec()));
@@ -349,12 +349,12 @@ fn systems_log_in_to_postgresql_with_the_password_of_the_start() {
 
 #[test]
 fn systems_log_in_to_mariadb_with_the_password_of_the_start() {
-    systems_log_in(Engine::Mariadb, "GRANT SELECT ON account TO 'reader'@'127.0.0.1';\n");
+    systems_log_in(Engine::Mariadb, "GRANT SELECT ON account TO reader;\n");
 }
 
 #[test]
 fn systems_log_in_to_mysql_with_the_password_of_the_start() {
-    systems_log_in(Engine::Mysql, "GRANT SELECT ON account TO 'reader'@'127.0.0.1';\n");
+    systems_log_in(Engine::Mysql, "GRANT SELECT ON account TO reader;\n");
 }
 
 fn systems_log_in(engine: Engine, grant: &str) {
@@ -387,6 +387,23 @@ fn systems_log_in(engine: Engine, grant: &str) {
         assert_eq!(reader.query("SELECT id FROM account").unwrap().rows.len(), 2);
         assert!(reader.batch("DELETE FROM account").is_err(), "the reader writes");
         assert!(log_in("clerk", other, "shop").is_err(), "the password of another start lets in");
+        what_is_expected_is_asked_without_writing(&mut database.clone(), &prepared);
         running.stop().unwrap();
     }
+}
+
+fn what_is_expected_is_asked_without_writing(database: &mut Database, prepared: &PreparedDatabase) {
+    let mut found = |query: &str| {
+        let expected = ExpectedRow { query: query.to_owned(), equals: "2".to_owned(), database: None };
+        database.expected = vec![expected];
+        evaluate_expected(database, prepared, &NEVER).map(|conditions| conditions[0].holds == Some(true))
+    };
+    assert!(found("SELECT count(*) FROM account").unwrap());
+    assert!(!found("SELECT count(*) FROM account WHERE id > 2").unwrap());
+    for writing in
+        ["SELECT 2; DELETE FROM account", "DELETE FROM account", "WITH d AS (DELETE FROM account RETURNING 1) SELECT 2"]
+    {
+        assert!(found(writing).is_err(), "{writing}");
+    }
+    assert!(found("SELECT count(*) FROM account").unwrap(), "nothing was deleted");
 }

@@ -313,9 +313,13 @@ impl DatabaseTables<'_> {
             numbers_in("was not looked at"),
             words_in("why"),
         ];
-        let note = "After every trial, those that do not count included, while its server still runs; and once when the data \
-                    was loaded, before any trial.";
         let is_tpcc = self.report.cells.iter().any(Cell::is_tpcc);
+        let note = if is_tpcc {
+            "After every trial, those that do not count included, while its server still runs; and once when the data was \
+             loaded, before any trial."
+        } else {
+            "After every trial, those that do not count included, while its server still runs."
+        };
         let below = match checks.iter().filter(|check| check.is_of_load_alone()).count() {
             _ if !is_tpcc => None,
             0 => Some(
