@@ -1,5 +1,6 @@
 //! A connection to a server of any of the supported engines.
 
+use crate::error::shortened;
 use crate::mariadb::Mariadb;
 use crate::postgresql::Postgresql;
 use crate::{CallLimits, Rows, SessionId, SqlError, TextRows, Value};
@@ -123,7 +124,7 @@ impl Connection {
             Server::Postgresql(server) => server.batch(sql),
             Server::Mariadb(server) => server.batch(sql),
         });
-        done.map_err(|error| error.during(format_args!("run `{}`", shortened(sql))))
+        done.map_err(|error| error.of_statements(sql))
     }
 
     /// Runs one statement given as text, and returns its rows as text.
@@ -180,27 +181,5 @@ impl Drop for Connection {
                 Server::Mariadb(server) => server.terminate(),
             }
         }
-    }
-}
-
-/// The first characters of a statement on one line, for error messages.
-fn shortened(sql: &str) -> String {
-    const LONGEST: usize = 160;
-    let words: Vec<&str> = sql.split_whitespace().collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_statements_are_cut_between_characters() {
-        assert_eq!(shortened("SELECT 1\n  FROM t"), "SELECT 1 FROM t");
-        assert_eq!(shortened(&"ü".repeat(1000)), format!("{}…", "ü".repeat(160)));
     }
 }

@@ -13,13 +13,15 @@ pub struct SqlError {
     pub code: String,
     /// The attempt, the message of the server, and advice. It never has a password.
     pub detail: String,
+    /// The character of the SQL that the server points to, from 1.
+    pub(crate) position: Option<usize>,
 }
 
 impl SqlError {
     /// A failure that the server did not report.
     #[must_use]
     pub fn new(kind: ErrorKind, detail: impl Into<String>) -> SqlError {
-        SqlError { kind, code: String::new(), detail: detail.into() }
+        SqlError { kind, code: String::new(), detail: detail.into(), position: None }
     }
 
     /// True if the connection can no longer be used.
@@ -52,6 +54,19 @@ impl SqlError {
         SqlError::new(ErrorKind::Denied, detail)
     }
 
+    /// The same failure of statements that were sent as one text, with their line where the server points to it. Several
+    /// lines are not quoted: it is rarely the first statement of a file that fails.
+    pub(crate) fn of_statements(mut self, sql: &str) -> SqlError {
+        if !sql.trim().contains('\n') {
+            return self.during(format_args!("run `{}`", shortened(sql)));
+        }
+        if let Some(position) = self.position {
+            let line = 1 + sql.chars().take(position.saturating_sub(1)).filter(|letter| *letter == '\n').count();
+            self.detail = format!("line {line}: {}", self.detail);
+        }
+        self
+    }
+
     /// The same failure, with what was attempted.
     #[must_use]
     pub(crate) fn during(mut self, attempt: impl Display) -> SqlError {
@@ -60,9 +75,21 @@ impl SqlError {
     }
 }
 
+/// The first characters of a statement on one line.
+pub(crate) fn shortened(sql: &str) -> String {
+    const LONGEST: usize = 160;
+    let words: Vec<&str> = sql.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 fn server_error(kind: ErrorKind, code: &str, message: &str, name: &str) -> SqlError {
     let advice = advice(kind, code, message).map(|advice| format!("; {advice}")).unwrap_or_default();
-    SqlError { kind, code: code.to_owned(), detail: format!("{message} ({name} {code}){advice}") }
+    let detail = format!("{message} ({name} {code}){advice}");
+    SqlError { kind, code: code.to_owned(), detail, position: None }
 }
 
 /// The kind of an SQLSTATE, as in appendix A of PostgreSQL's manual.
@@ -133,6 +160,24 @@ fn advice(kind: ErrorKind, code: &str, message: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_statements_are_cut_between_characters() {
+        assert_eq!(shortened("SELECT 1\n  FROM t"), "SELECT 1 FROM t");
+        assert_eq!(shortened(&"ü".repeat(1000)), format!("{}…", "ü".repeat(160)));
+    }
+
+    #[test]
+    fn of_several_lines_the_one_that_failed_is_named() {
+        let failed = |sql: &str, position| {
+            let error = SqlError { position, ..SqlError::new(ErrorKind::Sql, "no such table") };
+            error.of_statements(sql).detail
+        };
+        assert_eq!(failed("DROP TABLE a", Some(12)), "cannot run `DROP TABLE a`: no such table");
+        let script = "CREATE TABLE a (i INT);\n\nDROP TABLE ü;\n";
+        assert_eq!(failed(script, Some(37)), "line 3: no such table");
+        assert_eq!(failed(script, None), "no such table");
+    }
 
     #[test]
     fn sqlstates_are_told_apart() {

@@ -27,9 +27,9 @@ pub(crate) fn load_scripts(
         let run = loader.run_all(&[script], &|connection, script| connection.batch(script), &mut || {
             progress(&format!("running {name}"), share);
         });
-        run.map_err(|error| SqlError {
-            detail: format!("failed to run the script `{name}`: {}", error.detail),
-            ..error
+        run.map_err(|mut error| {
+            error.detail = format!("failed to run the script `{name}`: {}", error.detail);
+            error
         })?;
     }
     progress("loaded", 1.0);

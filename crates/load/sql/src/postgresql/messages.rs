@@ -69,6 +69,7 @@ pub(super) fn error(input: &[u8], body: Range<usize>) -> Result<(SqlError, bool)
         return Err(SqlError::protocol("an error of PostgreSQL is none"));
     };
     let (mut severity, mut code, mut message, mut more) = Default::default();
+    let mut position = None;
     let mut fields = body.fields();
     while let Some(field) = fields.next().map_err(malformed)? {
         let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
@@ -76,12 +77,14 @@ pub(super) fn error(input: &[u8], body: Range<usize>) -> Result<(SqlError, bool)
             b'V' => severity = value,
             b'C' => code = value,
             b'M' => message = value,
+            b'P' => position = value.parse().ok(),
             b'D' | b'H' => more = format!("{more}; {value}"),
             _ => {}
         }
     }
     let is_last = severity == "FATAL" || severity == "PANIC";
-    Ok((SqlError::from_sqlstate(&code, &format!("{message}{more}")), is_last))
+    let error = SqlError::from_sqlstate(&code, &format!("{message}{more}"));
+    Ok((SqlError { position, ..error }, is_last))
 }
 
 /// The names and types of the columns in a RowDescription.
