@@ -109,7 +109,7 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     let mut ran = ran.context("failed to run the script")?;
     ran.sinks.merge(&watch.sinks());
     // The summary is shown even if samples cannot be written.
-    let written = outputs.finish(|lost| terminal.log(Level::Warn, lost));
+    let written = outputs.finish(|lost| terminal.log(Level::Error, lost));
     let crossed: Vec<String> = summary::show(flags, &settled, &run, &ran).into_iter().map(str::to_owned).collect();
     let crossed: Vec<&str> = crossed.iter().map(String::as_str).collect();
     written?;

@@ -11,7 +11,7 @@ use crate::user::User;
 use crate::value::{binary, buffer, thrown, wrong};
 use plimsoll_javascript::{EventLoop, HeldMemory, NativeModule, OpId};
 use plimsoll_k6_run::metrics::builtin;
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::class::{Class, Trace};
 use rquickjs::function::{Opt, Rest};
 use rquickjs::{Coerced, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
@@ -126,7 +126,16 @@ struct Timer {
     id: OpId,
     /// The id of its first timer, which names its function.
     name: OpId,
+    due: Instant,
+    /// Of an interval.
     period: Option<Nanos>,
+}
+
+/// When an interval that was due is due again: whole periods after the first time, however late a call was, as Go's
+/// tickers. Those that are over by now are left out.
+fn due_again(due: Instant, period: Nanos, now: Instant) -> Instant {
+    let periods = now.since(due).0 / period.0.max(1) + 1;
+    due.after(Nanos(periods.saturating_mul(period.0)))
 }
 
 impl Link {
@@ -259,9 +268,10 @@ impl<'js> Socket<'js> {
         }
         let events = EventLoop::<K6>::of(ctx)?;
         let span = Nanos((milliseconds * 1e6) as u64);
-        let id = events.start_timer(events.now().after(span));
+        let due = events.now().after(span);
+        let id = events.start_timer(due);
         self.timed.set(id.to_string(), function)?;
-        self.link.timers.borrow_mut().push(Timer { id, name: id, period: again.then_some(span) });
+        self.link.timers.borrow_mut().push(Timer { id, name: id, due, period: again.then_some(span) });
         Ok(())
     }
 
@@ -274,8 +284,9 @@ impl<'js> Socket<'js> {
         match timer.period {
             None => self.timed.remove(&*name)?,
             Some(period) => {
-                let id = events.start_timer(events.now().after(period));
-                self.link.timers.borrow_mut().push(Timer { id, ..timer });
+                let due = due_again(timer.due, period, events.now());
+                let id = events.start_timer(due);
+                self.link.timers.borrow_mut().push(Timer { id, due, ..timer });
             }
         }
         function.call::<_, Value<'_>>(()).map(drop)
@@ -312,5 +323,19 @@ impl<'js> Socket<'js> {
             self.fail(ctx, &fault)?;
         }
         self.closed(closed.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_keeps_its_beat_and_leaves_out_what_is_over() {
+        for (due, now, again) in [(1000, 1000, 2000), (1000, 1400, 2000), (1000, 2000, 3000), (1000, 4700, 5000)] {
+            assert_eq!(due_again(Instant(due), Nanos(1000), Instant(now)), Instant(again), "{due}, {now}");
+        }
+        assert_eq!(due_again(Instant(5), Nanos(0), Instant(9)), Instant(5), "at once");
+        assert_eq!(due_again(Instant(5), Nanos(u64::MAX), Instant(9)), Instant(i64::MAX), "never");
     }
 }

@@ -102,7 +102,7 @@ impl RunOfOutputs<'_> {
         Context {
             registry: Arc::new(self.registry.clone()),
             mask: Arc::new(move |text| secrets.masked(text)),
-            warn: Arc::new(move |warning| terminal.log(Level::Warn, warning)),
+            warn: Arc::new(move |warning| terminal.log(Level::Error, warning)),
         }
     }
 }
