@@ -2,10 +2,14 @@
 
 use crate::common::{Place, START, TINY, edited};
 
-/// A folder with the bundles `first` and `second` of the tiny study. Its mean is there even where a busy machine leaves
-/// time for a few iterations.
+/// The tiny study by its mean, which is there even where a busy machine leaves time for a few iterations.
+fn tiny() -> String {
+    edited(TINY, "iteration_duration.p50", "iteration_duration.avg")
+}
+
+/// A folder with the bundles `first` and `second` of the tiny study.
 fn two_runs() -> Place {
-    let place = Place::with_study(&edited(TINY, "iteration_duration.p50", "iteration_duration.avg"));
+    let place = Place::with_study(&tiny());
     for out in ["first", "second"] {
         run(&place, "study.toml", out);
     }
@@ -45,17 +49,17 @@ fn two_runs_are_compared_and_written_in_three_ways() {
 fn what_differs_is_named_and_another_load_is_refused() {
     let place = two_runs();
     let started = "start = \"'{plimsoll}' demo-server --mode '{mode}' --listen {address}\"\nenv = { POOL = \"30\" }";
-    place.write("settings.toml", edited(TINY, START, started));
+    place.write("settings.toml", edited(&tiny(), START, started));
     run(&place, "settings.toml", "settings");
     place.plimsoll(&["compare", "first", "settings"]).prints(&[
         "One thing differs, and the comparison is about it",
         "variable POOL of counter: none in the first, 30 in the second",
     ]);
     let started = "start = \"'{plimsoll}' demo-server --listen {address} --mode '{mode}'\"";
-    place.write("command.toml", edited(TINY, START, started));
+    place.write("command.toml", edited(&tiny(), START, started));
     run(&place, "command.toml", "command");
     place.plimsoll(&["compare", "first", "command"]).prints(&["demo-server --listen 127.0.0.1:{port} --mode"]);
-    let load = edited(&edited(TINY, "think    = \"1ms\"", "think = \"2ms\""), "users = [2]", "users = [2, 3]");
+    let load = edited(&edited(&tiny(), "think    = \"1ms\"", "think = \"2ms\""), "users = [2]", "users = [2, 3]");
     place.write("load.toml", edited(&load, "duration = \"300ms\"", "duration = \"200ms\""));
     run(&place, "load.toml", "load");
     place.plimsoll(&["compare", "first", "load"]).with(2).says(&[
