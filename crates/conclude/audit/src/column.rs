@@ -36,7 +36,7 @@ pub(crate) enum Column {
     Target,
     GeneratorCpu,
     Best,
-    /// What says nothing that another column does not say better.
+    /// A column that is not read: another one has the same, or nothing asks for it.
     Ignored,
 }
 

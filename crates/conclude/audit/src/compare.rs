@@ -192,7 +192,7 @@ fn middle(rows: &[&Row]) -> Option<Quantity> {
 }
 
 /// The number of runs behind the rows of a variant: as the rows give it, or a row each.
-fn runs(rows: &[&Row]) -> Option<u64> {
+pub(crate) fn runs(rows: &[&Row]) -> Option<u64> {
     match rows {
         [row] => row.runs,
         rows => Some(rows.iter().map(|row| row.runs.unwrap_or(1)).sum()),

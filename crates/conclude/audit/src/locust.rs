@@ -11,7 +11,7 @@ const TELLING: [&str; 3] = ["Request Count", "Failure Count", "Median Response T
 
 /// A column of Locust's table.
 pub(crate) struct LocustColumn {
-    /// What it has; none for what describes the row.
+    /// The content of the column; none for a label.
     pub(crate) column: Option<Column>,
     /// True if it has milliseconds.
     pub(crate) milliseconds: bool,

@@ -76,7 +76,7 @@ pub(crate) struct Page {
     pub(crate) action_items: Vec<String>,
     pub(crate) headline: String,
     pub(crate) trials: Vec<TrialView>,
-    /// Whether it is told of each trial for how long it was measured: they differ.
+    /// True if the list of trials has a column with the time measured, because those times differ.
     pub(crate) tells_measured_time: bool,
     pub(crate) notes: Vec<Fact>,
     pub(crate) host: Vec<Fact>,
@@ -150,7 +150,7 @@ pub(crate) struct TrialView {
     pub(crate) variant: String,
     pub(crate) condition: String,
     pub(crate) started: String,
-    /// For how long it was measured.
+    /// The time measured.
     pub(crate) measured: String,
     pub(crate) validity: &'static str,
     pub(crate) remarks: String,

@@ -25,16 +25,16 @@ pub struct Database {
     pub dataset: Dataset,
     /// Whether all tables are read once before the load.
     pub warm: bool,
-    /// What must be in it after the loads of a start.
+    /// Queries, and the value that each must give after the loads of a start.
     pub expected: Vec<ExpectedRow>,
 }
 
-/// What a query must give after the loads of a start.
+/// A query, and the value that it must give after the loads of a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedRow {
     /// The query. Its first column and only row are looked at.
     pub query: String,
-    /// What stands there. Numbers are equal as numbers.
+    /// The value that it must give; two numbers are compared as numbers.
     pub equals: String,
     /// The database that is asked; none for the one that is loaded.
     pub database: Option<String>,
@@ -94,7 +94,7 @@ pub struct Server {
     pub roles: Vec<String>,
     /// The password of `roles` on this start; none if nobody is to log in as them.
     pub password: Option<Secret>,
-    /// Run on each start when it is ready, before the systems start.
+    /// A command that is run on each start, when the server is ready and before the systems start.
     pub migrate: Option<Migration>,
     /// Where it listens on the loopback, beside its UNIX socket.
     pub port: u16,
@@ -112,17 +112,6 @@ pub const LOADED: &str = "plimsoll";
 pub const FROM_TEMPLATE: &str = "run";
 /// The user as whom systems log in unless the study names others.
 pub const SERVICE: &str = "service";
-
-impl Server {
-    /// The database that a trial uses.
-    #[must_use]
-    pub fn database(&self) -> &str {
-        match self.snapshot {
-            Snapshot::Copy => &self.databases[0],
-            Snapshot::Template => FROM_TEMPLATE,
-        }
-    }
-}
 
 /// A command that changes the data of a server before systems use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,6 +132,17 @@ pub enum Snapshot {
     Copy,
     /// The server copies its database from a template (PostgreSQL).
     Template,
+}
+
+impl Snapshot {
+    /// The one of the server's databases, of which there is at least one, that a trial uses.
+    #[must_use]
+    pub fn database(self, databases: &[String]) -> &str {
+        match self {
+            Snapshot::Copy => &databases[0],
+            Snapshot::Template => FROM_TEMPLATE,
+        }
+    }
 }
 
 /// A server that runs already.

@@ -32,8 +32,8 @@ pub struct Context {
     pub registry: Arc<Registry>,
     /// Replaces secrets in the values of tags.
     pub mask: Mask,
-    /// Receives a warning at once.
-    pub warn: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Receives a sentence at once when metrics cannot be sent.
+    pub on_loss: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// An output that sends metrics to a server.
@@ -249,7 +249,7 @@ impl Route {
     }
 
     fn warn(&self, why: &str) {
-        (self.context.warn)(&format!("{}: {why}", self.settings));
+        (self.context.on_loss)(&format!("{}: {why}", self.settings));
     }
 }
 
@@ -287,7 +287,7 @@ pub(crate) mod tests {
     fn context(warnings: &Arc<Mutex<Vec<String>>>) -> Context {
         let warnings = Arc::clone(warnings);
         let warn = move |text: &str| warnings.lock().expect("no test panicked").push(text.to_owned());
-        Context { registry: Arc::clone(&REGISTRY), mask: Arc::new(|text| text.into()), warn: Arc::new(warn) }
+        Context { registry: Arc::clone(&REGISTRY), mask: Arc::new(|text| text.into()), on_loss: Arc::new(warn) }
     }
 
     /// A table with these samples.

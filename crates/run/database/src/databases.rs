@@ -139,7 +139,7 @@ impl Databases {
             .to_owned(),
             size: Some(data_folder.size),
             database: database.clone(),
-            endpoint: endpoint(database, &place, &data_folder.password, server.database()),
+            endpoint: endpoint(database, &place, &data_folder.password, server.snapshot.database(&server.databases)),
             started: Some(StartedServer {
                 port: server.port,
                 data: place.data.clone(),

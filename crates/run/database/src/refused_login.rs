@@ -4,7 +4,7 @@
 use plimsoll_model::database::Engine;
 use plimsoll_system::Running;
 
-/// What the server says of the last login that it refused, in one line.
+/// The server's message about the last login that it refused, in one line.
 #[must_use]
 pub fn refused_login(engine: Engine, server: &Running) -> Option<String> {
     let said = std::fs::read(server.last_output().file?).ok()?;

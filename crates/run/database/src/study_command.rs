@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) struct StudyCommand<'a> {
     /// The name of the database.
     pub(crate) database: &'a str,
-    /// What it does, for messages: `restore`.
+    /// Its purpose, as messages name it: `restore`.
     pub(crate) purpose: &'static str,
     pub(crate) command: &'a CommandLine,
     /// The folder in which it runs.

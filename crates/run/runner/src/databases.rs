@@ -35,7 +35,7 @@ impl RunningDatabase {
         &self.database.name
     }
 
-    /// What its server says of the last login that it refused.
+    /// The message of its server about the last login that it refused.
     pub(crate) fn refused_login(&self, server: &Running) -> Option<String> {
         refused_login(self.database.engine, server)
     }

@@ -81,10 +81,10 @@ fn from_one_ramp(row: &Row, all: &[Row]) -> bool {
     ramp && runs(row, all).is_none_or(|runs| runs < 3)
 }
 
-/// The number of runs behind a row: as it says, or the rows that are equal to it but for their numbers.
+/// The number of runs behind a row and those that are equal to it but for their numbers.
 fn runs(row: &Row, all: &[Row]) -> Option<u64> {
-    let alike = all.iter().filter(|other| other.variant == row.variant && other.group() == row.group()).count();
-    row.runs.or((alike > 1).then_some(alike as u64))
+    let alike = all.iter().filter(|other| other.variant == row.variant && other.group() == row.group());
+    crate::compare::runs(&alike.collect::<Vec<&Row>>())
 }
 
 /// True if the name is that of a capacity, and not of something of which less is better: `errors at 950 users`.

@@ -1,4 +1,4 @@
-//! For how long trials were measured, where a number of iterations ends them before their time is up.
+//! The time measured in trials, where a number of iterations ends them before their time is up.
 
 use plimsoll_analysis::Input;
 use plimsoll_model::result::TrialResult;

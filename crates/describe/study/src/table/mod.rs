@@ -15,6 +15,7 @@ pub(crate) mod flow;
 pub(crate) mod generator;
 pub(crate) mod grpc;
 pub(crate) mod http;
+mod identifier;
 pub(crate) mod load;
 pub(crate) mod named_tables;
 pub(crate) mod oltp;

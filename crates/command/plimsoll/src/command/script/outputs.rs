@@ -102,7 +102,7 @@ impl RunOfOutputs<'_> {
         Context {
             registry: Arc::new(self.registry.clone()),
             mask: Arc::new(move |text| secrets.masked(text)),
-            warn: Arc::new(move |warning| terminal.log(Level::Error, warning)),
+            on_loss: Arc::new(move |lost| terminal.log(Level::Error, lost)),
         }
     }
 }
@@ -129,11 +129,11 @@ impl Outputs {
         lines.chain(series).collect()
     }
 
-    /// Writes and sends the remaining samples. Passes what a server did not receive to `warn`: that is no reason for
+    /// Writes and sends the remaining samples. Passes what a server did not receive to `on_loss`: that is no reason for
     /// another end of the run.
-    pub(super) fn finish(self, mut warn: impl FnMut(&str)) -> anyhow::Result<()> {
+    pub(super) fn finish(self, mut on_loss: impl FnMut(&str)) -> anyhow::Result<()> {
         for lost in self.pushes.into_iter().filter_map(Push::finish) {
-            warn(&lost);
+            on_loss(&lost);
         }
         for (output, thread) in self.files {
             let _ = output.to.send(Lines::default());
