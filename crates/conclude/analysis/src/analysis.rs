@@ -1,6 +1,7 @@
 //! The results of a study, as reports show them.
 
 use crate::answer::Answer;
+use crate::capacity::CapacityReport;
 use crate::compare::Comparison;
 use crate::database::DatabaseReport;
 use crate::description::DescribedValue;
@@ -35,6 +36,8 @@ pub struct Analysis {
     pub sensitivities: Vec<Sensitivity>,
     /// How many turns a start should have, where variants took turns.
     pub lengths: Option<Lengths>,
+    /// The capacity of the systems, where it was searched for.
+    pub capacity: Option<CapacityReport>,
     /// The durations of operations on objects, where the workload was storage.
     pub storage: Option<StorageReport>,
     /// The results of the databases, where there were any.

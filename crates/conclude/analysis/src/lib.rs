@@ -25,6 +25,7 @@
 
 mod analysis;
 pub mod answer;
+pub mod capacity;
 mod catalogue;
 pub mod compare;
 pub mod conclusion;
@@ -96,6 +97,7 @@ pub fn analyse(input: &Input) -> Analysis {
         },
         sensitivities: sensitivity::sensitivities(input, &comparisons),
         lengths: lengths::lengths(input, &comparisons, alpha),
+        capacity: capacity::report(input, &readers, &cells),
         storage: storage::report(input, &readers),
         database: database::report(input, &readers, numbers),
         excluded: excluded::excluded(input),

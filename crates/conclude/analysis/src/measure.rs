@@ -8,11 +8,12 @@
 #[cfg(test)]
 mod tests;
 
+use crate::capacity;
 use crate::quantity::grouped;
 use crate::reason::OrReason;
 use crate::samples;
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally};
+use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally, failed_alone, failed_of_all};
 use plimsoll_model::result::{LoadResult, LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::sql::NEW_ORDER;
@@ -74,6 +75,7 @@ impl<'a> TrialReader<'a> {
             }
             Series::Requests => self.how_many(statistic, Subject::is_request, |second| second.count),
             Series::Subrequests => self.how_many(statistic, is_subrequest, |second| second.count),
+            Series::Capacity => capacity::value(self.load()),
             Series::NewOrders => self.new_orders(statistic),
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
             Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),
@@ -139,12 +141,7 @@ impl<'a> TrialReader<'a> {
     /// threw, or a loop of a flow did not end.
     #[must_use]
     pub fn failed_without_exchange(&self) -> BTreeMap<ErrorKind, u64> {
-        let iterations = self.tally(&Subject::Iteration).map(|tally| &tally.errors);
-        let alone = iterations.into_iter().flatten().map(|(kind, failed)| {
-            let with_an_exchange = self.requests.errors.get(kind).copied().unwrap_or_default();
-            (*kind, failed.saturating_sub(with_an_exchange))
-        });
-        alone.filter(|(_, failed)| *failed > 0).collect()
+        failed_alone(&self.requests, self.tally(&Subject::Iteration))
     }
 
     /// The number of durations behind a measure of this series; none if the series holds no
@@ -237,9 +234,7 @@ impl<'a> TrialReader<'a> {
 
     /// Errors: failed exchanges, and iterations that failed without one.
     fn errors(&self, statistic: Statistic) -> OrReason<f64> {
-        let alone: u64 = self.failed_without_exchange().values().sum();
-        let failed = (self.requests.failed() + alone) as f64;
-        let all = (self.requests.count() + alone) as f64;
+        let [failed, all] = failed_of_all(&self.requests, self.tally(&Subject::Iteration)).map(|count| count as f64);
         match statistic {
             Statistic::Ratio if all > 0.0 => Ok(failed / all),
             Statistic::Ratio => Err("no exchange ended".to_owned()),
@@ -311,8 +306,12 @@ impl<'a> TrialReader<'a> {
         of: impl Fn(&ProcessSample) -> f64,
     ) -> OrReason<f64> {
         let samples = samples::by_second(self.trial, system, of).into_iter();
-        let values: Vec<f64> =
-            samples.filter(|(second, _)| self.load().counts_second(*second)).map(|(_, value)| value).collect();
+        // Of a search, they are those of the loads that count already.
+        let is_search = !self.load().rungs.is_empty();
+        let values: Vec<f64> = samples
+            .filter(|(second, _)| is_search || self.load().counts_second(*second))
+            .map(|(_, value)| value)
+            .collect();
         let none = || "no sample lies in the measure phase".to_owned();
         match statistic {
             Statistic::Max => values.iter().copied().reduce(f64::max).ok_or_else(none),
@@ -371,15 +370,5 @@ fn duration_in(tally: &Tally, clock: Clock, statistic: Statistic) -> OrReason<f6
         Clock::Response => (&tally.response, "there is no response time in closed load"),
         Clock::FirstByte => (&tally.first_byte, "no first byte was recorded"),
     };
-    if histogram.is_empty() {
-        return Err(none.to_owned());
-    }
-    let nanoseconds = match statistic {
-        Statistic::Avg => histogram.mean(),
-        Statistic::Min => histogram.min() as f64,
-        Statistic::Max => histogram.max() as f64,
-        Statistic::Percentile(p) => histogram.value_at_quantile(p / 100.0) as f64,
-        _ => histogram.value_at_quantile(0.5) as f64,
-    };
-    Ok(nanoseconds / 1e9)
+    statistic.of(histogram).ok_or_else(|| none.to_owned())
 }

@@ -1,8 +1,11 @@
 //! Telemetry on the clock of one load: the samples of its start, relative to its measure phase.
 
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::{LoadSummary, RungResult, TrialResult};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::start::RungPart;
+use plimsoll_statistics::mean;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The samples of the processes of the variant under load. Each comes with the end of its span, in
 /// seconds from the start of the load's measure phase.
@@ -58,9 +61,10 @@ fn sums<'a>(
     samples: impl Iterator<Item = (f64, &'a ProcessSample)>,
     of: impl Fn(&ProcessSample) -> f64,
 ) -> BTreeMap<i64, f64> {
-    let window = trial.load.span().seconds();
+    let windows = windows(trial);
     let mut nearest: BTreeMap<(i64, usize, &str), (f64, &ProcessSample)> = BTreeMap::new();
-    for (at, sample) in samples.filter(|(at, _)| (0.0..window).contains(&(at - 0.5))) {
+    let is_measured = |middle: f64| windows.iter().any(|window| window.contains(&middle));
+    for (at, sample) in samples.filter(|(at, _)| is_measured(at - 0.5)) {
         let second = (at - 0.5).floor() as i64;
         let from_end = (at - (second + 1) as f64).abs();
         let known = nearest.entry((second, sample.variant, &sample.system)).or_insert((from_end, sample));
@@ -73,6 +77,37 @@ fn sums<'a>(
         *sums.entry(second).or_default() += of(sample);
     }
     sums
+}
+
+/// When the load was measured, on its own clock: its measure phase, or of a search those of the loads near the capacity.
+fn windows(trial: TrialResult<'_>) -> Vec<Range<f64>> {
+    let ladder = |rung: &&RungResult| rung.rung.part == RungPart::Ladder && rung.summary.validity.counts();
+    let of_rung = |rung: &RungResult| {
+        let begin = rung.summary.timing.zero.0 as f64 / 1e9 - measure_phase_begin(trial);
+        begin..begin + rung.summary.timing.window.seconds()
+    };
+    match trial.load.rungs.iter().filter(ladder).map(of_rung).collect::<Vec<_>>() {
+        none if none.is_empty() => std::iter::once(0.0..trial.load.span().seconds()).collect(),
+        windows => windows,
+    }
+}
+
+/// The mean of `of` over the measure phase of one load of the variant on the start, summed over its systems; none without a
+/// sample in it.
+pub(crate) fn mean_during(
+    trial: TrialResult<'_>,
+    load: &LoadSummary,
+    of: impl Fn(&ProcessSample) -> f64,
+) -> Option<f64> {
+    let begin = load.timing.zero.0 as f64 / 1e9;
+    let window = begin..begin + load.timing.window.seconds();
+    let mut by_system: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let measured = trial.start.processes.iter().filter(|sample| sample.variant == trial.variant());
+    for sample in measured.filter(|sample| window.contains(&(sample.at - 0.5))) {
+        by_system.entry(&sample.system).or_default().push(of(sample));
+    }
+    let means: Vec<f64> = by_system.values().filter_map(|values| mean(values)).collect();
+    (!means.is_empty()).then(|| means.iter().sum())
 }
 
 #[cfg(test)]

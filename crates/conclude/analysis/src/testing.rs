@@ -37,6 +37,7 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> StartResult) -> Input {
             design: Design::Trials,
             with_duplicate: false,
             given_time: None,
+            searches: Vec::new(),
             spare_blocks: 0,
             looks: Vec::new(),
         },
@@ -54,7 +55,7 @@ pub(crate) fn start(scale: f64) -> StartResult {
     let start = numbered(1);
     StartResult {
         folder: "starts/0001".to_owned(),
-        loads: vec![load(Load { number: 1, variant: 0, turn: 1, beside: None, lengths: LENGTHS }, scale)],
+        loads: vec![load(Load { number: 1, variant: 0, turn: 1, beside: None, rung: None, lengths: LENGTHS }, scale)],
         summary: StartSummary {
             start,
             validity: Validity::Valid,
@@ -74,7 +75,7 @@ pub(crate) fn two_variants_on_one_start(seconds: i64) -> StartResult {
     let mut result = start(1.0);
     result.summary.start.variants = vec![0, 1];
     result.summary.systems.push(systems(1));
-    let mut second = load(Load { number: 2, variant: 1, turn: 1, beside: None, lengths: LENGTHS }, 1.0);
+    let mut second = load(Load { number: 2, variant: 1, turn: 1, beside: None, rung: None, lengths: LENGTHS }, 1.0);
     second.summary.timing.zero = Instant(seconds * 1_000_000_000);
     result.loads.push(second);
     result
@@ -98,6 +99,7 @@ fn load(load: Load, scale: f64) -> LoadResult {
         seconds: Vec::new(),
         generator: Vec::new(),
         slices: Vec::new(),
+        rungs: Vec::new(),
     };
     with_second(&mut result, 0, 50);
     with_second(&mut result, 1, 50);
@@ -179,6 +181,7 @@ fn facts() -> StudyFacts {
         quick: false,
         design_reason: String::new(),
         can_take_turns: true,
+        objective: None,
     }
 }
 

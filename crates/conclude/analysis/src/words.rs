@@ -131,6 +131,8 @@ pub fn measure(measure: &Measure) -> String {
         Statistic::Max => format!("{series}, {}", longest[1]),
         Statistic::Percentile(50.0) => format!("{series}, median"),
         Statistic::Percentile(p) => format!("{series}, p{p}"),
+        Statistic::Count if measure.series == Series::Capacity => "capacity, users".to_owned(),
+        Statistic::Rate if measure.series == Series::Capacity => "capacity, arrivals per second".to_owned(),
         Statistic::Count => format!("{series} in all"),
         Statistic::Rate if measure.series == Series::NewOrders => "new orders per minute (NOTPM)".to_owned(),
         Statistic::Rate => format!("{series} per second"),
@@ -187,6 +189,7 @@ pub fn series(series: &Series) -> String {
         Series::ConnectDuration => "connecting".to_owned(),
         Series::PartDuration(part, name) => of(part.name(), name),
         Series::Subrequests => "subrequests".to_owned(),
+        Series::Capacity => "capacity".to_owned(),
         Series::NewOrders => "new orders".to_owned(),
         Series::DataReceived => "data received".to_owned(),
         Series::DataSent => "data sent".to_owned(),
@@ -232,6 +235,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::Iterations | Series::Requests => ("completes", "more", "fewer"),
         Series::Subrequests => ("sends", "more", "fewer"),
         Series::NewOrders => ("commits", "more", "fewer"),
+        Series::Capacity => ("carries", "more", "fewer"),
         Series::DataReceived | Series::DataSent => ("moves", "more", "less"),
         Series::Errors | Series::FailedIterations => ("has", "more", "fewer"),
         Series::Cpu(_) | Series::Memory(_) => ("uses", "more", "less"),
@@ -245,6 +249,8 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::DataReceived | Series::DataSent => "data".to_owned(),
         Series::NewOrders => "new orders".to_owned(),
         Series::FailedIterations => "failed iterations".to_owned(),
+        Series::Capacity if measure.statistic == Statistic::Rate => "arrivals".to_owned(),
+        Series::Capacity => "users".to_owned(),
         of => series(of),
     };
     let rate = match (measure.statistic, &measure.series) {
@@ -325,6 +331,7 @@ mod tests {
             lengths: Vec::new(),
             with_duplicate: false,
             given_time: None,
+            searches: Vec::new(),
             spare_blocks: 0,
             looks: Vec::new(),
         };

@@ -109,7 +109,7 @@ fn load(variant: usize, window: Nanos, seconds: i64, scale: f64) -> LoadResult {
         let nanoseconds = (f64::from(milliseconds) * scale * 1e6) as u64;
         tally.service.record_n(nanoseconds.max(1), ITERATIONS / 100).expect("below an hour");
     }
-    let load = Load { number: 1, variant, turn: 1, beside: None, lengths: PhaseLengths::default() };
+    let load = Load { number: 1, variant, turn: 1, beside: None, rung: None, lengths: PhaseLengths::default() };
     LoadResult {
         summary: LoadSummary {
             timing: LoadTiming { window, ..LoadTiming::default() },
@@ -124,6 +124,7 @@ fn load(variant: usize, window: Nanos, seconds: i64, scale: f64) -> LoadResult {
         seconds: (0..seconds).flat_map(|second| rows(second, seconds, scale)).collect(),
         generator: (0..seconds).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect(),
         slices: Vec::new(),
+        rungs: Vec::new(),
     }
 }
 
@@ -172,5 +173,6 @@ fn facts(shape: Shape) -> StudyFacts {
         quick: false,
         design_reason: String::new(),
         can_take_turns: false,
+        objective: None,
     }
 }

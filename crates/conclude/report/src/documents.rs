@@ -44,6 +44,7 @@ pub fn render(input: &Input, analysis: &Analysis, gate: Gate) -> Vec<Document> {
     if !input.plan.describes() {
         documents.push(document("comparisons.csv", tables::comparisons(input, analysis)));
     }
+    documents.extend(analysis.capacity.iter().map(|_| document("capacity.csv", tables::capacity(input))));
     documents.extend(analysis.storage.iter().map(|report| document("storage.csv", tables::storage(input, report))));
     documents.extend(analysis.database.iter().map(|report| document("database.csv", tables::database(input, report))));
     if let Some(chart) = top::chart(input, analysis) {

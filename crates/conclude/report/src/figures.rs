@@ -1,9 +1,11 @@
 //! Selects the charts of a report.
 
+mod capacity;
 mod database;
 mod over_time;
 mod storage;
 
+pub(crate) use capacity::of_capacity;
 pub(crate) use database::{of_database, over_one_trial};
 pub(crate) use over_time::over_time;
 pub(crate) use storage::of_storage;
@@ -16,14 +18,15 @@ use plimsoll_analysis::quantity::Notation;
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 
-/// The charts of storage and of databases, over the conditions and over time.
+/// The charts of capacity, storage and databases, over the conditions and over time.
 pub(crate) fn figures(input: &Input, analysis: &Analysis) -> Vec<Figure> {
     let tables = analysis.storage.iter().flat_map(|report| &report.tables);
     let storage = tables.filter_map(|table| of_storage(input, table));
     let database = analysis.database.iter().flat_map(|report| {
         [of_database(input, analysis, report), over_one_trial(input, analysis, report)].into_iter().flatten()
     });
-    storage.chain(database).chain(over_conditions(input, analysis)).chain(over_time(input)).collect()
+    let capacity = analysis.capacity.iter().flat_map(|report| of_capacity(input, report));
+    capacity.chain(storage).chain(database).chain(over_conditions(input, analysis)).chain(over_time(input)).collect()
 }
 
 pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure> {

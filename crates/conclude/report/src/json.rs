@@ -2,6 +2,7 @@
 //!
 //! The format is versioned. New fields keep the version; a changed or removed field raises it.
 
+mod capacity;
 mod database;
 mod storage;
 
@@ -53,6 +54,8 @@ struct Report<'a> {
     could_have_seen: Vec<SensitivityRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<LengthsRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<capacity::Capacity<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     storage: Option<storage::Storage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,6 +296,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         noise_floors: analysis.floors.iter().map(|one| comparison(input, one)).collect(),
         could_have_seen: analysis.sensitivities.iter().map(sensitivity).collect(),
         lengths: analysis.lengths.as_ref().map(lengths),
+        capacity: analysis.capacity.as_ref().map(|report| capacity::capacity(input, report)),
         storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
         database: analysis.database.as_ref().map(|report| database::database(input, report)),
         findings: findings(analysis),

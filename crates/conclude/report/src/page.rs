@@ -1,5 +1,6 @@
 //! The content of a report as texts: the one source of the Markdown and the HTML template.
 
+pub(crate) mod capacity;
 mod cells;
 mod database;
 pub(crate) mod facts;
@@ -11,6 +12,7 @@ use crate::chart::{Figure, Forest};
 use crate::described::ValueRow;
 use crate::method::{FloorRow, Gate};
 use crate::{described, figures, method, text};
+use capacity::CapacityView;
 use cells::ConditionView;
 pub(crate) use database::Block;
 use facts::Fact;
@@ -54,6 +56,7 @@ pub(crate) struct Page {
     /// The confidence of the comparisons: `95 %`.
     pub(crate) confidence: String,
     pub(crate) how_sure: Vec<Fact>,
+    pub(crate) capacity: Option<CapacityView>,
     pub(crate) storage: Option<StorageView>,
     /// The blocks about databases, from top to bottom; empty where there are none.
     pub(crate) database: Vec<Block>,
@@ -180,6 +183,7 @@ impl Page {
             confidence: confidence(analysis.alpha),
             how_sure: method::how_sure(input, analysis, gate),
             floors: method::floors(input, analysis),
+            capacity: analysis.capacity.as_ref().map(|report| capacity::capacity(input, report)),
             storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
             database: database::blocks(input, analysis),
             values: described::rows(input, analysis),

@@ -7,8 +7,10 @@ use plimsoll_analysis::storage::{Cell, StorageReport};
 use plimsoll_analysis::{Analysis, Input, OrReason};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Unit};
+use plimsoll_model::objective::Condition;
 use plimsoll_model::record::Part;
 use plimsoll_model::start::Start;
+use serde::Serialize;
 
 /// A row for each trial and measure; the levels of the factors have columns of their own.
 pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
@@ -94,6 +96,59 @@ pub(crate) fn comparisons(input: &Input, analysis: &Analysis) -> String {
         ]);
     }
     table.text()
+}
+
+/// A row for each load of each search, in the order in which they ran; durations in seconds.
+pub(crate) fn capacity(input: &Input) -> String {
+    let mut table = Table::default();
+    let limits = input.facts.objective.iter().flat_map(|objective| &objective.limits);
+    let limits: Vec<Condition> = limits.map(|limit| Condition::Duration(limit.measure.clone())).collect();
+    let conditions = [limits.as_slice(), &[Condition::Errors, Condition::Achieved]].concat();
+    let name = |condition: &Condition| match condition {
+        Condition::Duration(measure) => measure.to_string(),
+        Condition::Errors => "errors.ratio".to_owned(),
+        _ => "achieved".to_owned(),
+    };
+    table.row(
+        ["start", "condition", "variant", "load", "part", "level", "seconds", "validity", "passed"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(conditions.iter().map(name))
+            .chain(["reasons".to_owned()]),
+    );
+    for trial in input.trials() {
+        for rung in &trial.load.rungs {
+            let summary = &rung.summary;
+            let judged = summary.objective.as_ref();
+            let reading = |condition: &Condition| {
+                let reading = judged?.readings.iter().find(|reading| reading.condition == *condition)?;
+                reading.value
+            };
+            let reasons = judged.map(|judged| judged.reasons.as_slice()).unwrap_or_default();
+            table.row(
+                [
+                    trial.number().to_string(),
+                    input.plan.conditions[trial.condition()].to_string(),
+                    input.plan.label(trial.variant()),
+                    summary.load.number.to_string(),
+                    word(rung.rung.part),
+                    rung.rung.level.to_string(),
+                    number(Some(summary.timing.window.seconds())),
+                    if summary.validity.counts() { "valid" } else { "void" }.to_owned(),
+                    judged.map(|judged| word(judged.passed)).unwrap_or_default(),
+                ]
+                .into_iter()
+                .chain(conditions.iter().map(|condition| number(reading(condition))))
+                .chain([[reasons, summary.validity.reasons()].concat().join("; ")]),
+            );
+        }
+    }
+    table.text()
+}
+
+/// The word by which a value is stored.
+fn word(value: impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// A row for each operation, size and variant of a storage study; durations in seconds.

@@ -15,11 +15,13 @@
 //! - [`levels`]: data with levels of repetition (trials of builds on machines); [`lengths`]: how many turns and starts
 //!   two levels take.
 //! - [`trimmed`]: means without the ends; [`slope`]: how one number changes with another, by ranks.
-//! - [`backlog`]: whether more work arrives than is finished.
+//! - [`backlog`]: whether more work arrives than is finished; [`capacity`]: the search for the largest load that a system
+//!   carries.
 //! - [`steady`]: where the warm-up of a series ends; [`effective`]: how much a series with
 //!   autocorrelation says.
 
 pub mod backlog;
+pub mod capacity;
 pub mod effective;
 pub mod equivalence;
 pub mod lengths;
@@ -46,7 +48,7 @@ pub use equivalence::{Tost, tost};
 pub use lengths::{Costs, StartOfTurns, TwoLevels};
 pub use levels::{Levels, ratio_interval};
 pub use multiple::{benjamini_hochberg, holm};
-pub use order::{QuantileInterval, median_interval, min_n, quantile_interval, quantile_test};
+pub use order::{QuantileInterval, median_interval, min_n, quantile_interval, quantile_test, share_is_above};
 pub use power::{power_of_t, power_of_two_samples, repeats_needed, smallest_detectable, upper_sd};
 pub use rank::{HodgesLehmann, RankTest, hodges_lehmann, hodges_lehmann_shift, mann_whitney, signed_rank};
 pub use sample::{Interval, mean, median, standard_deviation};

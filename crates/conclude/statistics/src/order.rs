@@ -81,6 +81,16 @@ pub fn quantile_test(values: &[f64], p: f64, value: f64) -> Option<f64> {
     Some((2.0 * binomial.up_to(up_to).min(binomial.from(below))).min(1.0))
 }
 
+/// True if more than `share` of all values are hits, as `hits` of `n` show at 5 %: P(B ≥ hits) ≤ 0.05 where the share is
+/// just that.
+#[must_use]
+pub fn share_is_above(hits: u64, n: u64, share: f64) -> bool {
+    if hits == 0 || share >= 1.0 {
+        return false;
+    }
+    share <= 0.0 || Binomial::new(n as usize, share).from(hits as usize) <= 0.05
+}
+
 /// The binomial distribution: sums from either end, so that small tails are exact.
 struct Binomial {
     n: usize,
@@ -149,6 +159,15 @@ impl Binomial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_above_where_chance_would_hardly_make_so_many_hits() {
+        // P(B ≥ 3) = 0.075 and P(B ≥ 4) = 0.016 of 20 at 5 %.
+        assert_eq!([2, 3, 4].map(|hits| share_is_above(hits, 20, 0.05)), [false, false, true]);
+        assert_eq!([0, 1].map(|hits| share_is_above(hits, 20, 0.0)), [false, true]);
+        assert!(!share_is_above(20, 20, 1.0));
+    }
+
     use crate::sample::sorted;
     use crate::testing::{close, samples};
     use proptest::prelude::*;

@@ -14,6 +14,7 @@ pub mod job;
 pub mod json;
 pub mod load;
 pub mod measure;
+pub mod objective;
 pub mod record;
 pub mod result;
 pub mod sample;

@@ -1,6 +1,7 @@
 //! Measures: the one number that a trial gives for a question, such as `iteration_duration.p95`.
 
 use crate::record::{Metric, Part, Subject};
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -51,6 +52,8 @@ pub enum Series {
     DataReceived,
     /// Bytes written by the generator.
     DataSent,
+    /// The largest load that meets the study's objective: users, or arrivals per second.
+    Capacity,
     /// TPC-C's new orders that were committed; its rate is per minute, and known as NOTPM.
     NewOrders,
     /// Exchanges that failed.
@@ -151,13 +154,14 @@ const DURATIONS: [(&str, OfName); 12] = [
 ];
 
 /// The series of counts.
-const COUNTS: [(&str, Series); 6] = [
+const COUNTS: [(&str, Series); 7] = [
     ("iterations", Series::Iterations),
     ("requests", Series::Requests),
     ("subrequests", Series::Subrequests),
     ("new_orders", Series::NewOrders),
     ("data_received", Series::DataReceived),
     ("data_sent", Series::DataSent),
+    ("capacity", Series::Capacity),
 ];
 
 /// The percentiles that a study can ask for. Beyond them hardly any trial has enough requests.
@@ -167,7 +171,7 @@ pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
 request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
 sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
-<iterations|requests|subrequests|new_orders|data_received|data_sent>.<rate|count>; \
+<iterations|requests|subrequests|new_orders|data_received|data_sent|capacity>.<rate|count>; \
 <errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio (`checks:NAME.ratio` for \
 one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
 
@@ -193,6 +197,7 @@ impl Measure {
             | Series::NewOrders
             | Series::DataReceived
             | Series::DataSent
+            | Series::Capacity
             | Series::Checks(_)
             // Only the script knows what its own metrics mean. A counter or rate is taken for work that was done, a
             // gauge or trend for time that was spent.
@@ -223,7 +228,11 @@ impl Measure {
             (Series::DataReceived | Series::DataSent, _) => Unit::Bytes,
             (Series::NewOrders, Statistic::Rate) => Unit::PerMinute,
             (
-                Series::Iterations | Series::Requests | Series::Subrequests | Series::Custom(Metric::Counter, _),
+                Series::Iterations
+                | Series::Requests
+                | Series::Subrequests
+                | Series::Capacity
+                | Series::Custom(Metric::Counter, _),
                 Statistic::Rate,
             ) => Unit::PerSecond,
             (
@@ -231,6 +240,7 @@ impl Measure {
                 | Series::Requests
                 | Series::Subrequests
                 | Series::NewOrders
+                | Series::Capacity
                 | Series::Errors
                 | Series::FailedIterations
                 | Series::Checks(_),
@@ -239,6 +249,22 @@ impl Measure {
             (Series::Custom(..), _) if !self.timed => Unit::Number,
             _ => Unit::Seconds,
         }
+    }
+}
+
+impl Statistic {
+    /// The statistic of durations in nanoseconds, in seconds; none without any.
+    #[must_use]
+    pub fn of(self, durations: &Histogram<u64>) -> Option<f64> {
+        let nanoseconds = match self {
+            _ if durations.is_empty() => return None,
+            Statistic::Avg => durations.mean(),
+            Statistic::Min => durations.min() as f64,
+            Statistic::Max => durations.max() as f64,
+            Statistic::Percentile(p) => durations.value_at_quantile(p / 100.0) as f64,
+            _ => durations.value_at_quantile(0.5) as f64,
+        };
+        Some(nanoseconds / 1e9)
     }
 }
 
@@ -283,6 +309,7 @@ impl fmt::Display for Series {
             Series::NewOrders => ("new_orders", &None),
             Series::DataReceived => ("data_received", &None),
             Series::DataSent => ("data_sent", &None),
+            Series::Capacity => ("capacity", &None),
             Series::Errors => ("errors", &None),
             Series::FailedIterations => ("failed_iterations", &None),
             Series::Checks(name) => ("checks", name),

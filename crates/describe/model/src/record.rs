@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub use account::Account;
-pub use interval::{DIGITS, GeneratorSecond, Interval, LONGEST, TICK, TICKS, Tally, Tick, histogram};
+pub use interval::{
+    DIGITS, GeneratorSecond, Interval, LONGEST, TICK, TICKS, Tally, Tick, failed_alone, failed_of_all, histogram,
+};
 
 /// One request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Finished starts with their loads, as a bundle stores them and as analysis reads them.
 
 mod load;
+mod rungs;
 mod second;
 mod summary;
 
@@ -11,6 +12,7 @@ use crate::units::Nanos;
 use std::collections::BTreeMap;
 
 pub use load::{LoadResult, PooledLoads, Slice};
+pub use rungs::{PooledRungs, RungResult};
 pub use second::{GeneratorRow, LoadSecond};
 pub use summary::{
     FinishedStart, Headroom, LoadSummary, LoadTiming, Replies, StartSummary, StartTiming, Steadiness, VariantSystems,

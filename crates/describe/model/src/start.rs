@@ -49,7 +49,7 @@ impl Start {
 }
 
 /// One period under load on a start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Place on its start, from 1.
     pub number: u32,
@@ -61,6 +61,9 @@ pub struct Load {
     /// The variant that is loaded at the same time; none where each load is alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<usize>,
+    /// Its place in a search for the capacity; none for a load whose level the study names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<Rung>,
     /// How long its phases take.
     pub lengths: PhaseLengths,
 }
@@ -71,6 +74,28 @@ impl Load {
     pub fn runs_beside(&self, other: &Load) -> bool {
         self.turn == other.turn && self.beside == Some(other.variant) && other.beside == Some(self.variant)
     }
+}
+
+/// A load of a search for the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rung {
+    /// The users, or the arrivals per second. A search moves in steps that are no whole numbers; users are rounded when
+    /// they are offered.
+    pub level: f64,
+    /// The part of the search that it belongs to.
+    pub part: RungPart,
+}
+
+/// Parts of a search for the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RungPart {
+    /// Twice the load after a pass, half of it after a failure: it looks for the region.
+    Bracket,
+    /// Small steps around an estimate: it looks for the place.
+    Ladder,
+    /// A longer load at the lower end of the capacity's interval.
+    Confirmation,
 }
 
 fn first_turn() -> u32 {
@@ -179,6 +204,25 @@ pub struct Plan {
     /// The time under load that the run was given, from which `repeats` follows; none where the study says how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_time: Option<Duration>,
+    /// The searches for the capacity, by condition; empty where the study names its loads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searches: Vec<CapacitySearch>,
+}
+
+/// A search for the capacity under a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacitySearch {
+    /// The first load that is tried.
+    pub first: f64,
+    /// The largest load that is tried.
+    pub most: f64,
+    /// True if the load is users, and not arrivals per second.
+    pub of_users: bool,
+    /// The measure phase of the load that confirms the capacity.
+    pub confirm: Duration,
+    /// How many loads a variant takes at most on its first start, and on each later one, unless one of them has to be
+    /// repeated.
+    pub loads: [u32; 2],
 }
 
 impl Plan {
@@ -237,7 +281,7 @@ impl Plan {
     pub fn lengths(&self, start: &Start, turn: u32) -> PhaseLengths {
         let lengths = self.lengths[start.condition];
         let lengths = if start.extended { lengths.extended() } else { lengths };
-        self.design.turns().map_or(lengths, |turns| turns.lengths(turn, lengths))
+        self.design.turns().filter(|_| !self.searches()).map_or(lengths, |turns| turns.lengths(turn, lengths))
     }
 
     /// The number of turns on a start; 1 for trials.
@@ -249,9 +293,26 @@ impl Plan {
     /// The time under load of `starts`, without build, start and stop.
     #[must_use]
     pub fn time_under_load<'s>(&self, starts: impl IntoIterator<Item = &'s Start>) -> Duration {
+        if self.searches() {
+            return starts.into_iter().map(|start| self.time_of_search(start)).sum();
+        }
         let of_turns =
             |start: &Start| -> Duration { (1..=self.turns()).map(|turn| self.lengths(start, turn).under_load()).sum() };
         starts.into_iter().map(|start| of_turns(start) * self.slices_after_each_other(start)).sum()
+    }
+
+    /// True if the capacity is searched for.
+    #[must_use]
+    pub fn searches(&self) -> bool {
+        !self.searches.is_empty()
+    }
+
+    /// The time under load of the searches on `start`, at most.
+    fn time_of_search(&self, start: &Start) -> Duration {
+        let search = &self.searches[start.condition];
+        let of_loads = self.lengths(start, 1).under_load() * search.loads[usize::from(start.repeat > 1)];
+        let of_variant = if start.repeat == self.repeats { of_loads + search.confirm } else { of_loads };
+        of_variant * start.variants.len() as u32
     }
 
     /// The slices of a turn on `start` that come one after the other: of each variant, or of each pair.
@@ -396,6 +457,7 @@ mod tests {
             spare_blocks: 1,
             looks: vec![1, 2],
             given_time: None,
+            searches: Vec::new(),
         }
     }
 
@@ -435,6 +497,15 @@ mod tests {
         assert_eq!(plan.time_under_load([&both]), 2 * (second + 10 * 3 * tenth + 9 * tenth));
         assert_eq!((both.only_variant(), plan.starts[0].only_variant()), (None, Some(0)));
         assert_eq!([4, 7, 8, 9, 20].map(Turns::needed_of), [4, 4, 4, 5, 10]);
+    }
+
+    #[test]
+    fn a_search_takes_its_loads_on_each_start_and_confirms_on_the_last() {
+        let second = Duration::from_secs(1);
+        let search = CapacitySearch { first: 1.0, most: 64.0, of_users: true, confirm: 60 * second, loads: [15, 8] };
+        let plan = Plan { searches: vec![search], ..plan() };
+        let [first, second] = [0, 1].map(|index| plan.time_under_load([&plan.starts[index]]).as_secs());
+        assert_eq!((first, second), (15 * 5, 8 * 5 + 60));
     }
 
     #[test]

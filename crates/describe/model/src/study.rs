@@ -2,6 +2,7 @@
 
 use crate::factor::Factor;
 use crate::measure::Measure;
+use crate::objective::Objective;
 use crate::units::Processors;
 use crate::workload::Protocol;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,9 @@ pub struct StudyFacts {
     /// True if variants can take turns, whether they do or not. Old bundles do not tell.
     #[serde(default)]
     pub can_take_turns: bool,
+    /// What a load must hold to pass, where the study says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
 }
 
 /// A measure that decides, and what counts as a difference in it.

@@ -8,10 +8,11 @@
 //!
 //! [`plan`] draws that order. [`next`] is the strategy by which a run carries it out: it takes the
 //! plan and the [`Outcomes`] so far and gives the next [`Step`]. It is composed of small
-//! strategies: the loads on a start, blocks that run again, looks after which a run may end, and
+//! strategies: the loads on a start, searches for the capacity, blocks that run again, looks after which a run may end, and
 //! when to break off on a machine that is too busy.
 
 mod blocks;
+mod capacity;
 mod disturbed;
 mod looks;
 mod order;
@@ -21,9 +22,10 @@ mod spare;
 mod step;
 mod strategy;
 
+pub use capacity::search;
 pub use disturbed::MOST_DISTURBED;
 pub use order::{Options, plan};
-pub use outcomes::{Look, Outcome, Outcomes};
+pub use outcomes::{Heard, Look, Outcome, Outcomes, Ran};
 pub use slices::loads;
 pub use spare::{MOST_ATTEMPTS, Retry, left_out};
 pub use step::Step;

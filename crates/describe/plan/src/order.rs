@@ -48,6 +48,7 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
         spare_blocks: options.spare_blocks.unwrap_or_else(|| blocks.div_ceil(BLOCKS_PER_SPARE)),
         looks: options.looks.clone(),
         given_time: None,
+        searches: Vec::new(),
         design: options.design,
     };
     plan.starts = starts(&plan);

@@ -15,6 +15,33 @@ pub enum Outcome {
     Disturbed,
 }
 
+/// What a load of a search showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Heard {
+    /// It passed.
+    Passed,
+    /// It did not.
+    Failed,
+    /// It broke nothing, but had too few requests to show it: this share of them.
+    TooFew {
+        /// Requests, as a share of those that it takes.
+        share: f64,
+    },
+    /// It does not count: the generator, or the machine, was the limit.
+    Void,
+    /// A system ended under it, so that nothing more can be offered on its start.
+    Died,
+}
+
+/// A load that has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ran {
+    /// Which.
+    pub load: Load,
+    /// What it showed of the objective; none where that was not judged.
+    pub heard: Option<Heard>,
+}
+
 /// A look at the verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -25,10 +52,10 @@ pub struct Look {
 }
 
 /// The recorded outcomes of a run so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
-    ended: Vec<(Start, Outcome)>,
-    under_way: Option<(Start, Vec<Load>)>,
+    ended: Vec<(Start, Outcome, Vec<Ran>)>,
+    under_way: Option<(Start, Vec<Ran>)>,
     looks: Vec<Look>,
     recent_blocks: Vec<RecentBlock>,
 }
@@ -47,24 +74,24 @@ impl Outcomes {
         self.under_way = Some((start, Vec::new()));
     }
 
-    /// Records that a load on the current start has ended, in whatever way.
-    pub fn loaded(&mut self, load: Load) {
-        if let Some((_, loads)) = &mut self.under_way {
-            loads.push(load);
+    /// Records that a load on the current start has ended, in whatever way, and what it showed of the objective.
+    pub fn loaded(&mut self, load: Load, heard: Option<Heard>) {
+        if let Some((_, ran)) = &mut self.under_way {
+            ran.push(Ran { load, heard });
         }
     }
 
     /// Records that a start is over. An earlier start with the same number was lost, and is
     /// dropped.
     pub fn stopped(&mut self, start: Start, outcome: Outcome) {
-        self.under_way = None;
+        let ran = self.under_way.take().map_or(Vec::new(), |(_, ran)| ran);
         let disturbed = outcome == Outcome::Disturbed;
         match self.recent_blocks.last_mut().filter(|block| block.number == start.block) {
             Some(block) => block.disturbed |= disturbed,
             None => self.recent_blocks.push(RecentBlock { number: start.block, disturbed }),
         }
-        self.ended.retain(|(known, _)| known.number != start.number);
-        self.ended.push((start, outcome));
+        self.ended.retain(|(known, ..)| known.number != start.number);
+        self.ended.push((start, outcome, ran));
     }
 
     /// Records a look.
@@ -90,14 +117,19 @@ impl Outcomes {
     }
 
     /// The current start, with its loads that have ended.
-    pub(crate) fn under_way(&self) -> Option<(&Start, &[Load])> {
-        self.under_way.as_ref().map(|(start, loads)| (start, &loads[..]))
+    pub(crate) fn under_way(&self) -> Option<(&Start, &[Ran])> {
+        self.under_way.as_ref().map(|(start, ran)| (start, &ran[..]))
+    }
+
+    /// The starts that have ended, with their loads, in the order in which they ended.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (&Start, Outcome, &[Ran])> {
+        self.ended.iter().map(|(start, outcome, ran)| (start, *outcome, &ran[..]))
     }
 
     /// The outcome of `start`; none where it has not ended, or where only another start with its
     /// number has.
     pub(crate) fn of(&self, start: &Start) -> Option<Outcome> {
-        self.ended.iter().find(|(known, _)| known == start).map(|(_, outcome)| *outcome)
+        self.ended.iter().find(|(known, ..)| known == start).map(|(_, outcome, _)| *outcome)
     }
 
     /// The look after this many repeats, if it was taken.
@@ -107,13 +139,13 @@ impl Outcomes {
 
     /// True if a start of a later repeat than `repeats` has ended.
     pub(crate) fn went_beyond(&self, repeats: u32) -> bool {
-        self.ended.iter().any(|(start, _)| start.repeat > repeats)
+        self.ended.iter().any(|(start, ..)| start.repeat > repeats)
     }
 
     /// All starts: those of the plan, then the additional ones that the strategy decided on and
     /// that have begun.
     pub(crate) fn all_starts<'o>(&'o self, plan: &'o Plan) -> Vec<&'o Start> {
-        let begun = self.ended.iter().map(|(start, _)| start).chain(self.under_way.as_ref().map(|(start, _)| start));
+        let begun = self.ended.iter().map(|(start, ..)| start).chain(self.under_way.as_ref().map(|(start, _)| start));
         let mut added: Vec<&Start> = begun.filter(|start| !plan.starts.contains(start)).collect();
         added.sort_by_key(|start| start.number);
         plan.starts.iter().chain(added).collect()

@@ -27,7 +27,7 @@ pub fn loads(plan: &Plan, start: &Start) -> Vec<Load> {
     for (turn, variants) in (1..).zip(turns(plan, start)) {
         let mut add = |variant: usize, beside: Option<usize>| {
             let number = u32::try_from(loads.len() + 1).expect("fewer than 2^32 loads");
-            loads.push(Load { number, variant, turn, beside, lengths: plan.lengths(start, turn) });
+            loads.push(Load { number, variant, turn, beside, rung: None, lengths: plan.lengths(start, turn) });
         };
         for variant in variants {
             if is_paired {

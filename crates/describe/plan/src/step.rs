@@ -3,7 +3,7 @@
 use plimsoll_model::start::{Load, Start};
 
 /// One step of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Start the systems of these variants.
     Start(Start),

@@ -2,9 +2,10 @@
 //! An interrupted run calls the same function with the outcomes that it recorded, and so continues
 //! as it would have without the interruption.
 
+use crate::capacity;
 use crate::disturbed::is_disturbed;
 use crate::looks;
-use crate::outcomes::{Outcome, Outcomes};
+use crate::outcomes::{Outcome, Outcomes, Ran};
 use crate::slices::loads;
 use crate::step::Step;
 use plimsoll_model::start::{Load, Plan, Start};
@@ -13,7 +14,7 @@ use plimsoll_model::start::{Load, Plan, Start};
 #[must_use]
 pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
     match outcomes.under_way() {
-        Some((start, loads)) => Some(on_start(plan, start, loads)),
+        Some((start, ran)) => Some(on_start(plan, outcomes, start, ran)),
         None => match looks::next(plan, outcomes)? {
             Step::Start(_) if is_disturbed(outcomes) => Some(Step::BreakOff),
             step => Some(step),
@@ -22,8 +23,11 @@ pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
 }
 
 /// The next step on a start: its next load, with the one that runs beside it.
-fn on_start(plan: &Plan, start: &Start, ended: &[Load]) -> Step {
-    let ahead = loads(plan, start).into_iter().filter(|load| !ended.contains(load));
+fn on_start(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[Ran]) -> Step {
+    if plan.searches() {
+        return capacity::next(plan, outcomes, start, ran).map_or(Step::Stop, |load| Step::Loads(vec![load]));
+    }
+    let ahead = loads(plan, start).into_iter().filter(|load| ran.iter().all(|ended| ended.load != *load));
     let ahead: Vec<Load> = ahead.take(2).collect();
     match ahead[..] {
         [] => Step::Stop,
@@ -43,7 +47,7 @@ pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
                 starts.push(start.clone());
                 outcomes.started(start);
             }
-            Step::Loads(loads) => loads.into_iter().for_each(|load| outcomes.loaded(load)),
+            Step::Loads(loads) => loads.into_iter().for_each(|load| outcomes.loaded(load, None)),
             Step::Stop => {
                 let start = outcomes.under_way().map(|(start, _)| start.clone()).expect("only what runs is stopped");
                 outcomes.stopped(start, Outcome::Counts);

@@ -89,6 +89,7 @@ pub(crate) fn resolve_every_combination(
             let bindings = tables.stand_in_bindings(&assignment, faults);
             match tables.resolve(&assignment, &bindings, faults) {
                 Some(spec) => {
+                    tables.search(&assignment, faults);
                     // A script says only when it runs where it goes.
                     let at_home =
                         hosts(&spec).all(is_loopback) && (!tables.workload.is_script() || tables.allowed.is_empty());

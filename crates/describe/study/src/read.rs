@@ -5,10 +5,11 @@ use crate::document::{Diagnostic, Fault, Faults, FromToml, Node, Severity, Sourc
 use crate::placeholder_check;
 use crate::sample_size;
 use crate::study::{Study, TrialTables};
-use crate::table::decide::{check_once, decisions};
+use crate::table::decide::{check_once, decisions, default_measure};
 use crate::table::design::DesignSpec;
 use crate::table::generator::{self, TargetsTable};
 use crate::table::location_of_key;
+use crate::table::objective::ObjectiveTable;
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
 use plimsoll_model::factor::Factor;
@@ -75,11 +76,12 @@ fn study(
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
     let listening = check_placeholders(&root, &table, faults)?;
-    let decide = decisions(table.decide(), table.compares(), faults);
+    let decide = decisions(table.decide(), default_measure(table.load()), table.compares(), faults);
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.all_valid()?;
     let design = table.design(faults);
+    table.check_search(design.as_ref(), faults);
     let machine = Machine {
         processors,
         of_generator: generator.as_ref().and_then(|generator| generator.cpus.as_ref()),
@@ -102,6 +104,7 @@ fn study(
         targets_allow: tables.allowed.clone(),
         generator: generator?,
         decide: decide?,
+        objective: table.objective().map(ObjectiveTable::objective),
         report: table.report().map(ReportTable::spec).unwrap_or_default(),
         tables,
         loopback: trials.loopback,

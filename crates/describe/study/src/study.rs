@@ -15,7 +15,8 @@ use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
-use plimsoll_model::load::LoadProfile;
+use plimsoll_model::load::{LoadModel, LoadProfile};
+use plimsoll_model::objective::Objective;
 use plimsoll_model::start::{Design, PhaseLengths};
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
@@ -25,6 +26,7 @@ use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A study without faults.
 #[derive(Clone, Debug)]
@@ -53,6 +55,7 @@ pub struct Study {
     pub targets_allow: Vec<String>,
     pub(crate) generator: GeneratorSpec,
     pub(crate) decide: Vec<Decision>,
+    pub(crate) objective: Option<Objective>,
     pub(crate) report: ReportSpec,
     pub(crate) tables: TrialTables,
     /// Whether every target is this machine by its very name.
@@ -107,6 +110,19 @@ impl TrialSpec {
     pub(crate) fn databases_beside(&self, one: &str) -> impl Iterator<Item = String> {
         self.databases.iter().map(|database| &database.name).filter(move |name| *name != one).cloned()
     }
+}
+
+/// A search for the capacity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchSpec {
+    /// The first load that is tried: users, or arrivals per second.
+    pub first: f64,
+    /// The largest load that is tried.
+    pub most: f64,
+    /// True for users.
+    pub of_users: bool,
+    /// The measure phase of the load that confirms what was found.
+    pub confirm: Duration,
 }
 
 /// How a system comes to its port.
@@ -167,11 +183,34 @@ impl Study {
     /// How long the phases of a trial take under a condition: the same for every variant.
     #[must_use]
     pub fn phase_lengths(&self, condition: &Assignment) -> PhaseLengths {
-        let baseline = combinations(self.factors.iter().filter(|factor| factor.is_compared())).swap_remove(0);
         let mut ignored = Faults::new(self.tables.source.clone());
-        let load =
-            self.tables.load(&baseline.and(condition), &mut ignored).expect("a study that has been read resolves");
+        let load = self
+            .tables
+            .load(&self.baseline_under(condition), &mut ignored)
+            .expect("a study that has been read resolves");
         length_of(&if self.quick { shortened(load) } else { load })
+    }
+
+    /// The search for the capacity under a condition, the same for every variant; none where the study names its loads.
+    #[must_use]
+    pub fn search(&self, condition: &Assignment) -> Option<SearchSpec> {
+        let mut ignored = Faults::new(self.tables.source.clone());
+        let search = self.tables.search(&self.baseline_under(condition), &mut ignored)?;
+        // A first look has no time for a minute.
+        let measure = self.phase_lengths(condition).measure;
+        Some(if self.quick { SearchSpec { confirm: search.confirm.min(measure * 3), ..search } } else { search })
+    }
+
+    /// True if the capacity is searched for.
+    #[must_use]
+    pub fn searches(&self) -> bool {
+        self.tables.load.search_span().is_some()
+    }
+
+    /// The levels of the baseline under a condition.
+    fn baseline_under(&self, condition: &Assignment) -> Assignment {
+        let baseline = combinations(self.factors.iter().filter(|factor| factor.is_compared())).swap_remove(0);
+        baseline.and(condition)
     }
 
     /// How the variants share time. The number of turns is the same under all conditions.
@@ -291,6 +330,7 @@ impl Study {
             quick: self.quick,
             design_reason: self.design.reason.clone(),
             can_take_turns: self.design.can_take_turns,
+            objective: self.objective.clone(),
         }
     }
 
@@ -374,6 +414,19 @@ impl TrialTables {
     pub(crate) fn load(&self, assignment: &Assignment, faults: &mut Faults) -> Option<LoadProfile> {
         let bindings = self.stand_in_bindings(assignment, faults);
         self.load.resolve(&self.scope(assignment, &bindings), faults)
+    }
+
+    /// The search for the capacity with these levels; none where the study names its loads, or where it is wrong.
+    pub(crate) fn search(&self, assignment: &Assignment, faults: &mut Faults) -> Option<SearchSpec> {
+        self.load.search_span()?;
+        let bindings = self.stand_in_bindings(assignment, faults);
+        let scope = self.scope(assignment, &bindings);
+        let (first, of_users) = match self.load.resolve(&scope, faults)?.model {
+            LoadModel::Closed { users, .. } => (users.start, true),
+            LoadModel::Open { rate, .. } => (rate.start, false),
+        };
+        let (most, confirm) = self.load.search(first, &scope, faults)?;
+        Some(SearchSpec { first, most, of_users, confirm })
     }
 
     /// The systems that run in trials with these levels.

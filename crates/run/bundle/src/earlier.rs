@@ -120,6 +120,7 @@ impl From<EarlierPlan> for Plan {
             spare_blocks,
             looks,
             given_time,
+            searches: Vec::new(),
         }
     }
 }
@@ -161,13 +162,14 @@ impl TrialSummary {
         let variant = self.trial.variant;
         let lengths = plan.lengths.get(start.condition).map_or_else(PhaseLengths::default, |_| plan.lengths(&start, 1));
         let load = LoadSummary {
-            load: Load { number: 1, variant, turn: 1, beside: None, lengths },
+            load: Load { number: 1, variant, turn: 1, beside: None, rung: None, lengths },
             validity: self.validity,
             warnings: self.warnings,
             timing: LoadTiming { zero: Instant(0), window: self.window },
             steadiness: Steadiness { from: self.steady_from, unsteady: self.unsteady, unjudged: self.unjudged },
             headroom: self.headroom,
             others: None,
+            objective: None,
             replies: Replies {
                 open_load: self.open_load,
                 sequences: self.sequences,

@@ -10,10 +10,10 @@ use crate::tables::{ErrorRow, TotalRow, read_csv};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::record::{LONGEST, RecordedPhase, Subject, Tally};
 use plimsoll_model::result::{
-    FinishedStart, GeneratorRow, LoadResult, LoadSecond, LoadSummary, PooledLoads, StartResult, common_cuts,
-    validity_of_loads, whole_turns,
+    FinishedStart, GeneratorRow, LoadResult, LoadSecond, LoadSummary, PooledLoads, PooledRungs, StartResult,
+    common_cuts, validity_of_loads, whole_turns,
 };
-use plimsoll_model::start::{Design, Plan};
+use plimsoll_model::start::{Design, Plan, Validity};
 use plimsoll_model::study::{Origin, StudyFacts};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -240,7 +240,9 @@ impl StartReader<'_> {
             totals: table(self.folder, files::TOTALS)?,
             errors: table(self.folder, files::ERRORS)?,
         };
-        let loads = if loads.iter().any(|load| load.load.turn > 1) {
+        let loads = if loads.iter().any(|load| load.load.rung.is_some()) {
+            self.read_rungs(loads, &tables)?
+        } else if loads.iter().any(|load| load.load.turn > 1) {
             self.read_slices(loads, &tables)?
         } else {
             loads.into_iter().map(|load| self.read_load(load, &tables)).collect::<Result<_, String>>()?
@@ -274,7 +276,7 @@ impl StartReader<'_> {
                 self.read_tallies_from(number, from, &seconds, tables)?
             }
         };
-        Ok(LoadResult { summary, cut: self.cut, tallies, seconds, generator, slices: Vec::new() })
+        Ok(LoadResult { summary, cut: self.cut, tallies, seconds, generator, slices: Vec::new(), rungs: Vec::new() })
     }
 
     /// Puts the slices of the turns that count together, variant by variant. Where too few count to judge by, all do.
@@ -294,10 +296,49 @@ impl StartReader<'_> {
             let histograms = self.read_log(log, number, Duration::ZERO)?;
             let tallies = self.with_totals(histograms, number, tables)?;
             let generator = tables.generator.iter().filter(|row| row.load == number).cloned().collect();
-            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds: Vec::new(), generator, slices: Vec::new() });
+            pooled.add(&LoadResult {
+                summary,
+                cut: 0,
+                tallies,
+                seconds: Vec::new(),
+                generator,
+                slices: Vec::new(),
+                rungs: Vec::new(),
+            });
         }
         let with_validity = |mut load: LoadResult| {
             load.summary.validity = validity.clone();
+            load
+        };
+        Ok(pooled.finish().into_iter().map(with_validity).collect())
+    }
+
+    /// Puts the loads of searches together, variant by variant.
+    fn read_rungs(&self, loads: Vec<LoadSummary>, tables: &Tables) -> Result<Vec<LoadResult>, String> {
+        let validity = |variant: usize| {
+            let of_variant = loads.iter().filter(|load| load.load.variant == variant);
+            validity_of_loads(&of_variant.collect::<Vec<_>>())
+        };
+        let validities: BTreeMap<usize, Validity> =
+            loads.iter().map(|load| (load.load.variant, validity(load.load.variant))).collect();
+        let logs = interval_log::by_load(&self.measure_log()?);
+        let mut pooled = PooledRungs::default();
+        for summary in loads {
+            let number = summary.load.number;
+            let log = logs.get(&number).map_or(&[][..], Vec::as_slice);
+            let tallies = self.with_totals(self.read_log(log, number, Duration::ZERO)?, number, tables)?;
+            pooled.add(LoadResult {
+                summary,
+                cut: 0,
+                tallies,
+                seconds: tables.seconds.iter().filter(|row| row.load == number).cloned().collect(),
+                generator: tables.generator.iter().filter(|row| row.load == number).cloned().collect(),
+                slices: Vec::new(),
+                rungs: Vec::new(),
+            });
+        }
+        let with_validity = |mut load: LoadResult| {
+            load.summary.validity = validities[&load.summary.load.variant].clone();
             load
         };
         Ok(pooled.finish().into_iter().map(with_validity).collect())

@@ -9,6 +9,7 @@ mod disk_space;
 pub mod generator;
 mod keys;
 mod load;
+mod objective;
 mod outcome;
 mod preflight;
 mod programs;

@@ -2,6 +2,7 @@
 
 use crate::databases;
 use crate::generator::{JobMessage, JobUnderWay, PreparedWorkload};
+use crate::objective::{ObjectiveWatch, broken_in_spite_of};
 use crate::run::{Context, EventSink};
 use crate::start::{Abort, Fault, RunningVariant, phase};
 use crate::target;
@@ -10,11 +11,12 @@ use plimsoll_bundle::BundleError;
 use plimsoll_database::CounterSampler;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
-use plimsoll_model::load::{LoadModel, LoadProfile, Stop, WHOLE};
+use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop, WHOLE};
+use plimsoll_model::objective::{Judged, Passed};
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::{LoadSummary, LoadTiming, Replies, Steadiness};
 use plimsoll_model::sample::Samples;
-use plimsoll_model::start::{Load, Phase, PhaseLengths, Start};
+use plimsoll_model::start::{Load, Phase, PhaseLengths, Start, Validity};
 use plimsoll_model::units::{self, Nanos, UnixTime};
 use plimsoll_model::workload::Steps;
 use plimsoll_study::TrialSpec;
@@ -97,11 +99,17 @@ pub(crate) fn offer(
     Ok(finished)
 }
 
-/// Sets how long the load takes. A slice ends after its time, whatever ends a load of this study otherwise.
-fn set_lengths(profile: &mut LoadProfile, context: &Context<'_>, load: &Load) {
+/// Sets how long the load takes, and of a search its level. A slice ends after its time, whatever ends a load of this study
+/// otherwise.
+fn set_profile(profile: &mut LoadProfile, context: &Context<'_>, load: &Load) {
     profile.warmup = load.lengths.warmup;
-    if !context.plan.design.is_trials() {
+    if !context.plan.design.is_trials() || load.rung.is_some() {
         profile.stop = Stop::After(load.lengths.measure);
+    }
+    match (&mut profile.model, load.rung) {
+        (LoadModel::Closed { users, .. }, Some(rung)) => *users = Profile::constant(rung.level.round().max(1.0)),
+        (LoadModel::Open { rate, .. }, Some(rung)) => *rate = Profile::constant(rung.level),
+        (_, None) => {}
     }
 }
 
@@ -111,6 +119,12 @@ fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Box<dyn Pr
     let address = target.map(|target| target::address(context.study, target)).transpose().map_err(Fault::Failed)?;
     let workload = databases::with_endpoint(&running.spec.workload, &running.databases).map_err(Fault::Failed)?;
     context.generator.prepare(&workload, address).map_err(Fault::Failed)
+}
+
+/// The most users that any load on this start may have.
+fn most_users(context: &Context<'_>, start: &Start, profile: &LoadProfile) -> u32 {
+    let search = context.plan.searches.get(start.condition).filter(|search| search.of_users);
+    search.map_or_else(|| profile.most_users(), |search| search.most as u32)
 }
 
 /// A load between its preparation and its end.
@@ -131,13 +145,13 @@ impl<'a> LoadUnderWay<'a> {
         next: NextLoad<'a>,
         running: &'a mut RunningVariant,
     ) -> Result<LoadUnderWay<'a>, Fault> {
-        set_lengths(&mut running.spec.load, context, next.load);
+        set_profile(&mut running.spec.load, context, next.load);
         let prepared = match running.prepared.take() {
             Some(prepared) => prepared,
             None => {
                 let prepared = prepare(context, running)?;
                 let steps = &running.spec.workload.steps;
-                databases::check_users(&running.databases, steps, running.spec.load.most_users())?;
+                databases::check_users(&running.databases, steps, most_users(context, next.start, &running.spec.load))?;
                 running.facts = databases::facts(&running.databases, steps)?;
                 prepared
             }
@@ -214,10 +228,16 @@ impl<'a> LoadUnderWay<'a> {
         }
         let samples = Samples { databases: counters, ..Samples::default() };
         tell(&Event::Sampled { start: next.start.number, samples })?;
-        let judgement = judge(context, running, &record, &watch);
+        let judged = progress.objective.map(|objective| objective.judge(died(running).as_deref()));
+        let mut judgement = judge(context, running, &record, &watch);
+        if next.load.rung.is_some()
+            && let Some(judged) = &judged
+        {
+            judgement.validity = validity_in_search(&judgement, judged);
+        }
         let worked =
             watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
-        let summary = sum_up(running, next.load, zero_of_start, record, &watch, judgement);
+        let summary = sum_up(running, next.load, zero_of_start, record, &watch, (judgement, judged));
         let outcome =
             LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
         Ok(FinishedLoad { summary, outcome, zero, lost })
@@ -230,6 +250,8 @@ struct LoadProgress<'a> {
     date: Date,
     phases: PhaseEvents<'a>,
     watch: Watch,
+    /// Where the study has an objective.
+    objective: Option<ObjectiveWatch>,
 }
 
 impl<'a> LoadProgress<'a> {
@@ -238,13 +260,18 @@ impl<'a> LoadProgress<'a> {
         let in_turns = !context.plan.design.is_trials();
         let slice_of = in_turns.then(|| context.plan.label(next.load.variant));
         let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).slice_of(slice_of);
+        let watch = if next.load.rung.is_some() { watch.of_search() } else { watch };
+        let is_open = matches!(spec.load.model, LoadModel::Open { .. });
+        let objective = context.facts.objective.as_ref();
+        let objective =
+            objective.map(|objective| ObjectiveWatch::new(objective, is_open, spec.load.stop.limit().into()));
         // The phases of slices are too short to follow: one event for all of them will do.
         let phases = match next.load.number {
             1 => PhaseEvents::new(next.start, next.load.lengths),
             _ if in_turns => PhaseEvents { start: next.start, ahead: Vec::new() },
             _ => PhaseEvents::new(next.start, next.load.lengths),
         };
-        LoadProgress { next, date: Date::now(), phases, watch }
+        LoadProgress { next, date: Date::now(), phases, watch, objective }
     }
 
     fn publish(&mut self, report: Report, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
@@ -254,6 +281,9 @@ impl<'a> LoadProgress<'a> {
             Report::Console(lines) => tell(&Event::ConsoleWritten { start, load, lines }),
             Report::Second { zero, interval } => {
                 self.watch.observe(&interval);
+                if let Some(objective) = &mut self.objective {
+                    objective.observe(&interval);
+                }
                 self.phases.follow(interval.second, tell)?;
                 let zero = self.date.instant(zero);
                 let first_zero = *self.next.first_zero.get_or_insert(zero);
@@ -296,13 +326,25 @@ fn judge(context: &Context<'_>, running: &RunningVariant, record: &JobRecord, wa
     watch.judge(record.window, &context.facts.generator, &record_of_validity)
 }
 
+/// What became of a system that has ended.
+fn died(running: &RunningVariant) -> Option<String> {
+    running.systems.iter().find_map(|system| system.check().err()).map(|error| error.to_string())
+}
+
+/// The validity of a load of a search. A system that ends under it has not carried it, which is a result. So has one that
+/// breaks the objective by more than the generator was late: near its limit, a system takes processors from the generator.
+fn validity_in_search(judgement: &Judgement, judged: &Judged) -> Validity {
+    let is_clear = judged.passed == Passed::No && broken_in_spite_of(judged, judgement.headroom.lateness);
+    if judgement.only_late && is_clear { Validity::Valid } else { judgement.validity.clone() }
+}
+
 fn sum_up(
     running: &RunningVariant,
     load: &Load,
     zero: units::Instant,
     mut record: JobRecord,
     watch: &Watch,
-    judgement: Judgement,
+    (judgement, objective): (Judgement, Option<Judged>),
 ) -> LoadSummary {
     // The users would stop for the same reason in another load too, so this is only a warning.
     record.warnings.extend(record.stopped.take().filter(|_| !watch.measured_nothing()));
@@ -319,6 +361,7 @@ fn sum_up(
         },
         headroom: judgement.headroom,
         others: None,
+        objective,
         replies: Replies {
             open_load: matches!(running.spec.load.model, LoadModel::Open { .. }),
             sequences: record.sequences,

@@ -2,16 +2,30 @@
 //! not.
 
 use plimsoll_model::host::CROWDED;
+use plimsoll_model::objective::{Condition, Passed};
 use plimsoll_model::result::{FinishedStart, LoadSummary};
 use plimsoll_model::start::Validity;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::Nanos;
-use plimsoll_plan::Outcome;
+use plimsoll_plan::{Heard, Outcome};
 
 /// CPU that others used under the loads of a start that do not count: the mean over these loads, in cores.
 pub(crate) fn others_in_void_loads(finished: &FinishedStart) -> Option<f64> {
     let bad = finished.loads.iter().filter(|load| !load.validity.counts());
     plimsoll_statistics::mean(&bad.filter_map(|load| load.others).collect::<Vec<f64>>())
+}
+
+/// What a load showed of the objective; none where it was not judged, or where the systems' replies were wrong.
+pub(crate) fn heard(load: &LoadSummary) -> Option<Heard> {
+    let judged = load.objective.as_ref()?;
+    match (&load.validity, judged.passed) {
+        _ if judged.readings.iter().any(|reading| reading.condition == Condition::Alive) => Some(Heard::Died),
+        (Validity::Failed(_), _) => None,
+        (Validity::Void(_), _) => Some(Heard::Void),
+        (Validity::Valid, Passed::Yes) => Some(Heard::Passed),
+        (Validity::Valid, Passed::No) => Some(Heard::Failed),
+        (Validity::Valid, Passed::TooFew) => Some(Heard::TooFew { share: judged.share_of_needed }),
+    }
 }
 
 /// The machine that generates the load, as far as it can make a load void.
@@ -54,7 +68,7 @@ mod tests {
 
     /// A start with a void load, under which the generator was so late, and others used so many cores.
     fn void(late_ms: u64, others: Option<f64>) -> FinishedStart {
-        let load = Load { number: 1, variant: 0, turn: 1, beside: None, lengths: PhaseLengths::default() };
+        let load = Load { number: 1, variant: 0, turn: 1, beside: None, rung: None, lengths: PhaseLengths::default() };
         let mut load = LoadSummary::not_offered(load);
         load.validity = Validity::Void(vec!["a reason".to_owned()]);
         load.headroom.lateness = Nanos(late_ms * 1_000_000);

@@ -3,7 +3,7 @@
 use crate::databases;
 use crate::generator::Generator;
 use crate::keys::{Keys, without_secrets};
-use crate::outcome::{Machine, others_in_void_loads, outcome};
+use crate::outcome::{Machine, heard, others_in_void_loads, outcome};
 use crate::preflight;
 use crate::programs::Programs;
 use crate::scripts::MissingNames;
@@ -329,7 +329,9 @@ impl<'a> Walk<'a> {
                 Step::Loads(loads) => {
                     let running = running.as_mut().expect("a load is on a start");
                     running.load(context, &loads, self.tell)?;
-                    loads.into_iter().for_each(|load| self.outcomes.loaded(load));
+                    for load in loads {
+                        self.outcomes.loaded(load, running.summary(load).and_then(heard));
+                    }
                 }
                 Step::Stop => self.end(databases, running.take().expect("only a start is stopped"))?,
                 Step::BreakOff => self.break_off()?,
@@ -544,6 +546,8 @@ fn finished<'b>(plan: &'b Plan, recorded: &'b RecordedRun) -> impl Iterator<Item
 fn outcomes(plan: &Plan, recorded: &RecordedRun, machine: &Machine) -> Outcomes {
     let mut outcomes = Outcomes::default();
     for known in finished(plan, recorded) {
+        outcomes.started(known.summary.start.clone());
+        known.loads.iter().for_each(|load| outcomes.loaded(load.load, heard(load)));
         outcomes.stopped(known.summary.start.clone(), outcome(known, machine));
     }
     outcomes.went_on();

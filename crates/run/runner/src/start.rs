@@ -180,7 +180,8 @@ impl RunningStart {
             start: &self.start,
             load,
             first_zero: self.zero,
-            stays: later.iter().any(|later| later.variant == load.variant && later.number > load.number),
+            stays: !context.plan.searches()
+                && later.iter().any(|later| later.variant == load.variant && later.number > load.number),
             sampler,
         };
         let mut variants: Vec<Option<&mut RunningVariant>> = self.variants.iter_mut().map(Some).collect();
@@ -203,6 +204,11 @@ impl RunningStart {
                 self.note(context, Err(fault))
             }
         }
+    }
+
+    /// The summary of a load that has ended.
+    pub(crate) fn summary(&self, load: Load) -> Option<&LoadSummary> {
+        self.summaries.iter().find(|summary| summary.load == load)
     }
 
     fn add_not_offered(&mut self, loads: &[Load]) {

@@ -62,6 +62,8 @@ pub(crate) struct Judgement {
     pub(crate) unsteady: bool,
     /// Why steadiness was not judged although the load is constant.
     pub(crate) unjudged: Option<String>,
+    /// True if it is void only because the generator missed its schedule.
+    pub(crate) only_late: bool,
     pub(crate) headroom: Headroom,
 }
 
@@ -82,6 +84,8 @@ pub(crate) struct Watch {
     longest_stall: Nanos,
     /// True if users run a script, which names its requests itself and need not make any.
     script: bool,
+    /// True for a load of a search, which is judged by its objective: that exchanges fail says that it is too much.
+    search: bool,
     /// True for a slice, in which a rare request may occur once, and fail by chance.
     slice_of: Option<String>,
     /// The subjects that a script has recorded. Their names are not known before.
@@ -109,6 +113,7 @@ impl Watch {
             lateness: plimsoll_model::record::histogram(),
             longest_stall: Nanos(0),
             script: false,
+            search: false,
             slice_of: None,
             subjects: BTreeSet::new(),
             iterations: 0,
@@ -123,6 +128,11 @@ impl Watch {
     /// The same, with `script` true if users run a script.
     pub(crate) fn of_script(self, script: bool) -> Watch {
         Watch { script, ..self }
+    }
+
+    /// The same for a load of a search for the capacity: it need not be steady.
+    pub(crate) fn of_search(self) -> Watch {
+        Watch { search: true, ticks: None, ..self }
     }
 
     /// The same for a slice of the variant with this label, where there is one: it is too short to be judged steady or
@@ -214,8 +224,14 @@ impl Watch {
     /// generator at its limit voids the trial, and so does constant load that did not become steady.
     pub(crate) fn judge(&self, window: Nanos, generator: &GeneratorSpec, record: &Record<'_>) -> Judgement {
         let headroom = self.headroom(window);
-        let unknown =
-            Judgement { validity: Validity::Valid, steady_from: None, unsteady: false, unjudged: None, headroom };
+        let unknown = Judgement {
+            validity: Validity::Valid,
+            steady_from: None,
+            unsteady: false,
+            unjudged: None,
+            only_late: false,
+            headroom,
+        };
         let failures = self.failures(record);
         if !failures.is_empty() {
             return Judgement { validity: Validity::Failed(failures), ..unknown };
@@ -236,8 +252,9 @@ impl Watch {
                 Judgement { unsteady, ..unknown }
             }
         };
+        let only_late = reasons.len() == 1 && headroom.lateness > generator.max_lateness.into();
         let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Void(reasons) };
-        Judgement { validity, ..judgement }
+        Judgement { validity, only_late, ..judgement }
     }
 
     fn never_steady(&self, evidence: &str) -> String {
@@ -261,7 +278,9 @@ impl Watch {
             .filter(|(_, check)| !check.holds())
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
-        if let Some(all) = self.all_exchanges_failed() {
+        if self.search {
+            // What failed is in the objective.
+        } else if let Some(all) = self.all_exchanges_failed() {
             let why = record.example().unwrap_or(UNKNOWN);
             failures.push(format!("all {all} exchanges failed{}: {why}", self.only_request_name()));
         } else if self.measured_nothing()
@@ -324,7 +343,7 @@ impl Watch {
                 self.exchanges()
             ));
         }
-        if self.measured_nothing() {
+        if self.measured_nothing() && !self.search {
             let what = match (&self.slice_of, self.script) {
                 (Some(variant), _) => format!(
                     "no exchange of {variant} ended in a slice or its drain; its system hangs, or an exchange takes longer than \

@@ -9,7 +9,7 @@ use plimsoll_k6_run::duration;
 use plimsoll_model::start::Plan;
 use plimsoll_runner::{PreflightFault, preflight};
 use plimsoll_statistics::lengths::{Costs, FEWEST_TURNS, TwoLevels};
-use plimsoll_study::{Diagnostic, Severity, Study, Style};
+use plimsoll_study::{Diagnostic, SearchSpec, Severity, Study, Style};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -163,7 +163,7 @@ const START_AND_STOP: f64 = 1.0;
 /// The study with as many turns on a start as give the narrowest intervals in the time, if its variants take turns and it
 /// does not say how many.
 fn with_turns_for(study: Study, given: Duration) -> Study {
-    if study.names_turns() || study.design().is_trials() {
+    if study.names_turns() || study.design().is_trials() || study.searches() {
         return study;
     }
     let repeat_of = |turns| plan_of(&study.clone().with_turns(turns), 1, &[]);
@@ -207,7 +207,10 @@ fn plan_of(study: &Study, repeats: u32, looks: &[u32]) -> Plan {
         looks: looks.to_vec(),
         design: study.design(),
     };
-    plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition))
+    let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
+    let search = |spec: SearchSpec| plimsoll_plan::search(spec.first, spec.most, spec.of_users, spec.confirm);
+    let searches = plan.conditions.iter().filter_map(|condition| study.search(condition).map(search)).collect();
+    Plan { searches, ..plan }
 }
 
 /// Finds everything else that would go wrong, before anything is started.

@@ -1,5 +1,6 @@
 //! The simulations, one module for each question.
 
+mod capacity;
 mod detectable;
 mod exploratory;
 mod floor;
@@ -25,7 +26,7 @@ use crate::section::Section;
 type Simulation = fn(Effort) -> Vec<Section>;
 
 /// Every simulation with its name, in the order of the page.
-pub const ALL: [(&str, Simulation); 17] = [
+pub const ALL: [(&str, Simulation); 18] = [
     ("intervals", intervals::sections),
     ("several", several::sections),
     ("looks", looks::sections),
@@ -43,4 +44,5 @@ pub const ALL: [(&str, Simulation); 17] = [
     ("exploratory", exploratory::sections),
     ("rejected", rejected::sections),
     ("whole", whole::sections),
+    ("capacity", capacity::sections),
 ];

@@ -62,6 +62,11 @@ impl Axis {
         Axis { label, logarithmic: true, low: low / room, high: high * room, ticks: sizes }
     }
 
+    /// A logarithmic axis for loads, in users or arrivals.
+    pub(crate) fn of_loads(noun: &str, loads: impl Iterator<Item = f64>) -> Axis {
+        Axis { label: format!("{noun} (log scale)"), ..Axis::logarithmic(Unit::Count, loads) }
+    }
+
     /// An axis for the seconds of a trial.
     pub(crate) fn of_seconds(from: f64, to: f64) -> Axis {
         let step = nice_step(to - from, 5.0).max(1.0);

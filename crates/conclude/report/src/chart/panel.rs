@@ -28,6 +28,8 @@ pub(crate) struct Panel {
     pub(crate) lines: Vec<Line>,
     /// The end of the cut on the horizontal axis: values before it are not part of the results.
     pub(crate) cut: Option<f64>,
+    /// A value that should not be exceeded.
+    pub(crate) limit: Option<f64>,
 }
 
 /// A line with its spread.
@@ -88,10 +90,19 @@ pub(crate) fn share_logarithmic_axis(panels: &mut [Panel], unit: Unit) {
 impl Panel {
     /// A panel with an axis for its own values; none without any value.
     pub(crate) fn new(title: String, x: Axis, unit: Unit, lines: Vec<Line>) -> Option<Panel> {
-        let mut panel = Panel { title, x, y: Axis::of_values(unit, std::iter::empty()), unit, lines, cut: None };
+        let mut panel =
+            Panel { title, x, y: Axis::of_values(unit, std::iter::empty()), unit, lines, cut: None, limit: None };
         let values = panel.drawn_values();
         panel.y = Axis::of_values(unit, values.iter().copied());
         (!values.is_empty()).then_some(panel)
+    }
+
+    /// The same with a line at a value that should not be exceeded.
+    pub(crate) fn with_limit(self, limit: f64) -> Panel {
+        let mut panel = Panel { limit: Some(limit), ..self };
+        let values = panel.drawn_values();
+        panel.y = Axis::of_values(panel.unit, values.iter().copied());
+        panel
     }
 
     /// The values of its marks.
@@ -103,7 +114,7 @@ impl Panel {
             }
             _ => line.points.iter().flat_map(|point| point.values.iter().copied()).collect(),
         };
-        self.lines.iter().flat_map(of_line).collect()
+        self.lines.iter().flat_map(of_line).chain(self.limit).collect()
     }
 
     pub(crate) fn draw(&self) -> Drawing {
@@ -113,6 +124,7 @@ impl Panel {
         drawing.heading((2.0, 14.0), &self.title);
         area.shade(&mut drawing);
         area.axes(&mut drawing);
+        area.limit(&mut drawing);
         if self.lines.iter().all(|line| line.points.is_empty()) {
             let middle = (f64::midpoint(area.left, WIDTH - RIGHT), f64::midpoint(TOP, HEIGHT - BOTTOM));
             drawing.text(middle, "no data", Anchor::Middle, Paint::Muted);
@@ -175,6 +187,13 @@ impl Area<'_> {
         }
         let middle = f64::midpoint(self.left, right);
         drawing.text((middle, HEIGHT - 7.0), &self.panel.x.label, Anchor::Middle, Paint::Muted);
+    }
+
+    fn limit(&self, drawing: &mut Drawing) {
+        let Some(limit) = self.panel.limit else { return };
+        let y = self.y(limit);
+        drawing.line((self.left, y), (WIDTH - RIGHT, y), Paint::Muted, 1.6);
+        drawing.text((self.left + 4.0, y - 4.0), "limit", Anchor::Start, Paint::Muted);
     }
 
     fn band(&self, drawing: &mut Drawing, line: &Line) {

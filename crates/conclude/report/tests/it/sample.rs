@@ -217,6 +217,7 @@ fn facts() -> StudyFacts {
         quick: false,
         design_reason: String::new(),
         can_take_turns: true,
+        objective: None,
     }
 }
 
@@ -252,6 +253,7 @@ pub(crate) fn plan(facts: &StudyFacts) -> Plan {
         design: Design::Trials,
         with_duplicate: true,
         given_time: None,
+        searches: Vec::new(),
         spare_blocks: 0,
         looks: Vec::new(),
     }
@@ -317,6 +319,7 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
                 variant: 0,
                 turn: 1,
                 beside: None,
+                rung: None,
                 lengths: PhaseLengths::default(),
             })
         },
@@ -325,6 +328,7 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         seconds: Vec::new(),
         generator: Vec::new(),
         slices: Vec::new(),
+        rungs: Vec::new(),
     };
     let systems =
         VariantSystems { variant: 0, ready_after: Nanos(80_000_000), processors: None, databases: Vec::new() };

@@ -91,6 +91,26 @@ impl Tally {
     }
 }
 
+/// Iterations that failed although none of their exchanges did, by kind of error: a script threw, or a loop of a flow did
+/// not end.
+#[must_use]
+pub fn failed_alone(requests: &Tally, iterations: Option<&Tally>) -> BTreeMap<ErrorKind, u64> {
+    let of_kinds = iterations.into_iter().flat_map(|tally| &tally.errors);
+    let alone = of_kinds.map(|(kind, failed)| {
+        let with_an_exchange = requests.errors.get(kind).copied().unwrap_or_default();
+        (*kind, failed.saturating_sub(with_an_exchange))
+    });
+    alone.filter(|(_, failed)| *failed > 0).collect()
+}
+
+/// The errors of a load: failed exchanges, and iterations that failed without one; and of how many exchanges and such
+/// iterations.
+#[must_use]
+pub fn failed_of_all(requests: &Tally, iterations: Option<&Tally>) -> [u64; 2] {
+    let alone: u64 = failed_alone(requests, iterations).values().sum();
+    [requests.failed() + alone, requests.count() + alone]
+}
+
 /// What the generator recorded in one second (or the shorter rest of a phase).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {

@@ -1,6 +1,6 @@
 //! Everything that was recorded of a load. Where variants took turns, it is put together from slices.
 
-use super::{GeneratorRow, LoadSecond, LoadSummary, LoadTiming};
+use super::{GeneratorRow, LoadSecond, LoadSummary, LoadTiming, RungResult};
 use crate::record::{Subject, Tally};
 use crate::start::{Load, PhaseLengths};
 use crate::units::{Instant, Nanos};
@@ -25,6 +25,8 @@ pub struct LoadResult {
     /// The slices that the rest of this is put together from, where variants took turns; empty otherwise. Each has a
     /// row in `seconds` and one in `generator`.
     pub slices: Vec<Slice>,
+    /// The loads of a search for the capacity, in the order in which they ran; empty elsewhere.
+    pub rungs: Vec<RungResult>,
 }
 
 /// A short load of a variant in one of the turns of a start.
@@ -48,15 +50,15 @@ pub struct Slice {
 
 /// Tallies by subject as text: a histogram in memory takes fifty times as much.
 #[derive(Clone, Debug)]
-struct PackedTallies(String);
+pub(super) struct PackedTallies(String);
 
 impl PackedTallies {
-    fn pack(tallies: &BTreeMap<Subject, Tally>) -> PackedTallies {
+    pub(super) fn pack(tallies: &BTreeMap<Subject, Tally>) -> PackedTallies {
         let rows: Vec<(&Subject, &Tally)> = tallies.iter().collect();
         PackedTallies(serde_json::to_string(&rows).expect("tallies are plain data"))
     }
 
-    fn unpack(&self) -> BTreeMap<Subject, Tally> {
+    pub(super) fn unpack(&self) -> BTreeMap<Subject, Tally> {
         let rows: Vec<(Subject, Tally)> = serde_json::from_str(&self.0).expect("its own text");
         rows.into_iter().collect()
     }
@@ -82,6 +84,7 @@ impl PooledLoads {
                     number: variant as u32 + 1,
                     turn: 1,
                     beside: None,
+                    rung: None,
                     lengths: PhaseLengths::default(),
                     ..first.summary.load
                 };
@@ -145,19 +148,9 @@ impl LoadResult {
                 summary.warnings.push(warning.clone());
             }
         }
-        for (name, check) in &replies.sequences {
-            let known = summary.replies.sequences.entry(name.clone()).or_default();
-            *known = if second == 0 { check.clone() } else { known.clone().and(check) };
-        }
-        for (name, examples) in &replies.error_examples {
-            let known = summary.replies.error_examples.entry(name.clone()).or_default();
-            examples.iter().for_each(|(kind, text)| {
-                known.entry(*kind).or_insert_with(|| text.clone());
-            });
-        }
-        for (name, account) in &replies.accounts {
-            let known = summary.replies.accounts.entry(name.clone()).or_default();
-            *known = if second == 0 { account.clone() } else { std::mem::take(known).and(account) };
+        // The first slice is where the pool comes from.
+        if second > 0 {
+            summary.merge_replies(replies);
         }
     }
 
@@ -175,6 +168,7 @@ impl LoadResult {
             tallies,
             generator: Vec::new(),
             slices: Vec::new(),
+            rungs: Vec::new(),
         }
     }
 
@@ -218,8 +212,8 @@ mod tests {
             let mut tally = Tally::default();
             tally.service.record_n(number * 1000, number).expect("in range");
             let tallies = BTreeMap::from([(Subject::Iteration, tally)]);
-            let (seconds, generator, slices) = (Vec::new(), Vec::new(), Vec::new());
-            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds, generator, slices });
+            let (seconds, generator, slices, rungs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds, generator, slices, rungs });
         }
         let loads = pooled.finish();
         let counts: Vec<u64> = loads.iter().map(|load| load.tallies[&Subject::Iteration].count()).collect();

@@ -1,9 +1,10 @@
 //! The short facts of starts and loads: whether they count, when they ran, and what is told of them.
 
 use crate::database::DatabaseFacts;
+use crate::objective::{Judged, Passed};
 use crate::record::{Account, ErrorKind, SequenceCheck};
 use crate::script::ScriptFacts;
-use crate::start::{Load, Start, Turns, Validity};
+use crate::start::{Load, RungPart, Start, Turns, Validity};
 use crate::storage::StorageFacts;
 use crate::units::{Instant, Nanos, Processors};
 use crate::words::without_repeats;
@@ -68,6 +69,9 @@ pub struct LoadSummary {
     /// None where that is not known, as of systems that run already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
+    /// What it showed of the study's objective; none where that was not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Judged>,
     /// What was found in the replies.
     pub replies: Replies,
     /// The kind of work that users did.
@@ -143,6 +147,24 @@ impl Work {
 }
 
 impl LoadSummary {
+    /// Adds what the replies to a later load of the same variant showed.
+    pub(super) fn merge_replies(&mut self, later: &Replies) {
+        for (name, check) in &later.sequences {
+            let known = self.replies.sequences.entry(name.clone()).or_default();
+            *known = known.clone().and(check);
+        }
+        for (name, examples) in &later.error_examples {
+            let known = self.replies.error_examples.entry(name.clone()).or_default();
+            examples.iter().for_each(|(kind, text)| {
+                known.entry(*kind).or_insert_with(|| text.clone());
+            });
+        }
+        for (name, account) in &later.accounts {
+            let known = self.replies.accounts.entry(name.clone()).or_default();
+            *known = std::mem::take(known).and(account);
+        }
+    }
+
     /// The summary of a load that was not offered: nothing is known of it.
     #[must_use]
     pub fn not_offered(load: Load) -> LoadSummary {
@@ -154,6 +176,7 @@ impl LoadSummary {
             steadiness: Steadiness::default(),
             headroom: Headroom::default(),
             others: None,
+            objective: None,
             replies: Replies::default(),
             work: Work::default(),
         }
@@ -189,6 +212,9 @@ impl FinishedStart {
 #[must_use]
 pub fn validity_of_loads(loads: &[&LoadSummary]) -> Validity {
     let all = || loads.iter().fold(Validity::Valid, |known, load| known.and(&load.validity));
+    if loads.iter().any(|load| load.load.rung.is_some()) {
+        return validity_of_searches(loads);
+    }
     let turns = loads.iter().map(|load| load.load.turn).max().unwrap_or(1);
     if turns == 1 {
         return all();
@@ -205,6 +231,27 @@ pub fn validity_of_loads(loads: &[&LoadSummary]) -> Validity {
         "only {whole} of {turns} turns count: {}",
         without_repeats(all().reasons(), "slices").join("; ")
     )])
+}
+
+/// The validity of the searches on a start. A void load runs again; it voids the start where the search had to give up and
+/// found nothing.
+fn validity_of_searches(loads: &[&LoadSummary]) -> Validity {
+    let failed = loads.iter().filter(|load| matches!(load.validity, Validity::Failed(_)));
+    if let Some(first) = failed.min_by_key(|load| load.load.number) {
+        return first.validity.clone();
+    }
+    let variants: BTreeSet<usize> = loads.iter().map(|load| load.load.variant).collect();
+    let of_variant = |variant: usize| {
+        let loads = || loads.iter().filter(|load| load.load.variant == variant);
+        let last = loads().max_by_key(|load| load.load.number).expect("a variant with a load");
+        let has_passed = loads().filter_map(|load| load.objective.as_ref()).any(|judged| judged.passed == Passed::Yes);
+        match last.load.rung.map(|rung| rung.part) {
+            Some(RungPart::Confirmation) => Validity::Valid,
+            Some(RungPart::Bracket) if has_passed => Validity::Valid,
+            _ => last.validity.clone(),
+        }
+    };
+    variants.into_iter().fold(Validity::Valid, |known, variant| known.and(&of_variant(variant)))
 }
 
 /// The turns in which the load of every variant counts.
@@ -242,7 +289,7 @@ pub fn common_cuts<'a>(starts: impl IntoIterator<Item = &'a FinishedStart>) -> B
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::start::PhaseLengths;
+    use crate::start::{PhaseLengths, Rung};
 
     fn finished(condition: usize, steady_from: Option<u64>, validity: Validity) -> FinishedStart {
         let start = Start {
@@ -255,7 +302,7 @@ pub(crate) mod tests {
             condition,
             variants: vec![0],
         };
-        let load = Load { number: 1, variant: 0, turn: 1, beside: None, lengths: PhaseLengths::default() };
+        let load = Load { number: 1, variant: 0, turn: 1, beside: None, rung: None, lengths: PhaseLengths::default() };
         let from = steady_from.map(|milliseconds| Nanos(milliseconds * 1_000_000));
         let steadiness = Steadiness { from, ..Steadiness::default() };
         FinishedStart {
@@ -296,7 +343,7 @@ pub(crate) mod tests {
     /// Slices of two variants in `turns` turns.
     pub(crate) fn slices(turns: u32) -> Vec<LoadSummary> {
         let of = |(number, turn, variant)| {
-            let load = Load { number, variant, turn, beside: None, lengths: PhaseLengths::default() };
+            let load = Load { number, variant, turn, beside: None, rung: None, lengths: PhaseLengths::default() };
             let mut summary = LoadSummary::not_offered(load);
             let zero = Instant(i64::from(number - 1) * 1_000_000_000);
             summary.timing = LoadTiming { zero, window: Nanos(500_000_000) };
@@ -304,6 +351,37 @@ pub(crate) mod tests {
         };
         let places = (1..=turns).flat_map(|turn| [(2 * turn - 1, turn, 0), (2 * turn, turn, 1)]);
         places.map(of).collect()
+    }
+
+    #[test]
+    fn a_search_is_void_where_it_gave_up_before_anything_was_found() {
+        let void = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        let passed = |passed| Judged { passed, readings: Vec::new(), reasons: Vec::new(), share_of_needed: 1.0 };
+        let of = |parts: &[RungPart]| -> Vec<LoadSummary> {
+            let loads = slices(1).into_iter().cycle().step_by(2);
+            let numbered = (1..).zip(loads).zip(parts);
+            let loads = numbered.map(|((number, mut load), part)| {
+                load.load = Load { number, rung: Some(Rung { level: 1.0, part: *part }), ..load.load };
+                load.objective = Some(passed(Passed::Yes));
+                load
+            });
+            loads.collect()
+        };
+        let validity = |loads: &[LoadSummary]| validity_of_loads(&loads.iter().collect::<Vec<_>>());
+        for (last, expected) in [
+            (RungPart::Bracket, Validity::Valid),
+            (RungPart::Ladder, void.clone()),
+            (RungPart::Confirmation, Validity::Valid),
+        ] {
+            let mut loads = of(&[RungPart::Bracket, RungPart::Ladder, last]);
+            loads[1].validity = void.clone();
+            assert_eq!(validity(&loads), Validity::Valid, "a void load that ran again");
+            loads[2].validity = void.clone();
+            assert_eq!(validity(&loads), expected, "{last:?}");
+        }
+        let mut loads = of(&[RungPart::Bracket]);
+        (loads[0].validity, loads[0].objective) = (void.clone(), Some(passed(Passed::No)));
+        assert_eq!(validity(&loads), void, "nothing has passed");
     }
 
     #[test]

@@ -239,7 +239,7 @@ fn outcome(start: &Start, seed: u64, bad: u64) -> Outcome {
 fn carry_out(outcomes: &mut Outcomes, step: Step, seed: u64, bad: u64, decided: bool) {
     match step {
         Step::Start(start) => outcomes.started(start),
-        Step::Loads(loads) => loads.into_iter().for_each(|load| outcomes.loaded(load)),
+        Step::Loads(loads) => loads.into_iter().for_each(|load| outcomes.loaded(load, None)),
         Step::Stop => {
             let start = outcomes.start_under_way().expect("a start").clone();
             let end = outcome(&start, seed, bad);

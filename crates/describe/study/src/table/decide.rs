@@ -1,6 +1,7 @@
 //! `[decide]`: the measures that answer the question, and the smallest difference that matters.
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, did_you_mean, level_in_words, table};
+use crate::table::load::LoadTable;
 use crate::value::{Literal, Margin, Scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic};
@@ -11,7 +12,7 @@ use toml::de::DeValue;
 table! {
     /// What decides the answer. Where nothing is compared, the measures are shown first, and the margins are those of a later `plimsoll compare`.
     struct DecideTable {
-        /// The measure that decides. Default: "iteration_duration.p95".
+        /// The measure that decides. Default: "iteration_duration.p95"; in a search for the capacity, what it finds.
         measure: Option<Literal<Measure>>,
         /// Several measures that decide, instead of `measure`; the first is the headline.
         measures: Option<Vec<Literal<Measure>>>,
@@ -68,9 +69,22 @@ impl Margins {
     }
 }
 
+/// What decides where the study says nothing.
+pub(crate) fn default_measure(load: Option<&LoadTable>) -> Measure {
+    match load.filter(|load| load.search_span().is_some()) {
+        Some(load) if load.is_open() => Measure::new(Series::Capacity, Statistic::Rate),
+        Some(_) => Measure::new(Series::Capacity, Statistic::Count),
+        None => Measure::new(Series::IterationDuration, Statistic::Percentile(95.0)),
+    }
+}
+
 /// What decides; `table` is missing when the study says nothing. Where the study compares nothing, no margin is needed.
-pub(crate) fn decisions(table: Option<&DecideTable>, compares: bool, faults: &mut Faults) -> Option<Vec<Decision>> {
-    let default = Measure::new(Series::IterationDuration, Statistic::Percentile(95.0));
+pub(crate) fn decisions(
+    table: Option<&DecideTable>,
+    default: Measure,
+    compares: bool,
+    faults: &mut Faults,
+) -> Option<Vec<Decision>> {
     let Some(table) = table else {
         let margin = default_margin(&default)?;
         return Some(vec![Decision { measure: default, margin }]);
@@ -199,7 +213,7 @@ mod tests {
 
     fn read(text: &str) -> Vec<(String, f64)> {
         let table: DecideTable = read_table(text);
-        let decisions = decisions(Some(&table), true, &mut no_faults()).expect("decisions");
+        let decisions = decisions(Some(&table), default_measure(None), true, &mut no_faults()).expect("decisions");
         decisions.iter().map(|decision| (decision.measure.to_string(), decision.margin)).collect()
     }
 
@@ -228,7 +242,10 @@ mod tests {
     fn refused(text: &str) -> String {
         let table: DecideTable = read_table(text);
         let mut faults = no_faults();
-        assert!(decisions(Some(&table), true, &mut faults).is_none() || faults.has_errors(), "{text}");
+        assert!(
+            decisions(Some(&table), default_measure(None), true, &mut faults).is_none() || faults.has_errors(),
+            "{text}"
+        );
         faults.into_diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 

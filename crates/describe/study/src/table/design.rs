@@ -112,6 +112,15 @@ impl DesignSpec {
         self.name == DesignName::Trials
     }
 
+    /// Refuses to load variants side by side in a search for the capacity: what one carries would depend on what the other
+    /// is offered.
+    pub(crate) fn check_search(&self, faults: &mut Faults) {
+        if let (DesignName::SideBySide, Some(place)) = (self.name, &self.place) {
+            let fault = Fault::error(place, "the capacity of variants cannot be searched for side by side");
+            faults.add(fault.help("use `design = \"turns\"`, or leave `design` out"));
+        }
+    }
+
     /// True if the study names its design.
     pub(crate) fn is_named(&self) -> bool {
         self.place.is_some()

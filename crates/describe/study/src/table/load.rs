@@ -3,7 +3,8 @@
 use crate::document::{Fault, Faults, Span, table};
 use crate::table::stage::{StageTable, ThinkValue, profile, stages_in_words};
 use crate::value::{
-    Iterations, Length, PositiveTimeSpan, Problem, Rate, Scalar, Scope, Templated, Users, resolve_optional,
+    Iterations, Length, Literal, PositiveTimeSpan, Problem, Rate, Scalar, Scope, Templated, Users, keyword,
+    resolve_optional,
 };
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
@@ -13,6 +14,8 @@ use std::time::Duration;
 table! {
     /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
     struct LoadTable {
+        /// What the load is for: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`. Default: "steady".
+        profile: Option<Literal<LoadProfileName>>,
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
         users: Option<Templated<Users>>,
         /// The pause of a user between two iterations: a duration, `{ uniform = ["1s", "3s"] }`, `{ exponential = "2s" }` or `{ log_normal = { median = "2s", sigma = 0.5 } }`. Default: none.
@@ -25,9 +28,13 @@ table! {
         max_users: Option<Templated<Users>>,
         /// How the load changes in the measure phase: ramps `{ ramp = "10s", to = 100 }` and holds `{ hold = "30s", at = 100 }`. Default: it does not.
         stages: Option<Vec<StageTable>>,
+        /// The largest load that a search for the capacity tries: users, or arrivals per second. Default: 100 times the first.
+        most: Option<Templated<Rate>>,
+        /// The measure phase of the load that confirms a capacity. Default: "60s".
+        confirm: Option<Templated<PositiveTimeSpan>>,
         /// Load before the measure phase. Default: "2s".
         warmup: Option<Templated<Length>>,
-        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any.
+        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity, whose loads last 10 s each.
         duration: Option<Templated<PositiveTimeSpan>>,
         /// How long exchanges under way may take to finish after the measure phase. Default: "10s".
         drain: Option<Templated<Length>>,
@@ -41,6 +48,16 @@ table! {
 const WARMUP: Duration = Duration::from_secs(2);
 const DRAIN: Duration = Duration::from_secs(10);
 const MAX_USERS: u32 = 1000;
+
+/// The measure phase of each load of a search, and of the one that confirms what it found.
+const IN_SEARCH: Duration = Duration::from_secs(10);
+const CONFIRMATION: Duration = Duration::from_secs(60);
+
+/// The largest load that a search tries, times the first.
+const MOST: f64 = 100.0;
+
+/// More users than that need more ports than a machine has for one server.
+const MOST_USERS: f64 = 1e6;
 
 impl LoadTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadProfile> {
@@ -60,6 +77,50 @@ impl LoadTable {
         })
     }
 
+    /// Where the study asks for a search for the capacity; none where it does not.
+    pub(crate) fn search_span(&self) -> Option<&Span> {
+        let profile = self.profile.as_ref()?;
+        (profile.value == LoadProfileName::Capacity).then_some(&profile.span)
+    }
+
+    /// The largest load that a search tries, and how long the load lasts that confirms what it found. `first` is where it
+    /// begins.
+    pub(crate) fn search(&self, first: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<(f64, Duration)> {
+        let most = resolve_optional(self.most.as_ref(), |most| most.resolve(scope, faults));
+        let confirm = resolve_optional(self.confirm.as_ref(), |confirm| confirm.resolve(scope, faults));
+        let default = if self.is_open() { first * MOST } else { (first * MOST).min(MOST_USERS) };
+        let most = most?.map_or(default, |most| most.0);
+        let span = || self.most.as_ref().map_or_else(|| self.place.clone(), |most| most.span.clone());
+        if most < first {
+            let fault = Fault::error(&span(), format!("a search from {first} to {most} ends before it begins"));
+            faults.add(fault.help("let `most` be larger than the first load (`users` or `rate`)"));
+            return None;
+        }
+        if !self.is_open() && (most.fract() != 0.0 || most > MOST_USERS) {
+            let fault =
+                Fault::error(&span(), format!("`most` is {most}, which is no number of users up to {MOST_USERS}"));
+            faults.add(fault.help("write a whole number"));
+            return None;
+        }
+        Some((most, confirm?.map_or(CONFIRMATION, |confirm| confirm.0)))
+    }
+
+    /// Refuses what a search does not have, and keys of a search in a study that does not search.
+    pub(crate) fn check_search(&self, faults: &mut Faults) {
+        let Some(search) = self.search_span() else {
+            let most = self.most.as_ref().map(|most| &most.span);
+            let confirm = self.confirm.as_ref().map(|confirm| &confirm.span);
+            for (key, span) in [("most", most), ("confirm", confirm)] {
+                refuse(span, key, "a search for the capacity (`profile = \"capacity\"`)", faults);
+            }
+            return;
+        };
+        if let Some(why) = self.why_not_in_slices() {
+            let fault = Fault::error(search, format!("a search for the capacity chooses its loads itself, but {why}"));
+            faults.add(fault.help("leave out `stages`, `iterations` and `iterations_per_user`"));
+        }
+    }
+
     /// Whether load is open.
     pub(crate) fn is_open(&self) -> bool {
         self.rate.is_some()
@@ -76,7 +137,6 @@ impl LoadTable {
         }
     }
 
-    /// Where the length of the measure phase is said.
     /// Where the study says how many users there are.
     pub(crate) fn users_span(&self) -> &Span {
         self.users.as_ref().or(self.max_users.as_ref()).map_or(&self.place, |users| &users.span)
@@ -87,6 +147,7 @@ impl LoadTable {
         self.rate.as_ref().map_or(&self.place, |rate| &rate.span)
     }
 
+    /// Where the length of the measure phase is said.
     pub(crate) fn length_span(&self) -> Span {
         self.duration.as_ref().map_or_else(|| self.place.clone(), |duration| duration.span.clone())
     }
@@ -117,6 +178,9 @@ impl LoadTable {
                 format!("closed loop, {users}{stages}, {think}")
             }
         };
+        if self.search_span().is_some() {
+            words += ", as the first load of a search for the capacity";
+        }
         if let Some(iterations) = &self.iterations {
             words += &format!(", until {} iterations are done", iterations.as_written());
         }
@@ -179,6 +243,7 @@ impl LoadTable {
         match (&self.duration, self.stages.as_deref()) {
             (Some(duration), _) => duration.resolve(scope, faults).map(|duration| duration.0),
             (None, Some(stages @ [_, ..])) => profile(0.0, stages, scope, faults).map(|profile| profile.length()),
+            (None, _) if self.search_span().is_some() => Some(IN_SEARCH),
             (None, _) => {
                 let fault = Fault::error(&self.place, "`duration` is missing in `load`");
                 faults.add(fault.help("say how long to measure, as in `duration = \"20s\"`"));
@@ -209,6 +274,27 @@ impl LoadTable {
             faults.add(fault.label(lengths).help("leave `duration` out to measure as long as the stages take"));
         }
         fits.then_some(())
+    }
+}
+
+/// What a load is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadProfileName {
+    /// It is offered as the study says.
+    Steady,
+    /// The largest one that meets the objective is searched for.
+    Capacity,
+}
+
+impl Scalar for LoadProfileName {
+    const EXPECTED: &'static str = "\"steady\" or \"capacity\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        keyword(level, &[("steady", LoadProfileName::Steady), ("capacity", LoadProfileName::Capacity)])
+    }
+
+    fn schema() -> Value {
+        json!({ "enum": ["steady", "capacity"] })
     }
 }
 
@@ -263,9 +349,13 @@ mod tests {
     fn resolve(text: &str, faults: &mut Faults) -> Option<LoadProfile> {
         let bindings = Bindings::default();
         let assignment = Assignment(vec![("users".to_owned(), Level::Integer(50))]);
-        let scope = Scope {
-            assignment: &assignment,
-            bindings: &bindings,
+        read_table::<LoadTable>(text).resolve(&scope(&assignment, &bindings), faults)
+    }
+
+    fn scope<'a>(assignment: &'a Assignment, bindings: &'a Bindings) -> Scope<'a> {
+        Scope {
+            assignment,
+            bindings,
             not_running: &[],
             logins: &NO_LOGINS,
             is_trusted: false,
@@ -273,8 +363,7 @@ mod tests {
             dir: Path::new("/"),
             processors: &[0],
             of_generator: None,
-        };
-        read_table::<LoadTable>(text).resolve(&scope, faults)
+        }
     }
 
     fn resolved(text: &str) -> LoadProfile {
@@ -308,6 +397,37 @@ mod tests {
         let (rate, arrivals, overflow) = (Profile::constant(500.0), Arrivals::Poisson, Overflow::Wait);
         let model = LoadModel::Open { rate, arrivals, max_users: 20, overflow };
         assert_eq!((load.model, load.stop), (model, Stop::Iterations { count: 9, limit: seconds(60) }));
+    }
+
+    #[test]
+    fn a_search_has_a_range_and_short_loads() {
+        let range = |text: &str| {
+            let (table, mut faults) = (read_table::<LoadTable>(text), no_faults());
+            table.check_search(&mut faults);
+            let load = resolve(text, &mut faults);
+            let bindings = Bindings::default();
+            let assignment = Assignment(Vec::new());
+            let scope = scope(&assignment, &bindings);
+            let found = table.search(5.0, &scope, &mut faults).map(|(most, confirm)| (most, confirm.as_secs()));
+            let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            (found, load.map(|load| load.stop.limit().as_secs()), faults.join("\n"))
+        };
+        let capacity = "users = 5\nprofile = 'capacity'\n";
+        assert_eq!(range(capacity), (Some((500.0, 60)), Some(10), String::new()));
+        let given = format!("{capacity}most = 40\nconfirm = '20s'\nduration = '3s'");
+        assert_eq!(range(&given), (Some((40.0, 20)), Some(3), String::new()));
+        for (text, says) in [
+            (format!("{capacity}most = 4"), "ends before it begins"),
+            (format!("{capacity}most = 10.5"), "is no number of users"),
+            (format!("{capacity}most = 2000000"), "is no number of users"),
+            (format!("{capacity}iterations = 4"), "ends after a number of iterations"),
+            (format!("{capacity}stages = [{{ hold = '5s', at = 3 }}]"), "changes in stages"),
+            ("users = 5\nduration = '2s'\nmost = 10".to_owned(), "`load.most` has a meaning only in a search"),
+            ("users = 5\nduration = '2s'\nconfirm = '1s'".to_owned(), "`load.confirm` has a meaning only in a search"),
+        ] {
+            assert!(range(&text).2.contains(says), "{text}: {}", range(&text).2);
+        }
+        assert!(faults_of::<LoadTable>("profile = 'capacty'\nusers = 1")[0].contains("did you mean `capacity`?"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) mod http;
 mod identifier;
 pub(crate) mod load;
 pub(crate) mod named_tables;
+pub(crate) mod objective;
 pub(crate) mod oltp;
 pub(crate) mod only;
 pub(crate) mod ready;

@@ -9,6 +9,7 @@ use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
 use crate::table::named_tables::NamedTables;
+use crate::table::objective::ObjectiveTable;
 use crate::table::report::ReportTable;
 use crate::table::secret::SecretTables;
 use crate::table::sql::SqlTable;
@@ -17,7 +18,7 @@ use crate::table::system::Systems;
 use crate::table::workload::WorkloadTable;
 use crate::value::{InterimLook, Literal, Problem, Repeats, Scalar, Seed, SpareBlocks, Text, resolve_optional};
 use plimsoll_model::factor::Level;
-use plimsoll_model::measure::{Measure, Series};
+use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::study::FloorRule;
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
@@ -37,7 +38,7 @@ table! {
         repeats: Option<Section<Literal<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
         seed: Option<Section<Literal<Seed>>>,
-        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, only differences that lie wholly beyond that stand; with "strict", no verdict does. Default: true where variants are compared.
+        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, only differences that lie wholly beyond that stand; with "strict", no verdict does. Default: true where variants are compared, but for a search for the capacity.
         noise_floor: Option<Section<Literal<NoiseFloor>>>,
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
         spare_blocks: Option<Section<Literal<SpareBlocks>>>,
@@ -61,6 +62,8 @@ table! {
         workload: Section<WorkloadTable>,
         /// How load is offered in a trial.
         load: Section<LoadTable>,
+        /// What must hold under a load, for a search for the capacity (`load.profile = "capacity"`).
+        objective: Option<Section<ObjectiveTable>>,
         /// What decides the answer, or is shown first where nothing is compared.
         decide: Option<Section<DecideTable>>,
         /// What the report shows besides the answer.
@@ -125,9 +128,15 @@ impl StudyTable {
 
     /// The rule of the noise floor; none within for a study without one.
     pub(crate) fn noise_floor(&self) -> Option<Option<FloorRule>> {
-        let default = Some(self.compares().then_some(FLOOR_RULE));
+        // A second search of the baseline would take as much time as that of a variant.
+        let default = Some((self.compares() && !self.searches()).then_some(FLOOR_RULE));
         let floor = self.noise_floor.as_ref().map_or(default, |floor| floor.valid().map(|floor| floor.value.0))?;
         Some(floor.filter(|_| self.compares()))
+    }
+
+    /// True if the capacity is searched for.
+    pub(crate) fn searches(&self) -> bool {
+        self.load().is_some_and(|load| load.search_span().is_some())
     }
 
     /// How many blocks are spare, if the study says so.
@@ -185,6 +194,10 @@ impl StudyTable {
         self.load.valid()
     }
 
+    pub(crate) fn objective(&self) -> Option<&ObjectiveTable> {
+        self.objective.as_ref()?.valid()
+    }
+
     pub(crate) fn decide(&self) -> Option<&DecideTable> {
         self.decide.as_ref()?.valid()
     }
@@ -200,7 +213,8 @@ impl StudyTable {
         let single = self.decide().and_then(|decide| decide.measure.as_ref());
         let several = self.decide().and_then(|decide| decide.measures.as_deref()).unwrap_or_default();
         let shown = self.report().and_then(|report| report.measures.as_deref()).unwrap_or_default();
-        for measure in single.into_iter().chain(several).chain(shown) {
+        let limits = self.objective().into_iter().flat_map(ObjectiveTable::measures);
+        for measure in single.into_iter().chain(several).chain(shown).chain(limits) {
             self.check_measure(measure, faults);
         }
         if let Some(axis) = self.report().and_then(|report| report.axis.as_ref()) {
@@ -226,6 +240,22 @@ impl StudyTable {
                 let fault =
                     Fault::error(&measure.span, "`new_orders` counts those of TPC-C, which this workload is not");
                 faults.add(fault.help("measure `iterations.rate`"));
+                return;
+            }
+            Series::Capacity if !self.searches() => {
+                let fault =
+                    Fault::error(&measure.span, "the capacity is found by a search, which this study does not make");
+                faults.add(fault.help("write `profile = \"capacity\"` in `[load]`, with an `[objective]`"));
+                return;
+            }
+            Series::Capacity => {
+                let is_open = self.load().is_some_and(LoadTable::is_open);
+                if is_open != (measure.value.statistic == Statistic::Rate) {
+                    let right = if is_open { "capacity.rate" } else { "capacity.count" };
+                    let fault =
+                        Fault::error(&measure.span, format!("`{}` is not what this search finds", measure.value));
+                    faults.add(fault.help(format!("write `{right}`")));
+                }
                 return;
             }
             Series::Checks(_) | Series::Custom(..) if self.workload().is_some_and(|work| !work.is_script()) => {
@@ -261,6 +291,40 @@ impl StudyTable {
         };
         let Some(known) = known.filter(|known| !known.contains(name)) else { return };
         faults.add(unknown(kind, name, known.iter().map(String::as_str), &measure.span));
+    }
+
+    /// What a search for the capacity needs, and what it does not go with.
+    pub(crate) fn check_search(&self, design: Option<&DesignSpec>, faults: &mut Faults) {
+        let Some(load) = self.load() else { return };
+        load.check_search(faults);
+        let Some(search) = load.search_span() else {
+            if let Some(objective) = self.objective() {
+                let fault = Fault::error(objective.span(), "an objective is for a search for the capacity");
+                faults.add(fault.help("write `profile = \"capacity\"` in `[load]`, or leave the table out"));
+            }
+            return;
+        };
+        if self.objective.is_none() {
+            let fault = Fault::error(search, "a search for the capacity needs an `[objective]`");
+            let example = "[objective]\nlimits = { \"request_duration.p95\" = \"200ms\" }";
+            faults.add(fault.help(format!("say what must hold under the load:\n{example}")));
+        }
+        if let Some(span) = self.objective().and_then(ObjectiveTable::achieved_span).filter(|_| !load.is_open()) {
+            let fault = Fault::error(span, "`achieved` has a meaning only in open load (`rate`)");
+            faults.add(fault.help("users that wait for each reply offer no more than is achieved; leave it out"));
+        }
+        if self.workload().is_some_and(WorkloadTable::is_storage) {
+            let fault = Fault::error(search, "a storage workload has no search for the capacity");
+            faults.add(fault.help("make the number of users a factor: `factor.users`"));
+        }
+        if let Some(look) = self.looks.as_ref().and_then(Section::valid).and_then(|looks| looks.first()) {
+            let fault =
+                Fault::error(&look.span, "a search for the capacity has no looks: it confirms on its last start");
+            faults.add(fault.help("leave `looks` out"));
+        }
+        if let Some(design) = design {
+            design.check_search(faults);
+        }
     }
 
     fn check_axis(&self, axis: &Literal<Text>, faults: &mut Faults) {

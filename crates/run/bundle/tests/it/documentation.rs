@@ -2,7 +2,7 @@
 
 use crate::given;
 use plimsoll_model::result::{FinishedStart, LoadSummary, Work};
-use plimsoll_model::start::Load;
+use plimsoll_model::start::{Load, Rung, RungPart};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ const PAGE: &str = include_str!("../../../../../docs/bundle.md");
 
 /// The keys of a start's facts whose values are described where they stand, or are names from the
 /// study.
-const DESCRIBED_IN_WORDS: [&str; 10] = [
+const DESCRIBED_IN_WORDS: [&str; 11] = [
     "start",
     "lengths",
     "validity",
@@ -23,6 +23,7 @@ const DESCRIBED_IN_WORDS: [&str; 10] = [
     "residency",
     "retries",
     "accounts",
+    "condition",
 ];
 
 /// The part of the page under the heading that names `file`.
@@ -73,7 +74,8 @@ fn keys_of(value: &Value, keys: &mut BTreeSet<String>) {
 #[test]
 fn every_key_of_a_start_s_facts_is_described() {
     let FinishedStart { summary, mut loads } = given::finished(1);
-    let load = Load { number: 2, ..loads[0].load };
+    let rung = Some(Rung { level: 12.5, part: RungPart::Ladder });
+    let load = Load { number: 2, rung, ..loads[0].load };
     loads.push(LoadSummary { work: Work::Script(given::script()), ..given::load_summary(load) });
     let written = serde_json::to_value(FinishedStart { summary, loads }).expect("plain data");
     let mut keys = BTreeSet::new();

@@ -5,6 +5,7 @@ use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFa
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::{Host, LOCAL, Version};
+use plimsoll_model::objective::{self, Judged, Passed, Reading};
 use plimsoll_model::record::{Account, ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
 use plimsoll_model::result::{
     FinishedStart, Headroom, LoadResult, LoadSummary, LoadTiming, Replies, StartResult, StartSummary, StartTiming,
@@ -50,6 +51,7 @@ pub(crate) fn facts() -> StudyFacts {
         quick: false,
         design_reason: String::new(),
         can_take_turns: false,
+        objective: None,
     }
 }
 
@@ -66,6 +68,7 @@ pub(crate) fn plan(starts: u32) -> Plan {
         lengths: vec![lengths()],
         with_duplicate: false,
         given_time: None,
+        searches: Vec::new(),
         spare_blocks: 1,
         looks: Vec::new(),
     }
@@ -106,7 +109,7 @@ pub(crate) fn versions() -> Vec<Version> {
 pub(crate) fn finished(number: u32) -> FinishedStart {
     let start = start(number);
     let variant = start.variants[0];
-    let load = load_summary(Load { number: 1, variant, turn: 1, beside: None, lengths: lengths() });
+    let load = load_summary(Load { number: 1, variant, turn: 1, beside: None, rung: None, lengths: lengths() });
     FinishedStart { summary: start_summary(start), loads: vec![load] }
 }
 
@@ -137,6 +140,7 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
         steadiness: Steadiness { from: Some(Nanos(0)), unsteady: false, unjudged: None },
         headroom: Headroom { busiest: 1.0 / 3.0, lateness: Nanos(12_345) },
         others: Some(0.25),
+        objective: Some(judged()),
         replies: Replies {
             open_load: false,
             sequences: [("increment".to_owned(), Default::default())].into(),
@@ -145,6 +149,13 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
         },
         work: Work::Storage(Box::new(storage())),
     }
+}
+
+/// What a load showed of an objective.
+fn judged() -> Judged {
+    let condition = objective::Condition::Duration("request_duration.p95".parse().expect("a measure"));
+    let readings = vec![Reading { condition, value: Some(0.25), bound: 0.2, held: false }];
+    Judged { passed: Passed::No, readings, reasons: vec!["too slow".to_owned()], share_of_needed: 1.5 }
 }
 
 /// What became of requests.

@@ -40,7 +40,7 @@ fn summary(number: u32, zero: i64) -> LoadSummary {
     LoadSummary {
         warnings: vec![format!("of load {number}")],
         timing: LoadTiming { zero: Instant(zero), window: Nanos(2 * SECOND.0 + u64::from(number)) },
-        ..given::load_summary(Load { number, variant, turn: 1, beside: None, lengths: given::lengths() })
+        ..given::load_summary(Load { number, variant, turn: 1, beside: None, rung: None, lengths: given::lengths() })
     }
 }
 
@@ -107,7 +107,8 @@ fn slices() -> Vec<Written> {
     let order = [1, 0, 0, 1, 1, 0, 0, 1];
     let slice = |(number, variant): (u32, usize)| {
         let turn = number.div_ceil(2);
-        let mut summary = given::load_summary(Load { number, variant, turn, beside: None, lengths: given::lengths() });
+        let mut summary =
+            given::load_summary(Load { number, variant, turn, beside: None, rung: None, lengths: given::lengths() });
         summary.timing = LoadTiming { zero: Instant(i64::from(number - 1) * 5_000_000_000), window: SECOND };
         if number == 5 {
             summary.validity = Validity::Void(vec!["a stall".to_owned()]);

@@ -1,0 +1,178 @@
+//! The loads of a search for the capacity, put together: one load for each variant of a start.
+
+use super::load::PackedTallies;
+use super::{GeneratorRow, LoadResult, LoadSecond, LoadSummary};
+use crate::record::{Subject, Tally};
+use crate::start::{Load, PhaseLengths, Rung, RungPart};
+use crate::units::Nanos;
+use std::collections::BTreeMap;
+
+/// A load of a search.
+#[derive(Clone, Debug)]
+pub struct RungResult {
+    /// Its place in the search.
+    pub rung: Rung,
+    /// Its short facts.
+    pub summary: LoadSummary,
+    tallies: PackedTallies,
+}
+
+impl RungResult {
+    /// The load by itself, to read measures from. It has no rows over time.
+    #[must_use]
+    pub fn load(&self) -> LoadResult {
+        let tallies = self.tallies.unpack();
+        let row = |(subject, tally): (&Subject, &Tally)| LoadSecond::of(self.summary.load.number, 0, subject, tally);
+        LoadResult {
+            summary: self.summary.clone(),
+            cut: 0,
+            seconds: tallies.iter().map(row).collect(),
+            tallies,
+            generator: Vec::new(),
+            slices: Vec::new(),
+            rungs: Vec::new(),
+        }
+    }
+}
+
+/// Puts the loads of the searches on a start together. What is measured of a variant is what its ladder showed, whose loads
+/// lie near its capacity; without a ladder, the last load that counts.
+#[derive(Debug, Default)]
+pub struct PooledRungs(BTreeMap<usize, Vec<LoadResult>>);
+
+impl PooledRungs {
+    /// Adds a load, in the order in which they ran.
+    pub fn add(&mut self, load: LoadResult) {
+        self.0.entry(load.summary.load.variant).or_default().push(load);
+    }
+
+    /// The loads, by variant.
+    #[must_use]
+    pub fn finish(self) -> Vec<LoadResult> {
+        self.0.into_iter().map(|(variant, loads)| pooled(variant, &loads)).collect()
+    }
+}
+
+fn pooled(variant: usize, loads: &[LoadResult]) -> LoadResult {
+    let part = |load: &LoadResult| load.summary.load.rung.map(|rung| rung.part);
+    let counts = |load: &&LoadResult| load.summary.validity.counts();
+    let ladder: Vec<&LoadResult> =
+        loads.iter().filter(counts).filter(|load| part(load) == Some(RungPart::Ladder)).collect();
+    let near = if ladder.is_empty() { loads.iter().rfind(counts).into_iter().collect() } else { ladder };
+    let number = variant as u32 + 1;
+    let first = near.first().copied().unwrap_or(&loads[0]);
+    let mut pool = LoadResult {
+        cut: 0,
+        tallies: BTreeMap::new(),
+        seconds: Vec::new(),
+        generator: Vec::new(),
+        rungs: loads.iter().filter_map(rung).collect(),
+        ..first.clone()
+    };
+    pool.summary.load = Load { number, turn: 1, rung: None, lengths: PhaseLengths::default(), ..first.summary.load };
+    pool.summary.objective = None;
+    pool.summary.timing.window = Nanos(0);
+    let mut second = 0;
+    for load in near {
+        second = pool.append(load, number, second);
+    }
+    pool
+}
+
+fn rung(load: &LoadResult) -> Option<RungResult> {
+    let rung = load.summary.load.rung?;
+    Some(RungResult { rung, summary: load.summary.clone(), tallies: PackedTallies::pack(&load.tallies) })
+}
+
+impl LoadResult {
+    /// Appends the measure phase of a load, whose first second becomes `second`; returns the next one.
+    fn append(&mut self, load: &LoadResult, number: u32, second: i64) -> i64 {
+        let LoadSummary { timing, headroom, load: Load { lengths, .. }, warnings, .. } = &load.summary;
+        let seconds = timing.window.0.div_ceil(1_000_000_000) as i64;
+        let is_measured = |one: i64| (0..seconds).contains(&one);
+        for (subject, tally) in &load.tallies {
+            self.tallies.entry(subject.clone()).or_default().merge(tally);
+        }
+        let rows = load.seconds.iter().filter(|row| is_measured(row.second));
+        self.seconds.extend(rows.map(|row| LoadSecond { load: number, second: second + row.second, ..row.clone() }));
+        let rows = load.generator.iter().filter(|row| is_measured(row.second));
+        self.generator.extend(rows.map(|row| GeneratorRow {
+            load: number,
+            second: second + row.second,
+            ..row.clone()
+        }));
+        let summary = &mut self.summary;
+        summary.timing.window.0 += timing.window.0;
+        summary.load.lengths.warmup += lengths.warmup;
+        summary.load.lengths.measure += lengths.measure;
+        summary.load.lengths.drain = lengths.drain;
+        summary.headroom.busiest = summary.headroom.busiest.max(headroom.busiest);
+        summary.headroom.lateness = summary.headroom.lateness.max(headroom.lateness);
+        // The first one is where the pool comes from.
+        if second > 0 {
+            summary.merge_replies(&load.summary.replies);
+        }
+        for warning in warnings {
+            if !summary.warnings.contains(warning) {
+                summary.warnings.push(warning.clone());
+            }
+        }
+        second + seconds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::summary::tests::slices;
+    use crate::start::Validity;
+
+    fn load(number: u32, level: f64, part: RungPart, count: u64) -> LoadResult {
+        let mut summary = slices(8).swap_remove(number as usize);
+        summary.load = Load { number, variant: 1, rung: Some(Rung { level, part }), ..summary.load };
+        summary.timing.window = Nanos(2_000_000_000);
+        let mut tally = Tally::default();
+        tally.service.record_n(1000, count).expect("in range");
+        let row = |second| LoadSecond::of(number, second, &Subject::Iteration, &tally);
+        LoadResult {
+            summary,
+            cut: 0,
+            seconds: [-1, 0, 1, 2].map(row).into(),
+            tallies: BTreeMap::from([(Subject::Iteration, tally.clone())]),
+            generator: Vec::new(),
+            slices: Vec::new(),
+            rungs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_loads_of_the_ladder_are_what_is_measured() {
+        let mut pooled = PooledRungs::default();
+        pooled.add(load(1, 10.0, RungPart::Bracket, 1));
+        pooled.add(load(2, 12.0, RungPart::Ladder, 10));
+        let mut void = load(3, 12.7, RungPart::Ladder, 100);
+        void.summary.validity = Validity::Void(vec!["late".to_owned()]);
+        pooled.add(void);
+        pooled.add(load(4, 12.7, RungPart::Ladder, 1000));
+        pooled.add(load(5, 11.0, RungPart::Confirmation, 7));
+        let loads = pooled.finish();
+        let [load] = &loads[..] else { panic!("{} loads", loads.len()) };
+        assert_eq!(load.tallies[&Subject::Iteration].count(), 1010);
+        assert_eq!(
+            load.seconds.iter().map(|row| (row.second, row.count)).collect::<Vec<_>>(),
+            [(0, 10), (1, 10), (2, 1000), (3, 1000)]
+        );
+        assert_eq!(load.counted_seconds(), 4.0);
+        let levels: Vec<f64> = load.rungs.iter().map(|rung| rung.rung.level).collect();
+        assert_eq!(levels, [10.0, 12.0, 12.7, 12.7, 11.0]);
+        assert_eq!(load.rungs[4].load().tallies[&Subject::Iteration].count(), 7);
+    }
+
+    #[test]
+    fn without_a_ladder_it_is_the_last_load() {
+        let mut pooled = PooledRungs::default();
+        pooled.add(load(1, 10.0, RungPart::Bracket, 1));
+        pooled.add(load(2, 20.0, RungPart::Bracket, 2));
+        assert_eq!(pooled.finish()[0].tallies[&Subject::Iteration].count(), 2);
+    }
+}

@@ -1,0 +1,418 @@
+//! The loads of a search for the capacity: which load is next on a start, from what the loads before it showed.
+//!
+//! Each variant has a search of its own on each start. The first start brackets; later ones begin around the capacities that
+//! were found before. Where several variants are alive on a start, their loads alternate, in random order. On the last start
+//! a longer load at the lower end of the capacity's interval confirms it.
+
+use crate::blocks::shuffled;
+use crate::outcomes::{Heard, Outcome, Outcomes, Ran};
+use plimsoll_model::start::{CapacitySearch, Load, PhaseLengths, Plan, Rung, RungPart, Start};
+use plimsoll_statistics::capacity::{Capacity, Next, Part, Range, STEPS, Search, most_loads};
+use plimsoll_statistics::{mean, one_sample};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::SeedableRng;
+use std::time::Duration;
+
+/// The smallest rate of arrivals that makes sense, as a share of the first that is tried.
+const LEAST_RATE: f64 = 1.0 / 1024.0;
+
+/// How often a load that is void is offered: the third time in a row ends the search.
+const MOST_VOID: u32 = 3;
+
+/// How much longer than the study says a load may get, so that it has enough requests.
+const LONGEST: f64 = 20.0;
+
+/// A longer load is this much longer than would just have had enough requests.
+const RESERVE: f64 = 1.25;
+
+/// The most loads that confirm a capacity: each one after a failure is lower by [`CONFIRMED_BELOW`].
+const MOST_CONFIRMATIONS: usize = 3;
+const CONFIRMED_BELOW: f64 = 0.97;
+
+/// The confidence of the interval whose lower end is confirmed.
+const CONFIDENCE: f64 = 0.95;
+
+/// The fewest starts that give an interval.
+const STARTS_OF_INTERVAL: usize = 3;
+
+/// The search for the capacity under a condition, as the study describes it.
+#[must_use]
+pub fn search(first: f64, most: f64, of_users: bool, confirm: Duration) -> CapacitySearch {
+    let search = CapacitySearch { first, most, of_users, confirm, loads: [0; 2] };
+    CapacitySearch { loads: [most_loads(range(&search)) as u32, STEPS.len() as u32], ..search }
+}
+
+fn range(search: &CapacitySearch) -> Range {
+    let CapacitySearch { first, most, of_users, .. } = *search;
+    Range { first, least: if of_users { 1.0 } else { first * LEAST_RATE }, most: most.max(first), whole: of_users }
+}
+
+/// The next load on `start`, on which those in `ran` have ended; none where every search on it has come to its end.
+pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[Ran]) -> Option<Load> {
+    if ran.iter().any(|one| matches!(one.heard, None | Some(Heard::Died))) {
+        return None;
+    }
+    let of = |variant: usize| ran.iter().filter(move |one| one.load.variant == variant);
+    let ahead = start.variants.iter().filter_map(|variant| {
+        let walk = OnStart::new(plan, outcomes, start, *variant, of(*variant));
+        Some((*variant, of(*variant).count(), walk.next()?))
+    });
+    let ahead: Vec<(usize, usize, (Rung, Duration))> = ahead.collect();
+    let fewest = ahead.iter().map(|(_, loads, _)| *loads).min()?;
+    let turn = fewest as u32 + 1;
+    let mut random = Pcg64::seed_from_u64(plan.seed ^ (u64::from(start.number) << 32) ^ u64::from(turn));
+    let order: Vec<usize> =
+        shuffled(start.variants.len(), &mut random).into_iter().map(|place| start.variants[place]).collect();
+    let due = ahead.into_iter().filter(|(_, loads, _)| *loads == fewest);
+    let (variant, _, (rung, measure)) = due.min_by_key(|(variant, ..)| order.iter().position(|one| one == variant))?;
+    let lengths = PhaseLengths { measure, ..plan.lengths(start, 1) };
+    Some(Load { number: ran.len() as u32 + 1, variant, turn, beside: None, rung: Some(rung), lengths })
+}
+
+/// What earlier starts showed of a variant.
+struct Known {
+    range: Range,
+    /// The capacities that were found, with those of starts that do not count.
+    found: Vec<f64>,
+    /// The same of starts that count.
+    counting: Vec<f64>,
+    /// The load at which the last search ended without finding the capacity.
+    censored: Option<f64>,
+    /// The search on a start whose systems died.
+    cut_off: Option<Search>,
+    /// How many seconds a load must last for enough requests, times its level; none where the study's length is enough.
+    seconds_times_level: Option<f64>,
+}
+
+impl Known {
+    fn of(plan: &Plan, outcomes: &Outcomes, start: &Start, variant: usize) -> Known {
+        let range = range(&plan.searches[start.condition]);
+        let nothing = Known {
+            range,
+            found: Vec::new(),
+            counting: Vec::new(),
+            censored: None,
+            cut_off: None,
+            seconds_times_level: None,
+        };
+        let is_earlier = |one: &Start| one.condition == start.condition && one.number < start.number;
+        outcomes.ended().filter(|(one, ..)| is_earlier(one)).fold(nothing, |known, (one, outcome, ran)| {
+            let of_variant = ran.iter().filter(|ran| ran.load.variant == variant);
+            let walk = OnStart::begun(known, plan.lengths(one, 1)).replay(of_variant);
+            walk.known_afterwards(outcome == Outcome::Counts)
+        })
+    }
+
+    fn search(&self) -> Search {
+        match (self.cut_off, geometric_mean(&self.found), self.censored) {
+            (Some(search), ..) => search,
+            (None, Some(estimate), _) => Search::around(self.range, estimate),
+            (None, None, Some(first)) => Search::new(Range { first, ..self.range }),
+            (None, None, None) => Search::new(self.range),
+        }
+    }
+}
+
+/// The search for a variant's capacity on one start.
+struct OnStart {
+    known: Known,
+    lengths: PhaseLengths,
+    search: Search,
+    /// Void loads at the end of those that have ended.
+    voids: u32,
+    /// True if the load that is next was void too often.
+    given_up: bool,
+    /// The load that confirms the capacity, if this is the last start.
+    confirmation: Option<Duration>,
+    confirmations: usize,
+    confirmed: bool,
+}
+
+impl OnStart {
+    fn new<'r>(
+        plan: &Plan,
+        outcomes: &Outcomes,
+        start: &Start,
+        variant: usize,
+        ran: impl Iterator<Item = &'r Ran>,
+    ) -> OnStart {
+        let mut walk = OnStart::begun(Known::of(plan, outcomes, start, variant), plan.lengths(start, 1));
+        walk.confirmation = (start.repeat == plan.repeats).then(|| plan.searches[start.condition].confirm);
+        walk.replay(ran)
+    }
+
+    fn begun(known: Known, lengths: PhaseLengths) -> OnStart {
+        let search = known.search();
+        OnStart {
+            known,
+            lengths,
+            search,
+            voids: 0,
+            given_up: false,
+            confirmation: None,
+            confirmations: 0,
+            confirmed: false,
+        }
+    }
+
+    fn replay<'r>(mut self, ran: impl Iterator<Item = &'r Ran>) -> OnStart {
+        ran.for_each(|one| self.take_in(one));
+        self
+    }
+
+    fn take_in(&mut self, ran: &Ran) {
+        let (Some(rung), Some(heard)) = (ran.load.rung, ran.heard) else { return };
+        match heard {
+            Heard::Void => {
+                self.voids += 1;
+                if self.voids == MOST_VOID {
+                    self.search.cannot_be_offered();
+                    self.given_up = matches!(self.search.next(), Next::Load(..));
+                }
+                return;
+            }
+            Heard::TooFew { share } => {
+                let seconds = ran.load.lengths.measure.as_secs_f64();
+                self.known.seconds_times_level = Some(seconds * rung.level / share.max(1e-3));
+                if seconds < self.longest() {
+                    return;
+                }
+                // What cannot be shown in any time does not pass; of a bracket, more load has more requests.
+                self.heard(rung.part, rung.part == RungPart::Bracket);
+            }
+            Heard::Passed => self.heard(rung.part, true),
+            Heard::Failed | Heard::Died => self.heard(rung.part, false),
+        }
+        self.voids = 0;
+    }
+
+    fn heard(&mut self, part: RungPart, passed: bool) {
+        match part {
+            RungPart::Bracket | RungPart::Ladder => self.search.heard(passed),
+            RungPart::Confirmation => {
+                self.confirmations += 1;
+                self.confirmed = passed;
+            }
+        }
+    }
+
+    /// The next load, with the length of its measure phase.
+    fn next(&self) -> Option<(Rung, Duration)> {
+        let (level, part) = match self.search.next() {
+            Next::Load(..) if self.given_up => return None,
+            Next::Load(level, Part::Bracket) => (level, RungPart::Bracket),
+            Next::Load(level, Part::Ladder) => (level, RungPart::Ladder),
+            Next::End(Capacity::At(found)) => return self.next_confirmation(found),
+            Next::End(_) => return None,
+        };
+        Some((Rung { level, part }, self.length(level, self.lengths.measure)))
+    }
+
+    fn next_confirmation(&self, found: f64) -> Option<(Rung, Duration)> {
+        let confirmation = self.confirmation?;
+        if self.confirmed || self.confirmations == MOST_CONFIRMATIONS || self.voids == MOST_VOID {
+            return None;
+        }
+        let all: Vec<f64> = self.known.counting.iter().copied().chain([found]).collect();
+        let lower = lower_end(&all) * CONFIRMED_BELOW.powi(self.confirmations as i32);
+        let level = if self.known.range.whole { lower.floor().max(1.0) } else { lower };
+        Some((Rung { level, part: RungPart::Confirmation }, self.length(level, confirmation)))
+    }
+
+    /// How long a load must be measured.
+    fn length(&self, level: f64, least: Duration) -> Duration {
+        let needed = self.known.seconds_times_level.map_or(0.0, |product| RESERVE * product / level);
+        least.max(Duration::from_millis((1000.0 * needed.min(self.longest())).ceil() as u64))
+    }
+
+    /// The longest measure phase, in seconds.
+    fn longest(&self) -> f64 {
+        LONGEST * self.lengths.measure.as_secs_f64()
+    }
+
+    fn known_afterwards(self, counts: bool) -> Known {
+        let mut known = Known { cut_off: None, ..self.known };
+        match self.search.next() {
+            Next::End(Capacity::At(found)) => {
+                known.found.push(found);
+                known.counting.extend(counts.then_some(found));
+            }
+            Next::End(Capacity::AtLeast(level) | Capacity::Below(level)) => known.censored = Some(level),
+            Next::End(Capacity::Unsettled) => {}
+            Next::Load(..) => known.cut_off = Some(self.search.on_another_start()),
+        }
+        known
+    }
+}
+
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    mean(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>()).map(f64::exp)
+}
+
+/// The lower end of the interval of the capacity over these starts; of too few, the smallest.
+fn lower_end(capacities: &[f64]) -> f64 {
+    let logs: Vec<f64> = capacities.iter().map(|value| value.ln()).collect();
+    let interval = one_sample(&logs).filter(|_| logs.len() >= STARTS_OF_INTERVAL).map(|test| test.interval(CONFIDENCE));
+    interval.map_or_else(|| logs.iter().copied().fold(f64::INFINITY, f64::min), |interval| interval.low).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::{Options, plan};
+    use crate::{Step, next as next_step};
+    use plimsoll_model::factor::{Factor, Level, Role};
+    use plimsoll_model::start::{Design, Turns};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A plan that searches from 10 users up to `most`, for this many variants, on starts of one variant or of all.
+    fn planned(variants: usize, most: f64, design: Design) -> Plan {
+        let levels = (0..variants).map(|number| Level::Text(number.to_string())).collect();
+        let factors = [Factor { name: "version".to_owned(), levels, role: Role::Compared { baseline: 0 } }];
+        let factors = if variants > 1 { &factors[..] } else { &[] };
+        let options = Options { repeats: 5, seed: 3, duplicate: false, spare_blocks: None, looks: Vec::new(), design };
+        let lengths = PhaseLengths { warmup: SECOND, measure: 10 * SECOND, drain: SECOND };
+        let searches = vec![search(10.0, most, true, 60 * SECOND)];
+        Plan { searches, ..plan(factors, &options, |_| lengths) }
+    }
+
+    /// Runs the plan; `hear` says what comes of each load on each start.
+    fn run(plan: &Plan, hear: &mut dyn FnMut(&Start, &Load) -> Heard) -> Vec<(Start, Vec<Ran>)> {
+        let (mut outcomes, mut starts) = (Outcomes::default(), Vec::new());
+        while let Some(step) = next_step(plan, &outcomes) {
+            match step {
+                Step::Start(start) => outcomes.started(start),
+                Step::Loads(loads) => {
+                    let start = outcomes.start_under_way().expect("a load is on a start").clone();
+                    loads.into_iter().for_each(|load| {
+                        let heard = hear(&start, &load);
+                        outcomes.loaded(load, Some(heard));
+                    });
+                }
+                Step::Stop => {
+                    let (start, ran) = outcomes.under_way().expect("only what runs is stopped");
+                    let (start, ran) = (start.clone(), ran.to_vec());
+                    let died = ran.iter().any(|one| one.heard == Some(Heard::Died));
+                    starts.push((start.clone(), ran));
+                    outcomes.stopped(start, if died { Outcome::DoesNotCount } else { Outcome::Counts });
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        starts
+    }
+
+    /// Passes below `truth` users.
+    fn below(truth: f64) -> impl FnMut(&Start, &Load) -> Heard {
+        move |_, load| if level(load).round() < truth { Heard::Passed } else { Heard::Failed }
+    }
+
+    fn level(load: &Load) -> f64 {
+        load.rung.expect("a search").level
+    }
+
+    fn parts(ran: &[Ran], part: RungPart) -> Vec<f64> {
+        ran.iter()
+            .filter(|one| one.load.rung.is_some_and(|rung| rung.part == part))
+            .map(|one| level(&one.load))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_start_brackets_and_the_last_confirms() {
+        let plan = planned(1, 1000.0, Design::Trials);
+        let starts = run(&plan, &mut below(150.0));
+        let of = |part| starts.iter().map(|(_, ran)| parts(ran, part).len()).collect::<Vec<usize>>();
+        assert_eq!(of(RungPart::Bracket), [7, 0, 0, 0, 0]);
+        assert_eq!(of(RungPart::Ladder), [8; 5]);
+        assert_eq!(of(RungPart::Confirmation), [0, 0, 0, 0, 1]);
+        let last = starts[4].1.last().expect("loads");
+        assert_eq!(last.load.lengths.measure, 60 * SECOND);
+        assert!((140.0..150.0).contains(&level(&last.load)), "{last:?}");
+        assert!(plan.time_under_load(&plan.starts) >= 47 * 11 * SECOND);
+    }
+
+    #[test]
+    fn where_nothing_fails_later_starts_try_the_largest_load_alone() {
+        let starts = run(&planned(1, 100.0, Design::Trials), &mut below(1e9));
+        assert_eq!(starts.iter().map(|(_, ran)| ran.len()).collect::<Vec<usize>>(), [5, 1, 1, 1, 1]);
+        assert!(starts.iter().all(|(_, ran)| level(&ran.last().expect("a load").load) == 100.0));
+    }
+
+    #[test]
+    fn a_confirmation_that_fails_is_tried_a_little_lower() {
+        let mut limit = below(150.0);
+        let mut hear = |start: &Start, load: &Load| match load.rung.expect("a search").part {
+            RungPart::Confirmation if level(load) > 145.0 => Heard::Failed,
+            _ => limit(start, load),
+        };
+        let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
+        let tried = parts(&starts[4].1, RungPart::Confirmation);
+        assert!(tried.len() == 2 && tried[1] <= 145.0 && tried[1] > 0.95 * tried[0], "{tried:?}");
+    }
+
+    #[test]
+    fn variants_on_one_start_alternate() {
+        let turns = Turns { count: 1, settle: SECOND, slice: SECOND };
+        let plan = planned(2, 1000.0, Design::Turns(turns));
+        let mut hear = |_: &Start, load: &Load| {
+            let truth = [150.0, 90.0][load.variant];
+            if level(load).round() < truth { Heard::Passed } else { Heard::Failed }
+        };
+        let starts = run(&plan, &mut hear);
+        for (_, ran) in &starts[1..4] {
+            assert_eq!(ran.len(), 16);
+            for (turn, pair) in (1..).zip(ran.chunks(2)) {
+                assert!(pair.iter().all(|one| one.load.turn == turn) && pair[0].load.variant != pair[1].load.variant);
+            }
+        }
+        let firsts: Vec<usize> = starts[1].1.chunks(2).map(|pair| pair[0].load.variant).collect();
+        assert!(firsts.contains(&0) && firsts.contains(&1), "{firsts:?}");
+    }
+
+    #[test]
+    fn a_load_with_too_few_requests_is_repeated_for_longer() {
+        // Ten requests a second for each user, of which 299 are needed.
+        let mut hear = |_: &Start, load: &Load| {
+            let count = 0.5 * level(load) * load.lengths.measure.as_secs_f64();
+            if count < 299.0 {
+                return Heard::TooFew { share: count / 299.0 };
+            }
+            if level(load).round() < 50.0 { Heard::Passed } else { Heard::Failed }
+        };
+        let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
+        let lengths: Vec<f64> = starts[0].1.iter().map(|one| one.load.lengths.measure.as_secs_f64()).collect();
+        assert_eq!(lengths[0], 10.0);
+        assert!((lengths[1] - 74.75).abs() < 0.01, "{lengths:?}");
+        assert_eq!((level(&starts[0].1[1].load), level(&starts[0].1[2].load)), (10.0, 20.0));
+        assert!(starts[1].1.iter().all(|one| one.heard != Some(Heard::TooFew { share: 0.0 })));
+        assert_eq!(parts(&starts[1].1, RungPart::Ladder).len(), 8, "later starts know how long a load must be");
+    }
+
+    #[test]
+    fn a_void_load_is_repeated_and_a_generator_at_its_limit_ends_the_search() {
+        let mut hear = |_: &Start, load: &Load| if level(load) > 70.0 { Heard::Void } else { Heard::Passed };
+        let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
+        let levels: Vec<f64> = starts[0].1.iter().map(|one| level(&one.load)).collect();
+        assert_eq!(levels, [10.0, 20.0, 40.0, 80.0, 80.0, 80.0]);
+        let levels: Vec<f64> = starts[1].1.iter().map(|one| level(&one.load)).collect();
+        assert_eq!(levels, [40.0, 80.0, 80.0, 80.0], "at least 40");
+    }
+
+    #[test]
+    fn where_a_system_dies_the_next_start_goes_on() {
+        let mut hear = |_: &Start, load: &Load| match level(load).round() {
+            ..50.0 => Heard::Passed,
+            ..70.0 => Heard::Failed,
+            _ => Heard::Died,
+        };
+        let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
+        let of = |index: usize| starts[index].1.iter().map(|one| level(&one.load)).collect::<Vec<f64>>();
+        assert_eq!(of(0), [10.0, 20.0, 40.0, 80.0]);
+        assert_eq!(of(1)[..2], [57.0, 48.0], "between what passed and what it died of");
+        // Starts are added for the one that does not count, as for any other.
+        assert_eq!(starts.len(), 6);
+        assert_eq!(parts(&starts[5].1, RungPart::Ladder).len(), 8);
+    }
+}
