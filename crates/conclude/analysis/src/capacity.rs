@@ -114,24 +114,24 @@ pub fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
 
 /// The loads that a search went by: those that count, and of those with too few requests the ones that were not repeated.
 fn tried(rungs: &[RungResult]) -> Vec<Tried> {
-    let counting: Vec<(&RungResult, Passed)> = rungs
+    let counting: Vec<(&RungResult, &Judged)> = rungs
         .iter()
         .filter(|one| one.summary.validity.counts() && one.rung.part != RungPart::Confirmation)
-        .filter_map(|one| Some((one, one.summary.objective.as_ref()?.passed)))
+        .filter_map(|one| Some((one, one.summary.objective.as_ref()?)))
         .collect();
     let is_repeated = |index: usize| {
         let next = counting.get(index + 1);
         next.is_some_and(|(next, _)| next.rung.level == counting[index].0.rung.level)
     };
     let mut tried = Vec::new();
-    for (index, (one, passed)) in counting.iter().enumerate() {
+    for (index, (one, judged)) in counting.iter().enumerate() {
         let part = if one.rung.part == RungPart::Ladder { Part::Ladder } else { Part::Bracket };
-        let passed = match passed {
+        let (passed, strain) = match judged.passed {
             Passed::TooFew if is_repeated(index) => continue,
-            Passed::TooFew => part == Part::Bracket,
-            passed => *passed == Passed::Yes,
+            Passed::TooFew => (part == Part::Bracket, None),
+            passed => (passed == Passed::Yes, judged.strain),
         };
-        tried.push(Tried { level: one.rung.level, part, passed });
+        tried.push(Tried { level: one.rung.level, part, passed, strain });
     }
     tried
 }

@@ -73,6 +73,9 @@ pub struct Tried {
     pub part: Part,
     /// True if it passed.
     pub passed: bool,
+    /// The share of requests that missed the objective, over the share that may: 1 at the capacity. None where the objective
+    /// is about something that has no such share.
+    pub strain: Option<f64>,
 }
 
 /// A search on one start of the systems.
@@ -202,6 +205,10 @@ fn moved(level: f64, step: f64, up: bool) -> f64 {
 }
 
 /// The capacity that the loads of a search show, in the order in which they were tried; none where the search was cut off.
+///
+/// It is where the ladder ends, or where the strain of its loads [crosses](crossing) 1: in a short load of a queue near its
+/// capacity, requests that miss come in bursts, so that most loads have fewer than there are on average, and a ladder, which
+/// only asks which loads pass, climbs too high.
 #[must_use]
 pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
     let last = tried.last()?;
@@ -213,17 +220,65 @@ pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
             largest.is_none().then_some(Capacity::Below(last.level))
         }
         Part::Ladder => {
-            let ladder = tried.iter().rev().take_while(|one| one.part == Part::Ladder);
-            let (loads, passes) =
-                ladder.fold((0, 0), |(loads, passes), one| (loads + 1, passes + usize::from(one.passed)));
+            let bracket = tried.iter().rposition(|one| one.part == Part::Bracket).map_or(0, |place| place + 1);
+            let ladder = &tried[bracket..];
+            let (loads, passes) = (ladder.len(), ladder.iter().filter(|one| one.passed).count());
             match (loads == STEPS.len(), passes) {
                 (false, _) => None,
                 (true, 0) => Some(Capacity::Below(last.level)),
                 (true, _) if passes == loads => Some(Capacity::AtLeast(last.level)),
-                (true, _) => Some(Capacity::At(moved(last.level, STEPS[loads - 1], last.passed))),
+                (true, _) => {
+                    let end = moved(last.level, STEPS[loads - 1], last.passed);
+                    Some(Capacity::At(crossing(ladder).unwrap_or(end)))
+                }
             }
         }
     }
+}
+
+/// How many loads of a ladder must have a strain that tells how near they were to the capacity, at least: neither none, nor
+/// more than [`MOST_STRAIN`] as of a system that breaks down.
+const TELLING: usize = 6;
+const MOST_STRAIN: f64 = 10.0;
+
+/// The steepest and the flattest growth of the strain that a fit may have: its logarithm over that of the load.
+const SLOPES: [f64; 2] = [8.0, 60.0];
+
+/// The load at which the mean strain is 1, by a quasi-Poisson regression with a logarithmic link (McCullagh and Nelder,
+/// *Generalized Linear Models*, 1989) of the strain on the logarithm of the load; none where too few loads are telling. The
+/// mean of strains is what counts over a longer time, whatever their distribution over short loads.
+fn crossing(ladder: &[Tried]) -> Option<f64> {
+    let telling = |one: &&Tried| one.strain.is_some_and(|strain| strain > 0.0 && strain < MOST_STRAIN);
+    if ladder.iter().filter(telling).count() < TELLING {
+        return None;
+    }
+    let points: Vec<[f64; 2]> = ladder.iter().filter_map(|one| Some([one.level.ln(), one.strain?])).collect();
+    let centre = points.iter().map(|[x, _]| x).sum::<f64>() / points.len() as f64;
+    let all: f64 = points.iter().map(|[_, strain]| strain).sum();
+    let weights = |slope: f64| points.iter().map(|[x, _]| (slope * (x - centre)).exp()).collect::<Vec<f64>>();
+    // The derivative of the likelihood by the slope, with the intercept that fits it best: it falls as the slope grows.
+    let score = |slope: f64| {
+        let weights = weights(slope);
+        let sum: f64 = weights.iter().sum();
+        points
+            .iter()
+            .zip(&weights)
+            .map(|([x, strain], weight)| (x - centre) * (strain - all * weight / sum))
+            .sum::<f64>()
+    };
+    let [mut flat, mut steep] = SLOPES;
+    if score(flat) <= 0.0 {
+        steep = flat;
+    } else if score(steep) >= 0.0 {
+        flat = steep;
+    }
+    for _ in 0..40 {
+        let middle = f64::midpoint(flat, steep);
+        if score(middle) > 0.0 { flat = middle } else { steep = middle }
+    }
+    let slope = f64::midpoint(flat, steep);
+    let intercept = (all / weights(slope).iter().sum::<f64>()).ln();
+    Some((centre - intercept / slope).exp())
 }
 
 /// The number of loads that a search on a first start takes at most, if it brackets once.
@@ -261,7 +316,7 @@ mod tests {
                 Next::End(capacity) => return (capacity, tried),
                 Next::Load(level, part) => {
                     let passed = passes(level);
-                    tried.push(Tried { level, part, passed });
+                    tried.push(Tried { level, part, passed, strain: None });
                     search.heard(passed);
                 }
             }
@@ -340,6 +395,24 @@ mod tests {
         let (_, tried) = searched(Search::around(RANGE, 100.0), &mut |level| level < 100.0);
         assert_eq!(tried.len(), STEPS.len());
         assert!((1..STEPS.len()).all(|loads| capacity(&tried[..loads]).is_none()));
+    }
+
+    #[test]
+    fn strains_cross_where_their_mean_is_one() {
+        let of =
+            |level: f64, strain: f64| Tried { level, part: Part::Ladder, passed: strain <= 1.0, strain: Some(strain) };
+        let levels = [100.0, 106.0, 103.0, 100.0, 101.5, 103.0, 101.5, 102.5];
+        let smooth: Vec<Tried> = levels.iter().map(|level| of(*level, (level / 104.0).powf(20.0))).collect();
+        let Some(Capacity::At(found)) = capacity(&smooth) else { panic!("{:?}", capacity(&smooth)) };
+        close(found, 104.0, 0.01);
+        let breaks_down: Vec<Tried> =
+            levels.iter().map(|level| of(*level, if *level < 102.0 { 0.0 } else { 20.0 })).collect();
+        let Some(Capacity::At(found)) = capacity(&breaks_down) else { panic!("{:?}", capacity(&breaks_down)) };
+        close(found, 102.5 / 1.01, 1e-9);
+        // Strains that fall with the load have no crossing of their own; the flattest slope keeps it near the loads.
+        let falls: Vec<Tried> = levels.iter().map(|level| of(*level, (100.0 / level).powf(20.0) * 1.2)).collect();
+        let Some(Capacity::At(found)) = capacity(&falls) else { panic!("{:?}", capacity(&falls)) };
+        assert!((98.0..110.0).contains(&found), "{found}");
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub struct Judged {
     /// The values that it had, as a share of those from which each condition can be shown to hold: the least of all
     /// conditions.
     pub share_of_needed: f64,
+    /// The share of requests that missed a condition, over the share that may, of the condition for which that is largest:
+    /// 1 at the capacity. None where a condition was broken that has no such share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strain: Option<f64>,
 }
 
 /// Whether a load passed.
@@ -118,7 +122,8 @@ mod tests {
             reading(Condition::Errors, Some(0.012), 0.01, false),
             reading(Condition::Achieved, Some(0.5), 0.99, true),
         ];
-        let mut judged = Judged { passed: Passed::No, readings, reasons: Vec::new(), share_of_needed: 1.0 };
+        let mut judged =
+            Judged { passed: Passed::No, readings, reasons: Vec::new(), share_of_needed: 1.0, strain: None };
         assert_eq!(judged.limiting().map(|one| &one.condition), Some(&p95));
         judged.readings.push(reading(Condition::Alive, None, 1.0, false));
         assert_eq!(judged.limiting().map(|one| &one.condition), Some(&Condition::Alive));

@@ -7,7 +7,7 @@
 use crate::blocks::shuffled;
 use crate::outcomes::{Heard, Outcome, Outcomes, Ran};
 use plimsoll_model::start::{CapacitySearch, Load, PhaseLengths, Plan, Rung, RungPart, Start};
-use plimsoll_statistics::capacity::{Capacity, Next, Part, Range, STEPS, Search, most_loads};
+use plimsoll_statistics::capacity::{Capacity, Next, Part, Range, STEPS, Search, Tried, capacity, most_loads};
 use plimsoll_statistics::{mean, one_sample};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
@@ -118,6 +118,8 @@ struct OnStart {
     known: Known,
     lengths: PhaseLengths,
     search: Search,
+    /// The loads that it went by.
+    tried: Vec<Tried>,
     /// Void loads at the end of those that have ended.
     voids: u32,
     /// True if the load that is next was void too often.
@@ -147,6 +149,7 @@ impl OnStart {
             known,
             lengths,
             search,
+            tried: Vec::new(),
             voids: 0,
             given_up: false,
             confirmation: None,
@@ -178,21 +181,33 @@ impl OnStart {
                     return;
                 }
                 // What cannot be shown in any time does not pass; of a bracket, more load has more requests.
-                self.heard(rung.part, rung.part == RungPart::Bracket);
+                self.heard(rung, rung.part == RungPart::Bracket, None);
             }
-            Heard::Passed => self.heard(rung.part, true),
-            Heard::Failed | Heard::Died => self.heard(rung.part, false),
+            Heard::Judged { passed, strain } => self.heard(rung, passed, strain),
+            Heard::Died => self.heard(rung, false, None),
         }
         self.voids = 0;
     }
 
-    fn heard(&mut self, part: RungPart, passed: bool) {
-        match part {
-            RungPart::Bracket | RungPart::Ladder => self.search.heard(passed),
+    fn heard(&mut self, rung: Rung, passed: bool, strain: Option<f64>) {
+        let part = match rung.part {
+            RungPart::Bracket => Part::Bracket,
+            RungPart::Ladder => Part::Ladder,
             RungPart::Confirmation => {
                 self.confirmations += 1;
                 self.confirmed = passed;
+                return;
             }
+        };
+        self.search.heard(passed);
+        self.tried.push(Tried { level: rung.level, part, passed, strain });
+    }
+
+    /// The capacity, where the search has found it.
+    fn found(&self) -> Option<f64> {
+        match (self.search.next(), capacity(&self.tried)) {
+            (Next::End(Capacity::At(_)), Some(Capacity::At(found))) => Some(found),
+            _ => None,
         }
     }
 
@@ -202,8 +217,7 @@ impl OnStart {
             Next::Load(..) if self.given_up => return None,
             Next::Load(level, Part::Bracket) => (level, RungPart::Bracket),
             Next::Load(level, Part::Ladder) => (level, RungPart::Ladder),
-            Next::End(Capacity::At(found)) => return self.next_confirmation(found),
-            Next::End(_) => return None,
+            Next::End(_) => return self.next_confirmation(self.found()?),
         };
         Some((Rung { level, part }, self.length(level, self.lengths.measure)))
     }
@@ -231,11 +245,12 @@ impl OnStart {
     }
 
     fn known_afterwards(self, counts: bool) -> Known {
+        let found = self.found();
         let mut known = Known { cut_off: None, ..self.known };
         match self.search.next() {
-            Next::End(Capacity::At(found)) => {
-                known.found.push(found);
-                known.counting.extend(counts.then_some(found));
+            Next::End(Capacity::At(_)) => {
+                known.found.extend(found);
+                known.counting.extend(found.filter(|_| counts));
             }
             Next::End(Capacity::AtLeast(level) | Capacity::Below(level)) => known.censored = Some(level),
             Next::End(Capacity::Unsettled) => {}
@@ -264,6 +279,8 @@ mod tests {
     use plimsoll_model::factor::{Factor, Level, Role};
     use plimsoll_model::start::{Design, Turns};
 
+    const PASSED: Heard = Heard::Judged { passed: true, strain: None };
+    const FAILED: Heard = Heard::Judged { passed: false, strain: None };
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A plan that searches from 10 users up to `most`, for this many variants, on starts of one variant or of all.
@@ -305,7 +322,7 @@ mod tests {
 
     /// Passes below `truth` users.
     fn below(truth: f64) -> impl FnMut(&Start, &Load) -> Heard {
-        move |_, load| if level(load).round() < truth { Heard::Passed } else { Heard::Failed }
+        move |_, load| if level(load).round() < truth { PASSED } else { FAILED }
     }
 
     fn level(load: &Load) -> f64 {
@@ -344,7 +361,7 @@ mod tests {
     fn a_confirmation_that_fails_is_tried_a_little_lower() {
         let mut limit = below(150.0);
         let mut hear = |start: &Start, load: &Load| match load.rung.expect("a search").part {
-            RungPart::Confirmation if level(load) > 145.0 => Heard::Failed,
+            RungPart::Confirmation if level(load) > 145.0 => FAILED,
             _ => limit(start, load),
         };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
@@ -358,7 +375,7 @@ mod tests {
         let plan = planned(2, 1000.0, Design::Turns(turns));
         let mut hear = |_: &Start, load: &Load| {
             let truth = [150.0, 90.0][load.variant];
-            if level(load).round() < truth { Heard::Passed } else { Heard::Failed }
+            if level(load).round() < truth { PASSED } else { FAILED }
         };
         let starts = run(&plan, &mut hear);
         for (_, ran) in &starts[1..4] {
@@ -379,7 +396,7 @@ mod tests {
             if count < 299.0 {
                 return Heard::TooFew { share: count / 299.0 };
             }
-            if level(load).round() < 50.0 { Heard::Passed } else { Heard::Failed }
+            if level(load).round() < 50.0 { PASSED } else { FAILED }
         };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
         let lengths: Vec<f64> = starts[0].1.iter().map(|one| one.load.lengths.measure.as_secs_f64()).collect();
@@ -392,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_void_load_is_repeated_and_a_generator_at_its_limit_ends_the_search() {
-        let mut hear = |_: &Start, load: &Load| if level(load) > 70.0 { Heard::Void } else { Heard::Passed };
+        let mut hear = |_: &Start, load: &Load| if level(load) > 70.0 { Heard::Void } else { PASSED };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
         let levels: Vec<f64> = starts[0].1.iter().map(|one| level(&one.load)).collect();
         assert_eq!(levels, [10.0, 20.0, 40.0, 80.0, 80.0, 80.0]);
@@ -403,8 +420,8 @@ mod tests {
     #[test]
     fn where_a_system_dies_the_next_start_goes_on() {
         let mut hear = |_: &Start, load: &Load| match level(load).round() {
-            ..50.0 => Heard::Passed,
-            ..70.0 => Heard::Failed,
+            ..50.0 => PASSED,
+            ..70.0 => FAILED,
             _ => Heard::Died,
         };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);

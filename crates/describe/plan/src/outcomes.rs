@@ -18,10 +18,13 @@ pub enum Outcome {
 /// What a load of a search showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Heard {
-    /// It passed.
-    Passed,
-    /// It did not.
-    Failed,
+    /// It did not break the objective and had enough requests to show it, or it did.
+    Judged {
+        /// True if it passed.
+        passed: bool,
+        /// The share of requests that missed the objective, over the share that may, where there is one.
+        strain: Option<f64>,
+    },
     /// It broke nothing, but had too few requests to show it: this share of them.
     TooFew {
         /// Requests, as a share of those that it takes.

@@ -62,7 +62,7 @@ impl ObjectiveWatch {
         }
         if let Some(died) = died {
             let reading = Reading { condition: Condition::Alive, value: None, bound: 1.0, held: false };
-            conditions.push(Judgement { reading, share_of_needed: 1.0, reason: Some(died.to_owned()) });
+            conditions.push(Judgement { reading, share_of_needed: 1.0, strain: None, reason: Some(died.to_owned()) });
         }
         let share_of_needed = conditions.iter().map(|one| one.share_of_needed).fold(f64::INFINITY, f64::min);
         let passed = match conditions.iter().all(|one| one.reading.held) {
@@ -70,8 +70,16 @@ impl ObjectiveWatch {
             true if share_of_needed < 1.0 => Passed::TooFew,
             true => Passed::Yes,
         };
+        let has_none = conditions.iter().any(|one| !one.reading.held && one.strain.is_none());
+        let strain = conditions.iter().filter_map(|one| one.strain).reduce(f64::max).filter(|_| !has_none);
         let reasons = conditions.iter().filter_map(|one| one.reason.clone()).collect();
-        Judged { passed, readings: conditions.into_iter().map(|one| one.reading).collect(), reasons, share_of_needed }
+        Judged {
+            passed,
+            readings: conditions.into_iter().map(|one| one.reading).collect(),
+            reasons,
+            share_of_needed,
+            strain,
+        }
     }
 
     fn limit(&self, limit: &Limit) -> Judgement {
@@ -95,7 +103,9 @@ impl ObjectiveWatch {
             let value = value.unwrap_or_default();
             format!("{measure} was {:.1} ms, above {:.1} ms", value * 1e3, at_most * 1e3)
         });
-        Judgement { reading, share_of_needed: count as f64 / needed as f64, reason }
+        let strain = (count > 0 && share > 0.0).then(|| misses as f64 / count as f64 / share);
+        let strain = strain.filter(|_| matches!(measure.statistic, Statistic::Percentile(_)));
+        Judgement { reading, share_of_needed: count as f64 / needed as f64, strain, reason }
     }
 
     /// The tally with the durations of a series, and whether they are counted from the scheduled instant.
@@ -135,7 +145,8 @@ impl ObjectiveWatch {
             )
         });
         let reading = Reading { condition: Condition::Errors, value, bound, held };
-        Judgement { reading, share_of_needed: all as f64 / needed as f64, reason }
+        let strain = value.filter(|_| bound > 0.0).map(|value| value / bound);
+        Judgement { reading, share_of_needed: all as f64 / needed as f64, strain, reason }
     }
 
     /// What was finished in the measure phase, as a share of what arrived in it.
@@ -151,6 +162,7 @@ impl ObjectiveWatch {
         Judgement {
             reading: Reading { condition: Condition::Achieved, value, bound, held },
             share_of_needed: 1.0,
+            strain: None,
             reason,
         }
     }
@@ -164,7 +176,7 @@ impl ObjectiveWatch {
             held: growth.is_none(),
         };
         let reason = growth.map(|growth| format!("unfinished work grew by {:.1} a second", growth.per_second));
-        Judgement { reading, share_of_needed: 1.0, reason }
+        Judgement { reading, share_of_needed: 1.0, strain: None, reason }
     }
 }
 
@@ -172,6 +184,8 @@ impl ObjectiveWatch {
 struct Judgement {
     reading: Reading,
     share_of_needed: f64,
+    /// The share of misses, over the share that may miss.
+    strain: Option<f64>,
     /// Why it is broken.
     reason: Option<String>,
 }

@@ -22,9 +22,8 @@ pub(crate) fn heard(load: &LoadSummary) -> Option<Heard> {
         _ if judged.readings.iter().any(|reading| reading.condition == Condition::Alive) => Some(Heard::Died),
         (Validity::Failed(_), _) => None,
         (Validity::Void(_), _) => Some(Heard::Void),
-        (Validity::Valid, Passed::Yes) => Some(Heard::Passed),
-        (Validity::Valid, Passed::No) => Some(Heard::Failed),
         (Validity::Valid, Passed::TooFew) => Some(Heard::TooFew { share: judged.share_of_needed }),
+        (Validity::Valid, passed) => Some(Heard::Judged { passed: passed == Passed::Yes, strain: judged.strain }),
     }
 }
 

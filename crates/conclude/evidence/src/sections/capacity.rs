@@ -59,7 +59,8 @@ const SYSTEMS: [(&str, System); 7] = [
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let effort = effort.divided_by(40);
-    vec![of_one(effort), of_two(effort)]
+    let cheap = Effort { replicates: effort.replicates * 8, ..effort };
+    vec![of_one(effort), of_two(cheap)]
 }
 
 fn of_one(effort: Effort) -> Section {
@@ -176,7 +177,7 @@ struct Findings {
 fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream) -> Findings {
     let (mut outcomes, mut loads, mut machine) = (Outcomes::default(), 0, Machine::default());
     let mut capacities = vec![Vec::new(); plan.variants.len()];
-    let mut on_start: Vec<(Load, bool)> = Vec::new();
+    let mut on_start: Vec<(Load, Heard)> = Vec::new();
     let mut speeds: Vec<f64> = Vec::new();
     while let Some(step) = next(plan, &outcomes) {
         match step {
@@ -191,7 +192,7 @@ fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream)
                     machine.pass(WARMUP + seconds, random);
                     let heard = system(load.variant).offer(level, seconds, speeds[load.variant], &machine, random);
                     loads += 1;
-                    on_start.push((load, heard == Heard::Passed));
+                    on_start.push((load, heard));
                     outcomes.loaded(load, Some(heard));
                 }
             }
@@ -211,15 +212,15 @@ fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream)
     Findings { capacities, loads }
 }
 
-fn tried(on_start: &[(Load, bool)], variant: usize) -> Vec<Tried> {
-    let of = |(load, passed): &(Load, bool)| {
-        let Rung { level, part } = load.rung?;
+fn tried(on_start: &[(Load, Heard)], variant: usize) -> Vec<Tried> {
+    let of = |(load, heard): &(Load, Heard)| {
+        let (Rung { level, part }, Heard::Judged { passed, strain }) = (load.rung?, *heard) else { return None };
         let part = match part {
             RungPart::Confirmation => return None,
             RungPart::Bracket => Part::Bracket,
             RungPart::Ladder => Part::Ladder,
         };
-        (load.variant == variant).then_some(Tried { level, part, passed: *passed })
+        (load.variant == variant).then_some(Tried { level, part, passed, strain })
     };
     on_start.iter().filter_map(of).collect()
 }
@@ -260,12 +261,13 @@ impl System {
     }
 
     fn offer(self, level: f64, seconds: f64, speed: f64, machine: &Machine, random: &mut RandomStream) -> Heard {
-        let verdict = |passed| if passed { Heard::Passed } else { Heard::Failed };
+        let verdict = |passed| Heard::Judged { passed, strain: None };
+        let of_strain = |strain: f64| Heard::Judged { passed: strain <= 1.0, strain: Some(strain) };
         let threshold = |random: &mut RandomStream| 400.0 * speed * (BETWEEN_LOADS * random.normal()).exp();
         match self {
             System::Threshold => verdict(level < threshold(random)),
             System::TwoSpeeds => verdict(level < threshold(random) * machine.speed()),
-            System::Refuses => verdict(1.0 - 400.0 * speed / level <= 0.01),
+            System::Refuses => of_strain((1.0 - 400.0 * speed / level).max(0.0) / 0.01),
             System::Queue(queue) => {
                 let faster = Queue { rate: queue.rate * speed, ..queue };
                 let times = faster.times(level, seconds, random);
@@ -273,15 +275,11 @@ impl System {
                 if (times.len() as f64) < needed {
                     return Heard::TooFew { share: times.len() as f64 / needed };
                 }
-                verdict(percentile_95(times) <= queue.limit)
+                let misses = times.iter().filter(|time| **time > queue.limit).count();
+                of_strain(misses as f64 / times.len() as f64 / 0.05)
             }
         }
     }
-}
-
-fn percentile_95(mut times: Vec<f64>) -> f64 {
-    let place = (0.95 * times.len() as f64).ceil() as usize - 1;
-    *times.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
 impl Queue {

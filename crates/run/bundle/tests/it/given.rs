@@ -155,7 +155,13 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
 fn judged() -> Judged {
     let condition = objective::Condition::Duration("request_duration.p95".parse().expect("a measure"));
     let readings = vec![Reading { condition, value: Some(0.25), bound: 0.2, held: false }];
-    Judged { passed: Passed::No, readings, reasons: vec!["too slow".to_owned()], share_of_needed: 1.5 }
+    Judged {
+        passed: Passed::No,
+        readings,
+        reasons: vec!["too slow".to_owned()],
+        share_of_needed: 1.5,
+        strain: Some(2.5),
+    }
 }
 
 /// What became of requests.
