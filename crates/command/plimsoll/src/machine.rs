@@ -22,6 +22,8 @@ pub(crate) fn busiest(others: &OtherProcesses) -> String {
 pub(crate) enum TimeSharing {
     /// In turns.
     Turns,
+    /// By searches for their capacity.
+    Search,
     /// In trials, although they could take turns.
     PossibleTurns,
     /// In trials, because they cannot take turns.
@@ -31,10 +33,27 @@ pub(crate) enum TimeSharing {
 impl TimeSharing {
     pub(crate) fn of(plan: &Plan, facts: &StudyFacts) -> TimeSharing {
         match (plan.design.is_trials(), facts.can_take_turns) {
+            _ if plan.searches() => TimeSharing::Search,
             (false, _) => TimeSharing::Turns,
             (true, true) => TimeSharing::PossibleTurns,
             (true, false) => TimeSharing::Trials,
         }
+    }
+}
+
+impl TimeSharing {
+    /// What each variant takes, in a word: `slices`.
+    fn loads(self) -> &'static str {
+        match self {
+            TimeSharing::Turns => "slices",
+            TimeSharing::Search => "loads",
+            TimeSharing::PossibleTurns | TimeSharing::Trials => "trials",
+        }
+    }
+
+    /// True if a start has several loads.
+    pub(crate) fn has_starts(self) -> bool {
+        matches!(self, TimeSharing::Turns | TimeSharing::Search)
     }
 }
 
@@ -52,7 +71,7 @@ pub(crate) fn warning(others: &OtherProcesses, sharing: TimeSharing) -> Option<S
     } else {
         String::new()
     };
-    let load = if sharing == TimeSharing::Turns { "slices" } else { "trials" };
+    let load = sharing.loads();
     let cost = if share > many {
         let design = if sharing == TimeSharing::PossibleTurns { "; `design = \"turns\"` suffers less" } else { "" };
         format!(

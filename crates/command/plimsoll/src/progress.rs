@@ -25,7 +25,7 @@ pub(crate) struct Progress {
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
-    /// The load under way, where variants take turns.
+    /// The load under way, where a start has several.
     slice: Option<Load>,
     /// Since when data is prepared, and when that was last reported.
     data: Option<(Instant, Instant)>,
@@ -94,7 +94,7 @@ impl Progress {
                 self.phase = Some(*phase);
                 self.set_message(&format!("{} · {}", self.current, self.stage()));
             }
-            Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.sharing == TimeSharing::Turns),
+            Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.sharing.has_starts()),
             Event::LoadFinished { .. } => {
                 // Of loads that run at the same time, the first to be reported counts.
                 if let Some(slice) = self.slice.take() {
@@ -110,7 +110,7 @@ impl Progress {
                 self.trials += starts;
                 self.bar.inc_length(milliseconds(*time_under_load));
                 let longer = if *extended { ", with a longer warm-up" } else { "" };
-                let unit = if self.sharing == TimeSharing::Turns { "more start" } else { "more trial" };
+                let unit = if self.sharing.has_starts() { "more start" } else { "more trial" };
                 let (starts, time) = (counted((*starts).into(), unit), time(*time_under_load));
                 self.say(&format!("block {of} does not count and runs again{longer}: {starts}, {time} under load"));
             }
@@ -144,7 +144,7 @@ impl Progress {
         self.trials = trials;
         self.bar.set_length(milliseconds(time_under_load));
         let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
-        let unit = if self.sharing == TimeSharing::Turns { "starts" } else { "trials" };
+        let unit = if self.sharing.has_starts() { "starts" } else { "trials" };
         self.say(&format!("{trials} {unit}{done}, {} under load", time(time_under_load)));
     }
 
@@ -179,7 +179,10 @@ impl Progress {
     /// The turn or the phase of the start under way.
     fn stage(&self) -> String {
         match (self.slice, self.phase) {
-            (Some(slice), Some(Phase::Warmup | Phase::Measure | Phase::Drain)) => format!("turn {}", slice.turn),
+            (Some(load), Some(Phase::Warmup | Phase::Measure | Phase::Drain)) => match load.rung {
+                Some(rung) => format!("load {} at {}", load.number, quantity::show(rung.level, Unit::Count)),
+                None => format!("turn {}", load.turn),
+            },
             (_, phase) => phase.map_or(String::new(), |phase| phase.to_string()),
         }
     }

@@ -37,6 +37,12 @@ impl fmt::Display for Sentence {
 }
 
 impl Answer {
+    /// The answer with what each variant carries: after what decides, or where nothing is compared as the headline.
+    pub(crate) fn with_capacity(&self, sentences: Vec<Sentence>, describes: bool) -> Answer {
+        let (headline, first) = if describes { (sentences, Vec::new()) } else { (self.headline.clone(), sentences) };
+        Answer { headline, further: [first, self.further.clone()].concat() }
+    }
+
     /// The headline as a paragraph.
     #[must_use]
     pub fn paragraph(&self) -> String {

@@ -1,12 +1,15 @@
 //! The capacity of systems: the largest load that meets the objective, over the starts on which it was searched for, what
 //! limits it, and what each load showed.
 
-use crate::estimate::{Estimate, centre, interval_of_centre};
+use crate::answer::Sentence;
+use crate::estimate::{CONFIDENCE, Estimate, centre, interval_of_centre};
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::numbers::Cell;
+use crate::quantity::{confidence, grouped};
 use crate::reason::OrReason;
 use crate::samples;
+use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic};
 use plimsoll_model::objective::{Condition, Judged, Objective, Passed};
 use plimsoll_model::result::{LoadResult, RungResult, TrialResult};
@@ -249,10 +252,9 @@ fn level(rungs: &[(TrialResult<'_>, &RungResult)]) -> LevelOfLoad {
         let reading = |judged: &Judged| judged.readings.iter().find(|reading| wanted(&reading.condition))?.value;
         median_of(judged().filter_map(reading).collect())
     };
-    let throughput = |(trial, rung): &(TrialResult<'_>, &RungResult)| {
-        let load = rung.load();
-        let reader = TrialReader::new(TrialResult { start: trial.start, load: &load });
-        reader.value(&Measure::new(Series::Iterations, Statistic::Rate)).ok()
+    let throughput = |(_, rung): &(TrialResult<'_>, &RungResult)| {
+        let window = rung.summary.timing.window.seconds();
+        (window > 0.0).then(|| rung.iterations as f64 / window)
     };
     let (first, last) = (rungs.first(), rungs.last());
     let level = |one: Option<&(TrialResult<'_>, &RungResult)>| one.map_or(0.0, |(_, rung)| rung.rung.level);
@@ -271,7 +273,83 @@ fn level(rungs: &[(TrialResult<'_>, &RungResult)]) -> LevelOfLoad {
     }
 }
 
+/// What a condition is about: `requests, p95`.
+#[must_use]
+pub fn in_words(condition: &Condition) -> String {
+    match condition {
+        Condition::Duration(measure) => words::measure(measure),
+        Condition::Errors => "errors".to_owned(),
+        Condition::Achieved => "arrivals that were not finished".to_owned(),
+        Condition::Backlog => "a growing backlog".to_owned(),
+        Condition::Alive => "a system that ended".to_owned(),
+    }
+}
+
+/// A sentence for each variant and condition: `base carries 351 users`, with the interval and what limits it.
+pub(crate) fn sentences(input: &Input, report: &CapacityReport) -> Vec<Sentence> {
+    let noun = if report.measure.statistic == Statistic::Rate { "arrivals per second" } else { "users" };
+    report.cells.iter().map(|cell| sentence(input, cell, noun)).collect()
+}
+
+fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {
+    let name = if input.plan.describes() { "The system".to_owned() } else { input.plan.label(cell.variant) };
+    let place = words::conditions(&input.plan, &[cell.condition]);
+    let level = |level: f64| match grouped(level.round()) {
+        one if one == "1" && noun == "users" => "1 user".to_owned(),
+        many => format!("{many} {noun}"),
+    };
+    let number = |level: f64| grouped(level.round());
+    let limit = cell.limits.first().map(|(condition, _)| format!("limited by {}", in_words(condition)));
+    let mut evidence: Vec<String> = Vec::new();
+    let claim = match &cell.found {
+        Ok(Found::At(at, interval)) => {
+            evidence.push(match interval {
+                Ok(interval) => format!(
+                    "{} interval {} to {}, n = {}",
+                    confidence(1.0 - CONFIDENCE),
+                    number(interval.low),
+                    number(interval.high),
+                    cell.starts.len()
+                ),
+                Err(reason) => reason.clone(),
+            });
+            evidence.extend(limit);
+            evidence.extend(confirmation(cell, number));
+            format!("{name} carries {}{place}", level(*at))
+        }
+        Ok(Found::AtLeast(least)) => {
+            evidence.push("no larger load could be tried".to_owned());
+            format!("{name} carries at least {}{place}", level(*least))
+        }
+        Ok(Found::Below(most)) => {
+            evidence.extend(limit);
+            format!("{name} carries fewer than {}{place}", level(*most))
+        }
+        Err(reason) => {
+            let claim = format!("Nothing can be said of the capacity of {name}{place}");
+            return Sentence { outcome: None, claim, evidence: format!(": {reason}") };
+        }
+    };
+    let evidence = if evidence.is_empty() { String::new() } else { format!("({})", evidence.join("; ")) };
+    Sentence { outcome: None, claim, evidence }
+}
+
+/// Whether a longer load has confirmed the capacity.
+fn confirmation(cell: &CapacityCell, number: impl Fn(f64) -> String) -> Option<String> {
+    if let Some(passed) = cell.confirmed() {
+        return Some(format!("a load of {:.0} s at {} passed", passed.seconds, number(passed.level)));
+    }
+    let last = cell.confirmations.last()?;
+    Some(format!("not confirmed: a load of {:.0} s at {} failed", last.seconds, number(last.level)))
+}
+
 impl CapacityCell {
+    /// True if something is known: a capacity that no longer load has refuted, or a bound.
+    pub(crate) fn is_known(&self) -> bool {
+        let is_refuted = !self.confirmations.is_empty() && self.confirmed().is_none();
+        self.found.is_ok() && !is_refuted
+    }
+
     /// The confirmation that passed, if one did.
     #[must_use]
     pub fn confirmed(&self) -> Option<&Confirmation> {

@@ -143,9 +143,16 @@ fn interval(estimate: &Estimate) -> String {
 }
 
 impl Analysis {
-    /// True if the study compares nothing, and a measure of `[decide]` has no value under a condition.
+    /// True if the study compares nothing, and a measure of `[decide]` has no value under a condition, nor a bound where it
+    /// is the capacity.
     pub(crate) fn lacks_a_value(&self) -> bool {
-        self.described.iter().any(|value| value.decides && value.estimate.summary.is_err())
+        let is_known = |value: &DescribedValue| match &self.capacity {
+            Some(report) if value.estimate.measure == report.measure => {
+                report.cells.iter().any(|cell| cell.condition == value.condition && cell.is_known())
+            }
+            _ => value.estimate.summary.is_ok(),
+        };
+        self.described.iter().any(|value| value.decides && !is_known(value))
     }
 }
 

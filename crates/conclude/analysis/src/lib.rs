@@ -109,6 +109,9 @@ pub fn analyse(input: &Input) -> Analysis {
         comparisons,
         floors,
     };
+    if let Some(report) = &analysis.capacity {
+        analysis.answer = analysis.answer.with_capacity(capacity::sentences(input, report), input.plan.describes());
+    }
     analysis.findings = findings::findings(input, &readers, &analysis);
     analysis.next = next_step::next_step(input, &analysis);
     analysis

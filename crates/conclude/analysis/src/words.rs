@@ -204,16 +204,21 @@ pub fn series(series: &Series) -> String {
     }
 }
 
-/// What a plan replicates, in a word: a `trial`, or where variants take turns a `start`.
+/// What a plan replicates, in a word: a `trial`, or where a start has several loads a `start`.
 #[must_use]
 pub fn unit(plan: &Plan) -> &'static str {
-    if plan.design.is_trials() { "trial" } else { "start" }
+    if plan.design.is_trials() && !plan.searches() { "trial" } else { "start" }
 }
 
-/// What a variant did on one start, in a word: a `trial`, or where variants take turns, its `load` there.
+/// What a variant did on one start, in a word: a `trial`, a `measurement` of its capacity, or where variants take turns, its
+/// `load` there.
 #[must_use]
 pub fn load_unit(plan: &Plan) -> &'static str {
-    if plan.design.is_trials() { "trial" } else { "load" }
+    match plan.design.is_trials() {
+        _ if plan.searches() => "measurement",
+        true => "trial",
+        false => "load",
+    }
 }
 
 /// A length of time as people say it: `45 s`, `12 min`, `1 h 20 min`.

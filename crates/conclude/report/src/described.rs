@@ -48,7 +48,8 @@ pub(crate) fn for_terminal(input: &Input, analysis: &Analysis) -> Vec<Vec<String
         cells
     };
     let interval = format!("{} interval", confidence_of_values());
-    let head = ["measure", "condition", "value", &interval, "n", "trials from … to"].map(str::to_owned);
+    let range = format!("{}s from … to", words::unit(&input.plan));
+    let head = ["measure", "condition", "value", &interval, "n", &range].map(str::to_owned);
     let of_row =
         |row: ValueRow| cells(vec![row.measure, row.condition, row.value, row.interval, row.n.to_string(), row.range]);
     std::iter::once(cells(head.into())).chain(rows.into_iter().map(of_row)).collect()

@@ -265,10 +265,10 @@ impl<'a> LoadProgress<'a> {
         let objective = context.facts.objective.as_ref();
         let objective =
             objective.map(|objective| ObjectiveWatch::new(objective, is_open, spec.load.stop.limit().into()));
-        // The phases of slices are too short to follow: one event for all of them will do.
+        // The phases of slices, and of the loads of a search, are too short to follow: one event for all of them will do.
         let phases = match next.load.number {
             1 => PhaseEvents::new(next.start, next.load.lengths),
-            _ if in_turns => PhaseEvents { start: next.start, ahead: Vec::new() },
+            _ if in_turns || next.load.rung.is_some() => PhaseEvents { start: next.start, ahead: Vec::new() },
             _ => PhaseEvents::new(next.start, next.load.lengths),
         };
         LoadProgress { next, date: Date::now(), phases, watch, objective }

@@ -5,8 +5,11 @@ use plimsoll_model::objective::{Condition, Judged, Limit, Objective, Passed, Rea
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally, failed_of_all};
 use plimsoll_model::units::Nanos;
 use plimsoll_statistics::capacity::values_to_show;
-use plimsoll_statistics::{growth, share_is_above};
+use plimsoll_statistics::{growth, mean, share_is_above};
 use std::collections::BTreeMap;
+
+/// Standard deviations of what is under way at the ends of a load, taken as a Poisson number, that may be unfinished.
+const DEVIATIONS: f64 = 3.0;
 
 /// Observes a load, and keeps what its judgement needs.
 #[derive(Debug)]
@@ -149,12 +152,15 @@ impl ObjectiveWatch {
         Judgement { reading, share_of_needed: all as f64 / needed as f64, strain, reason }
     }
 
-    /// What was finished in the measure phase, as a share of what arrived in it.
+    /// What was finished in the measure phase, as a share of what arrived in it. What is under way at its ends differs by
+    /// chance, which makes a difference where few arrive.
     fn achieved(&self) -> Judgement {
         let arrived = self.tallies.get(&Subject::Iteration).map_or(0, Tally::count);
         let bound = self.objective.achieved;
         let value = (arrived > 0).then(|| (self.finished as f64 / arrived as f64).min(1.0));
-        let held = value.is_none_or(|value| value >= bound);
+        let under_way = mean(&self.unfinished).unwrap_or_default();
+        let missing = arrived as f64 - self.finished as f64;
+        let held = value.is_none_or(|value| value >= bound) || missing <= DEVIATIONS * (2.0 * (under_way + 1.0)).sqrt();
         let reason = (!held).then(|| {
             let value = 100.0 * value.unwrap_or_default();
             format!("{value:.1} % of the arrivals were finished in the same time, below {:.1} %", bound * 100.0)
@@ -268,14 +274,17 @@ mod tests {
     fn open_load_must_be_finished() {
         let mut seconds: Vec<Interval> = (0..10).map(|number| second(number, 40, 50, 0)).collect();
         assert_eq!(judged(true, &seconds).passed, Passed::Yes);
-        seconds.push(second(10, 20, 60, 0));
+        seconds.push(second(10, 4, 60, 0));
+        assert_eq!(judged(true, &seconds).passed, Passed::Yes, "4 of 404 may be under way by chance");
+        seconds[10] = second(10, 20, 60, 0);
         let late = judged(true, &seconds);
         assert_eq!(late.passed, Passed::No, "{late:?}");
         assert!(late.reasons[0].starts_with("95.2 % of the arrivals"), "{:?}", late.reasons);
         for (number, second) in (0..).zip(&mut seconds) {
             second.generator.backlog = 20 * number;
         }
-        assert!(judged(true, &seconds).reasons[1].starts_with("unfinished work grew by 20.0 a second"));
+        let reasons = judged(true, &seconds).reasons;
+        assert!(reasons.iter().any(|one| one.starts_with("unfinished work grew by 20.0 a second")), "{reasons:?}");
     }
 
     #[test]

@@ -84,6 +84,10 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
 pub(super) fn design(study: &Study, plan: &Plan) -> String {
     let reason = study.reason_of_design();
     match plan.design.turns() {
+        None if plan.searches() => format!("trials: one variant at a time; {reason}"),
+        Some(_) if plan.searches() => {
+            format!("turns: all variants alive on each start, whose loads alternate; {reason}")
+        }
         None => format!("trials: one variant at a time; {reason}"),
         Some(Turns { count, slice, .. }) => {
             let slice = time(slice);
@@ -102,6 +106,13 @@ const OF_ONE_SYSTEM: &str = "one system; nothing is compared, so values are desc
 /// Warm-up and measure phase of a start's load, or its turns: `1 s + 20 × (100 ms + 400 ms) each`.
 fn load(plan: &Plan, start: &Start) -> String {
     let first = plan.lengths(start, 1);
+    if let Some(search) = plan.searches.get(start.condition) {
+        let loads = search.loads[usize::from(start.repeat > 1)];
+        let confirmed =
+            if start.repeat == plan.repeats { format!(" + {}", time(search.confirm)) } else { String::new() };
+        let each = if start.variants.len() > 1 { " each" } else { "" };
+        return format!("up to {loads} × ({} + {}){confirmed}{each}", time(first.warmup), time(first.measure));
+    }
     match plan.design.turns() {
         None => format!("{} + {}", time(first.warmup), time(first.measure)),
         Some(Turns { count, settle, slice }) => {
@@ -113,6 +124,12 @@ fn load(plan: &Plan, start: &Start) -> String {
 
 /// The number of trials and their time: `30 trials, 10 of them of mutex (duplicate), 2 min under load`.
 pub(super) fn in_short(plan: &Plan) -> String {
+    if plan.searches() {
+        let starts = counted(plan.starts.len(), "start");
+        let of = if plan.describes() { "one system".to_owned() } else { counted(plan.block_size(), "variant") };
+        let time = time(plan.time_under_load(&plan.starts));
+        return format!("{starts} that search for the capacity of {of}, at most {time} under load");
+    }
     if !plan.design.is_trials() {
         let (starts, time) = (plan.starts.len(), time(plan.time_under_load(&plan.starts)));
         return format!("{starts} starts of {} variants, {time} under load", plan.block_size());

@@ -6,6 +6,7 @@ mod audit;
 mod bad_input;
 mod bundles_of_earlier_versions;
 mod busy_machine;
+mod capacity;
 mod check_and_plan;
 mod common;
 mod compare;

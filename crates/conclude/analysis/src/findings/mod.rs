@@ -1,5 +1,6 @@
 //! Findings: one sentence each, with its evidence, that a reader should know beside the answer.
 
+mod capacity;
 mod database;
 mod design;
 mod drift;
@@ -38,6 +39,7 @@ pub(crate) fn findings(input: &Input, readers: &[TrialReader<'_>], analysis: &An
         method::findings(&context),
         steady::findings(&context),
         load::findings(&context),
+        capacity::findings(&context),
         script::findings(&context),
         storage::findings(&context),
         database::findings(&context),
@@ -82,7 +84,11 @@ impl Context<'_> {
 
     /// What gives each start more to measure: `longer trials`.
     fn longer(&self) -> &'static str {
-        if self.input.plan.design.is_trials() { "longer trials" } else { "more turns on each start" }
+        match self.input.plan.design.is_trials() {
+            _ if self.input.plan.searches() => "longer loads",
+            true => "longer trials",
+            false => "more turns on each start",
+        }
     }
 
     /// Merges equal lines of several trials: `text` → `trials 3, 7 and 9: text`.

@@ -17,6 +17,10 @@ const SERIES: usize = 3;
 
 /// The charts of each row of the grid.
 pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
+    // The loads of a search are short, and each has a level of its own.
+    if input.plan.searches() {
+        return Vec::new();
+    }
     let grid = Grid::new(&input.facts, &input.plan);
     let durations = deciding_durations(input).into_iter().map(|series| {
         let has_percentiles = has_one_subject(&series, input);

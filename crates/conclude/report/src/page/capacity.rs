@@ -2,7 +2,7 @@
 
 use super::{ChartView, chart_view};
 use crate::figures;
-use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, Confirmation, Found, LevelOfLoad};
+use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, Confirmation, Found, LevelOfLoad, in_words};
 use plimsoll_analysis::estimate::CONFIDENCE;
 use plimsoll_analysis::quantity::{confidence, percent, show};
 use plimsoll_analysis::words::{self, counted};
@@ -116,16 +116,6 @@ pub(crate) fn limited_by(cell: &CapacityCell) -> String {
     let name =
         |(condition, loads): &(Condition, usize)| format!("{} ({})", in_words(condition), counted(*loads, "load"));
     cell.limits.iter().map(name).collect::<Vec<String>>().join(", ")
-}
-
-fn in_words(condition: &Condition) -> String {
-    match condition {
-        Condition::Duration(measure) => words::measure(measure),
-        Condition::Errors => "errors".to_owned(),
-        Condition::Achieved => "arrivals that were not finished".to_owned(),
-        Condition::Backlog => "a growing backlog".to_owned(),
-        Condition::Alive => "a system that ended".to_owned(),
-    }
 }
 
 /// Whether a longer load has confirmed the capacity: `at 1,240 for 60 s`.

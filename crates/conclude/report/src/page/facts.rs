@@ -32,7 +32,13 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         Some(_) => format!(
             "{} of all variants together, loaded {}",
             counted(plan.starts.len(), "start"),
-            if plan.design.is_side_by_side() { "side by side with the baseline" } else { "in turns" }
+            if plan.searches() {
+                "with loads that alternate"
+            } else if plan.design.is_side_by_side() {
+                "side by side with the baseline"
+            } else {
+                "in turns"
+            }
         ),
     };
     let reason = &input.facts.design_reason;
@@ -67,7 +73,7 @@ fn design_of_one_system(plan: &Plan) -> String {
         1 => String::new(),
         count => format!(" under each of {}, in random order from seed {}", counted(count, "condition"), plan.seed),
     };
-    format!("one system, nothing compared: n = {}{conditions}", counted(plan.repeats as usize, "trial"))
+    format!("one system, nothing compared: n = {}{conditions}", counted(plan.repeats as usize, unit(plan)))
 }
 
 /// The plan's number of loads on the starts that satisfy `is_meant`.
@@ -94,6 +100,11 @@ fn phases(input: &Input) -> String {
         .map(|length| {
             let seconds = |span: std::time::Duration| format!("{} s", span.as_secs_f64());
             match input.plan.design.turns() {
+                _ if input.plan.searches() => format!(
+                    "{} of warm-up, then {} measured in each load, or longer where that is too short to show that it passes",
+                    seconds(length.warmup),
+                    seconds(length.measure)
+                ),
                 None => format!("{} of warm-up, then {} measured", seconds(length.warmup), seconds(length.measure)),
                 Some(Turns { count, settle, slice }) => format!(
                     "{} of warm-up for each variant, then {count} turns, in which each has a slice of {} after {} that are \

@@ -171,6 +171,15 @@ pub(crate) fn measured(input: &Input) -> String {
     let under_each = if plan.conditions.len() > 1 { " under each condition" } else { "" };
     let with_duplicate = if plan.with_duplicate { " and a duplicate of the baseline" } else { "" };
     let how = match plan.design.turns() {
+        _ if plan.searches() => format!(
+            "Measured by searches for the capacity: {}{under_each}{}",
+            counted(repeats, "start"),
+            match (plan.describes(), plan.design.is_trials()) {
+                (true, _) => String::new(),
+                (false, true) => format!(" of each variant{with_duplicate}, in blocks in random order"),
+                (false, false) => format!(" of all variants{with_duplicate}, whose loads alternate in random order"),
+            }
+        ),
         Some(turns) => format!(
             "Measured {}: {}{under_each}, on each {} of all variants{with_duplicate} in random order{}, slices of {}",
             if plan.design.is_side_by_side() { "side by side" } else { "in turns" },
@@ -190,6 +199,7 @@ pub(crate) fn measured(input: &Input) -> String {
     };
     let lengths: BTreeSet<Duration> = plan.lengths.iter().map(|length| length.measure).collect();
     let each = match (plan.design.turns(), lengths.iter().next()) {
+        (_, Some(one)) if plan.searches() => format!(", {} for each load", length(*one)),
         (None, Some(one)) if lengths.len() == 1 => match measured_time::range(input) {
             Some((least, most)) => format!(", {} to {} each, {} at most", length(least), length(most), length(*one)),
             None => format!(", {} each", length(*one)),

@@ -50,15 +50,15 @@ pub struct Slice {
 
 /// Tallies by subject as text: a histogram in memory takes fifty times as much.
 #[derive(Clone, Debug)]
-pub(super) struct PackedTallies(String);
+struct PackedTallies(String);
 
 impl PackedTallies {
-    pub(super) fn pack(tallies: &BTreeMap<Subject, Tally>) -> PackedTallies {
+    fn pack(tallies: &BTreeMap<Subject, Tally>) -> PackedTallies {
         let rows: Vec<(&Subject, &Tally)> = tallies.iter().collect();
         PackedTallies(serde_json::to_string(&rows).expect("tallies are plain data"))
     }
 
-    pub(super) fn unpack(&self) -> BTreeMap<Subject, Tally> {
+    fn unpack(&self) -> BTreeMap<Subject, Tally> {
         let rows: Vec<(Subject, Tally)> = serde_json::from_str(&self.0).expect("its own text");
         rows.into_iter().collect()
     }

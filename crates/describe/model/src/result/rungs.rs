@@ -1,8 +1,8 @@
 //! The loads of a search for the capacity, put together: one load for each variant of a start.
 
-use super::load::PackedTallies;
-use super::{GeneratorRow, LoadResult, LoadSecond, LoadSummary};
-use crate::record::{Subject, Tally};
+use super::{GeneratorRow, Headroom, LoadResult, LoadSecond, LoadSummary};
+use crate::objective::Passed;
+use crate::record::Subject;
 use crate::start::{Load, PhaseLengths, Rung, RungPart};
 use crate::units::Nanos;
 use std::collections::BTreeMap;
@@ -14,25 +14,8 @@ pub struct RungResult {
     pub rung: Rung,
     /// Its short facts.
     pub summary: LoadSummary,
-    tallies: PackedTallies,
-}
-
-impl RungResult {
-    /// The load by itself, to read measures from. It has no rows over time.
-    #[must_use]
-    pub fn load(&self) -> LoadResult {
-        let tallies = self.tallies.unpack();
-        let row = |(subject, tally): (&Subject, &Tally)| LoadSecond::of(self.summary.load.number, 0, subject, tally);
-        LoadResult {
-            summary: self.summary.clone(),
-            cut: 0,
-            seconds: tallies.iter().map(row).collect(),
-            tallies,
-            generator: Vec::new(),
-            slices: Vec::new(),
-            rungs: Vec::new(),
-        }
-    }
+    /// Iterations that ended in its measure phase, whichever phase scheduled them.
+    pub iterations: u64,
 }
 
 /// Puts the loads of the searches on a start together. What is measured of a variant is what its ladder showed, whose loads
@@ -71,6 +54,7 @@ fn pooled(variant: usize, loads: &[LoadResult]) -> LoadResult {
     };
     pool.summary.load = Load { number, turn: 1, rung: None, lengths: PhaseLengths::default(), ..first.summary.load };
     pool.summary.objective = None;
+    pool.summary.headroom = Headroom::default();
     pool.summary.timing.window = Nanos(0);
     let mut second = 0;
     for load in near {
@@ -81,21 +65,34 @@ fn pooled(variant: usize, loads: &[LoadResult]) -> LoadResult {
 
 fn rung(load: &LoadResult) -> Option<RungResult> {
     let rung = load.summary.load.rung?;
-    Some(RungResult { rung, summary: load.summary.clone(), tallies: PackedTallies::pack(&load.tallies) })
+    let iterations = measured(load).filter(|row| row.subject == Subject::Iteration).map(|row| row.count).sum();
+    Some(RungResult { rung, summary: load.summary.clone(), iterations })
+}
+
+/// The rows of the measure phase of a load.
+fn measured(load: &LoadResult) -> impl Iterator<Item = &LoadSecond> {
+    load.seconds.iter().filter(|row| (0..seconds(load)).contains(&row.second))
+}
+
+/// How many seconds of rows a measure phase has.
+fn seconds(load: &LoadResult) -> i64 {
+    load.summary.timing.window.0.div_ceil(1_000_000_000) as i64
 }
 
 impl LoadResult {
     /// Appends the measure phase of a load, whose first second becomes `second`; returns the next one.
     fn append(&mut self, load: &LoadResult, number: u32, second: i64) -> i64 {
         let LoadSummary { timing, headroom, load: Load { lengths, .. }, warnings, .. } = &load.summary;
-        let seconds = timing.window.0.div_ceil(1_000_000_000) as i64;
-        let is_measured = |one: i64| (0..seconds).contains(&one);
+        let seconds = seconds(load);
         for (subject, tally) in &load.tallies {
             self.tallies.entry(subject.clone()).or_default().merge(tally);
         }
-        let rows = load.seconds.iter().filter(|row| is_measured(row.second));
-        self.seconds.extend(rows.map(|row| LoadSecond { load: number, second: second + row.second, ..row.clone() }));
-        let rows = load.generator.iter().filter(|row| is_measured(row.second));
+        self.seconds.extend(measured(load).map(|row| LoadSecond {
+            load: number,
+            second: second + row.second,
+            ..row.clone()
+        }));
+        let rows = load.generator.iter().filter(|row| (0..seconds).contains(&row.second));
         self.generator.extend(rows.map(|row| GeneratorRow {
             load: number,
             second: second + row.second,
@@ -106,8 +103,11 @@ impl LoadResult {
         summary.load.lengths.warmup += lengths.warmup;
         summary.load.lengths.measure += lengths.measure;
         summary.load.lengths.drain = lengths.drain;
-        summary.headroom.busiest = summary.headroom.busiest.max(headroom.busiest);
-        summary.headroom.lateness = summary.headroom.lateness.max(headroom.lateness);
+        // Where a load is too much, the systems may take processors from the generator: that tells nothing of it.
+        if load.summary.objective.as_ref().is_some_and(|judged| judged.passed == Passed::Yes) {
+            summary.headroom.busiest = summary.headroom.busiest.max(headroom.busiest);
+            summary.headroom.lateness = summary.headroom.lateness.max(headroom.lateness);
+        }
         // The first one is where the pool comes from.
         if second > 0 {
             summary.merge_replies(&load.summary.replies);
@@ -124,6 +124,7 @@ impl LoadResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Tally;
     use crate::result::summary::tests::slices;
     use crate::start::Validity;
 
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(load.counted_seconds(), 4.0);
         let levels: Vec<f64> = load.rungs.iter().map(|rung| rung.rung.level).collect();
         assert_eq!(levels, [10.0, 12.0, 12.7, 12.7, 11.0]);
-        assert_eq!(load.rungs[4].load().tallies[&Subject::Iteration].count(), 7);
+        assert_eq!(load.rungs[3].iterations, 2000, "those of two of its four rows");
     }
 
     #[test]

@@ -162,24 +162,27 @@ impl LoadTable {
         let users = self.users.as_ref().map(Templated::as_written);
         let start = users.or(self.rate.as_ref().map(Templated::as_written)).unwrap_or_default();
         let stages = stages_in_words(start, self.stages.as_deref().unwrap_or_default());
+        let from = if self.search_span().is_some() { " at first" } else { "" };
         let mut words = match &self.rate {
             Some(rate) => {
                 let arrivals = self.arrivals.as_ref().map_or("constant", Templated::as_written);
                 let most =
                     self.max_users.as_ref().map_or_else(|| MAX_USERS.to_string(), |most| most.as_written().to_owned());
                 let rate = rate.as_written();
-                format!("open load, {rate} arrivals per second ({arrivals}){stages}, at most {most} users at once")
+                format!(
+                    "open load, {rate} arrivals per second{from} ({arrivals}){stages}, at most {most} users at once"
+                )
             }
             None => {
                 let users = if start == "1" { "1 user".to_owned() } else { format!("{start} users") };
                 let none = if waits { "pauses as the workload has them" } else { "no think time" };
                 let think = self.think.as_ref().map(ThinkValue::in_words);
                 let think = think.map_or_else(|| none.to_owned(), |think| format!("think time {think}"));
-                format!("closed loop, {users}{stages}, {think}")
+                format!("closed loop, {users}{from}{stages}, {think}")
             }
         };
         if self.search_span().is_some() {
-            words += ", as the first load of a search for the capacity";
+            words += "; then what the search for the capacity asks for";
         }
         if let Some(iterations) = &self.iterations {
             words += &format!(", until {} iterations are done", iterations.as_written());

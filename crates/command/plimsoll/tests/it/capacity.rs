@@ -1,0 +1,147 @@
+//! Searches for the capacity, on a server that refuses what exceeds a number of users.
+
+use crate::common::{Place, edited};
+use plimsoll_model::start::RungPart;
+use rustix::process::Signal;
+
+const STUDY: &str = r#"title    = "counter"
+question = "How many customers can stand at the counter?"
+repeats  = 3
+
+[system.counter]
+start = "python3 -u counter.py {port} 8 1000"
+ready = { tcp = "{address}", within = "60s" }
+
+[workload]
+protocol = "http"
+target   = "{counter.address}"
+steps    = [{ get = "/", expect = { status = 200 } }]
+
+[load]
+profile  = "capacity"
+users    = 2
+most     = 64
+warmup   = "50ms"
+duration = "200ms"
+confirm  = "400ms"
+
+[objective]
+limits = { "request_duration.med" = "10s" }
+errors = "20%"
+
+[generator]
+max_cpu      = "100%"
+max_lateness = "10s"
+"#;
+
+/// Takes 10 ms for each request. With more than so many at the same time it refuses one, and with many more it ends.
+const COUNTER: &str = r#"
+import asyncio, os, sys
+
+port, most, too_many = map(int, sys.argv[1:])
+present = 0
+
+async def serve(reader, writer):
+    global present
+    try:
+        while await reader.readuntil(b"\r\n\r\n"):
+            present += 1
+            if present > too_many:
+                os._exit(3)
+            status = b"200 OK" if present <= most else b"503 Full"
+            await asyncio.sleep(0.01)
+            present -= 1
+            writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    writer.close()
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=1000)
+    await server.serve_forever()
+
+asyncio.run(main())
+"#;
+
+const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
+
+fn place(study: &str) -> Place {
+    let place = Place::with_study(study);
+    place.write("counter.py", COUNTER);
+    place
+}
+
+/// The capacity in the report for programs.
+fn cell(place: &Place) -> serde_json::Value {
+    let report: serde_json::Value = serde_json::from_str(&place.read("bundle/report/report.json")).unwrap();
+    report["capacity"]["cells"][0].clone()
+}
+
+#[test]
+fn a_search_finds_how_many_users_a_server_takes() {
+    let place = place(STUDY);
+    place
+        .plimsoll(&["plan", "study.toml"])
+        .with(0)
+        .prints(&["up to 16 × (50 ms + 200 ms)", "3 starts that search for the capacity of one system, at most"]);
+    // A machine that is busy makes it less sure, but not different.
+    place.plimsoll(&RUN).with_any_verdict().says(&["3/3"]).prints(&["The system carries", "limited by errors"]);
+    place.nothing_runs();
+    let cell = cell(&place);
+    // With ten users a fifth is refused.
+    let capacity = cell["capacity"].as_f64().expect("a capacity");
+    assert!((7.5..13.0).contains(&capacity), "{cell}");
+    assert_eq!(cell["starts"].as_array().map(Vec::len), Some(3));
+    let loads = place.read("bundle/report/capacity.csv");
+    let of = |part: &str| loads.lines().filter(|line| line.contains(&format!(",{part},"))).count();
+    assert!(of("bracket") >= 4 && of("ladder") >= 24 && of("confirmation") >= 1, "{loads}");
+    let markdown = place.read("bundle/report/report.md");
+    for text in
+        ["## Capacity", "The most users at which the objective holds: requests, median at most 10.0 s", "errors ("]
+    {
+        assert!(markdown.contains(text), "{text}: {markdown}");
+    }
+}
+
+#[test]
+fn what_never_fails_is_at_least_and_what_always_fails_is_below() {
+    let at_least = place(&edited(STUDY, "most     = 64", "most     = 4"));
+    at_least.plimsoll(&RUN).with(0).prints(&["The system carries at least 4 users"]);
+    let below = place(&edited(STUDY, "\"request_duration.med\" = \"10s\"", "\"request_duration.min\" = \"1ms\""));
+    below.plimsoll(&RUN).with(0).prints(&["The system carries fewer than 1 user", "limited by requests, shortest"]);
+    assert_eq!(cell(&below)["below"].as_f64(), Some(1.0));
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_and_the_search_goes_on_below() {
+    let study = edited(STUDY, "{port} 8 1000", "{port} 8 14");
+    let place = place(&edited(&study, "repeats  = 3", "repeats  = 3\nspare_blocks = 3"));
+    place.plimsoll(&RUN).with_any_verdict().says(&["failed: ", "ended by itself"]).prints(&["The system carries"]);
+    place.nothing_runs();
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    let first = &bundle.starts[0];
+    assert!(!first.validity().counts());
+    let of_bracket = |start: usize| {
+        let rungs = bundle.starts[start].loads.iter().flat_map(|load| &load.rungs);
+        rungs.filter(|rung| rung.rung.part == RungPart::Bracket).map(|rung| rung.rung.level).collect::<Vec<f64>>()
+    };
+    assert_eq!(of_bracket(0), [2.0, 4.0, 8.0, 16.0]);
+    assert_eq!(of_bracket(1)[0], 11.0, "between what passed and what it died of");
+}
+
+#[test]
+fn a_search_that_was_interrupted_goes_on_where_it_was() {
+    let place = place(STUDY);
+    let mut run = place.start(&RUN);
+    run.wait_until("a load of the second start", |_| {
+        place.has("bundle/events.jsonl")
+            && place.read("bundle/events.jsonl").contains("\"event\":\"load_begun\",\"start\":2,")
+    });
+    run.signal(Signal::INT);
+    run.end().with(130);
+    place.nothing_runs();
+    place.plimsoll(&[&RUN[..], &["--resume"]].concat()).with_any_verdict().says(&["1 of them done before"]);
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    let second = &bundle.starts[1].loads[0];
+    assert!(second.rungs.iter().all(|rung| rung.rung.part == RungPart::Ladder), "the first start has found the region");
+}
