@@ -9,12 +9,12 @@ use crate::numbers::Cell;
 use crate::quantity::{confidence, grouped};
 use crate::reason::OrReason;
 use crate::samples;
+use crate::search;
 use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic};
 use plimsoll_model::objective::{Condition, Judged, Objective, Passed};
-use plimsoll_model::result::{LoadResult, RungResult, TrialResult};
+use plimsoll_model::result::{RungResult, TrialResult};
 use plimsoll_model::start::RungPart;
-use plimsoll_statistics::capacity::{Part, Tried, capacity};
 use plimsoll_statistics::{Interval, median};
 
 pub use plimsoll_statistics::capacity::Capacity;
@@ -106,53 +106,6 @@ pub struct LevelOfLoad {
 /// Loads within this share of one another are one level of the table.
 const SAME_LEVEL: f64 = 0.03;
 
-/// The capacity of one start and variant, from the loads of its search; none of a load that is no search.
-#[must_use]
-pub fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
-    if load.rungs.is_empty() {
-        return None;
-    }
-    Some(capacity(&tried(&load.rungs)).ok_or_else(|| "the search for the capacity did not come to its end".to_owned()))
-}
-
-/// The loads that a search went by: those that count, and of those with too few requests the ones that were not repeated.
-fn tried(rungs: &[RungResult]) -> Vec<Tried> {
-    let counting: Vec<(&RungResult, &Judged)> = rungs
-        .iter()
-        .filter(|one| one.summary.validity.counts() && one.rung.part != RungPart::Confirmation)
-        .filter_map(|one| Some((one, one.summary.objective.as_ref()?)))
-        .collect();
-    let is_repeated = |index: usize| {
-        let next = counting.get(index + 1);
-        next.is_some_and(|(next, _)| next.rung.level == counting[index].0.rung.level)
-    };
-    let mut tried = Vec::new();
-    for (index, (one, judged)) in counting.iter().enumerate() {
-        let part = if one.rung.part == RungPart::Ladder { Part::Ladder } else { Part::Bracket };
-        let (passed, strain) = match judged.passed {
-            Passed::TooFew if is_repeated(index) => continue,
-            Passed::TooFew => (part == Part::Bracket, None),
-            passed => (passed == Passed::Yes, judged.strain),
-        };
-        tried.push(Tried { level: one.rung.level, part, passed, strain });
-    }
-    tried
-}
-
-/// The capacity as the value of a measure.
-pub(crate) fn value(load: &LoadResult) -> OrReason<f64> {
-    match of_load(load) {
-        None => Err("the capacity was not searched for".to_owned()),
-        Some(Err(reason)) => Err(reason),
-        Some(Ok(Capacity::At(level))) => Ok(level),
-        Some(Ok(Capacity::AtLeast(level))) => {
-            Err(format!("it is {level:.4} or more, the largest load that could be tried"))
-        }
-        Some(Ok(Capacity::Below(level))) => Err(format!("it is below {level:.4}, the smallest load that was tried")),
-        Some(Ok(Capacity::Unsettled)) => Err("it moved while it was searched for".to_owned()),
-    }
-}
-
 /// The results of a study that searches for the capacity; none for another.
 pub(crate) fn report(input: &Input, readers: &[TrialReader<'_>], cells: &[Cell]) -> Option<CapacityReport> {
     let objective = input.facts.objective.clone().filter(|_| input.plan.searches())?;
@@ -170,7 +123,7 @@ pub(crate) fn report(input: &Input, readers: &[TrialReader<'_>], cells: &[Cell])
 fn capacity_cell(cell: &Cell, trials: &[TrialResult<'_>], estimate: Option<&Estimate>) -> CapacityCell {
     let counting = || trials.iter().filter(|trial| trial.counts());
     let starts: Vec<StartCapacity> = counting()
-        .filter_map(|trial| Some(StartCapacity { start: trial.number(), capacity: of_load(trial.load)?.ok()? }))
+        .filter_map(|trial| Some(StartCapacity { start: trial.number(), capacity: search::of_load(trial.load)?.ok()? }))
         .collect();
     let rungs = || counting().flat_map(|trial| trial.load.rungs.iter().map(move |rung| (*trial, rung)));
     let confirmations = rungs().filter(|(_, rung)| rung.rung.part == RungPart::Confirmation).filter_map(|(_, rung)| {
@@ -273,6 +226,14 @@ fn level(rungs: &[(TrialResult<'_>, &RungResult)]) -> LevelOfLoad {
     }
 }
 
+impl CapacityReport {
+    /// What a load consists of: `users`, or `arrivals per second`.
+    #[must_use]
+    pub fn noun(&self) -> &'static str {
+        if self.measure.statistic == Statistic::Rate { "arrivals per second" } else { "users" }
+    }
+}
+
 /// What a condition is about: `requests, p95`.
 #[must_use]
 pub fn in_words(condition: &Condition) -> String {
@@ -287,8 +248,7 @@ pub fn in_words(condition: &Condition) -> String {
 
 /// A sentence for each variant and condition: `base carries 351 users`, with the interval and what limits it.
 pub(crate) fn sentences(input: &Input, report: &CapacityReport) -> Vec<Sentence> {
-    let noun = if report.measure.statistic == Statistic::Rate { "arrivals per second" } else { "users" };
-    report.cells.iter().map(|cell| sentence(input, cell, noun)).collect()
+    report.cells.iter().map(|cell| sentence(input, cell, report.noun())).collect()
 }
 
 fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {

@@ -54,6 +54,7 @@ mod order;
 pub mod quantity;
 mod reason;
 pub mod samples;
+mod search;
 pub mod sensitivity;
 pub mod storage;
 #[cfg(test)]

@@ -8,10 +8,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::capacity;
 use crate::quantity::grouped;
 use crate::reason::OrReason;
 use crate::samples;
+use crate::search;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally, failed_alone, failed_of_all};
 use plimsoll_model::result::{LoadResult, LoadSecond, TrialResult};
@@ -75,7 +75,7 @@ impl<'a> TrialReader<'a> {
             }
             Series::Requests => self.how_many(statistic, Subject::is_request, |second| second.count),
             Series::Subrequests => self.how_many(statistic, is_subrequest, |second| second.count),
-            Series::Capacity => capacity::value(self.load()),
+            Series::Capacity => search::value(self.load()),
             Series::NewOrders => self.new_orders(statistic),
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
             Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),

@@ -2,7 +2,6 @@
 
 use super::variants;
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style};
-use crate::page::capacity::noun;
 use crate::text;
 use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad};
 use plimsoll_analysis::{Input, words};
@@ -17,7 +16,7 @@ pub(crate) fn of_capacity(input: &Input, report: &CapacityReport) -> Vec<Figure>
 fn figure(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
     let cells: Vec<&CapacityCell> = report.cells.iter().filter(|cell| cell.condition == condition).collect();
     let levels = || cells.iter().flat_map(|cell| &cell.levels);
-    let axis = || Axis::of_loads(noun(input), levels().flat_map(|level| [level.levels.low, level.levels.high]));
+    let axis = || Axis::of_loads(report.noun(), levels().flat_map(|level| [level.levels.low, level.levels.high]));
     let panel = |title: String, unit: Unit, of: fn(&LevelOfLoad) -> Option<f64>| {
         let point = |level: &LevelOfLoad| {
             let value = of(level)?;
@@ -47,7 +46,7 @@ fn figure(input: &Input, report: &CapacityReport, condition: usize) -> Option<Fi
         title: format!("What each load showed{place}"),
         caption: format!(
             "Each dot: the median of the loads of about that many {}, over all starts. Grey line: the limit of the objective.",
-            noun(input)
+            report.noun()
         ),
         variants: variants(input),
         panels,

@@ -60,15 +60,10 @@ pub(crate) fn capacity(input: &Input, report: &CapacityReport) -> CapacityView {
         confidence: confidence(1.0 - CONFIDENCE),
         rows: report.cells.iter().map(|cell| capacity_row(input, report, cell)).collect(),
         duration: limit.map(|limit| words::measure(&limit.measure)).unwrap_or_default(),
-        noun: noun(input),
+        noun: report.noun(),
         levels: report.cells.iter().map(|cell| levels_view(input, cell)).collect(),
         charts: figures::of_capacity(input, report).iter().map(chart_view).collect(),
     }
-}
-
-/// What a load consists of.
-pub(crate) fn noun(input: &Input) -> &'static str {
-    if input.facts.open_load { "arrivals per second" } else { "users" }
 }
 
 /// What had to hold: `requests, p95 at most 200 ms; at most 1 % errors`.

@@ -1,0 +1,3 @@
+module known-capacity
+
+go 1.22

@@ -1,0 +1,53 @@
+//! The capacity that the loads of one search show: of a variant on one start.
+
+use crate::reason::OrReason;
+use plimsoll_model::objective::{Judged, Passed};
+use plimsoll_model::result::{LoadResult, RungResult};
+use plimsoll_model::start::RungPart;
+use plimsoll_statistics::capacity::{Capacity, Part, Tried, capacity};
+
+/// The capacity of one start and variant, from the loads of its search; none of a load that is no search.
+pub(crate) fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
+    if load.rungs.is_empty() {
+        return None;
+    }
+    Some(capacity(&tried(&load.rungs)).ok_or_else(|| "the search for the capacity did not come to its end".to_owned()))
+}
+
+/// The loads that a search went by: those that count, and of those with too few requests the ones that were not repeated.
+fn tried(rungs: &[RungResult]) -> Vec<Tried> {
+    let counting: Vec<(&RungResult, &Judged)> = rungs
+        .iter()
+        .filter(|one| one.summary.validity.counts() && one.rung.part != RungPart::Confirmation)
+        .filter_map(|one| Some((one, one.summary.objective.as_ref()?)))
+        .collect();
+    let is_repeated = |index: usize| {
+        let next = counting.get(index + 1);
+        next.is_some_and(|(next, _)| next.rung.level == counting[index].0.rung.level)
+    };
+    let mut tried = Vec::new();
+    for (index, (one, judged)) in counting.iter().enumerate() {
+        let part = if one.rung.part == RungPart::Ladder { Part::Ladder } else { Part::Bracket };
+        let (passed, strain) = match judged.passed {
+            Passed::TooFew if is_repeated(index) => continue,
+            Passed::TooFew => (part == Part::Bracket, None),
+            passed => (passed == Passed::Yes, judged.strain),
+        };
+        tried.push(Tried { level: one.rung.level, part, passed, strain });
+    }
+    tried
+}
+
+/// The capacity as the value of a measure.
+pub(crate) fn value(load: &LoadResult) -> OrReason<f64> {
+    match of_load(load) {
+        None => Err("the capacity was not searched for".to_owned()),
+        Some(Err(reason)) => Err(reason),
+        Some(Ok(Capacity::At(level))) => Ok(level),
+        Some(Ok(Capacity::AtLeast(level))) => {
+            Err(format!("it is {level:.4} or more, the largest load that could be tried"))
+        }
+        Some(Ok(Capacity::Below(level))) => Err(format!("it is below {level:.4}, the smallest load that was tried")),
+        Some(Ok(Capacity::Unsettled)) => Err("it moved while it was searched for".to_owned()),
+    }
+}
