@@ -39,10 +39,8 @@ impl TimeSharing {
             (true, false) => TimeSharing::Trials,
         }
     }
-}
 
-impl TimeSharing {
-    /// What each variant takes, in a word: `slices`.
+    /// The loads of a variant, in a word: `slices`.
     fn loads(self) -> &'static str {
         match self {
             TimeSharing::Turns => "slices",

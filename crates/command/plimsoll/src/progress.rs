@@ -26,7 +26,7 @@ pub(crate) struct Progress {
     current: String,
     phase: Option<Phase>,
     /// The load under way, where a start has several.
-    slice: Option<Load>,
+    load: Option<Load>,
     /// Since when data is prepared, and when that was last reported.
     data: Option<(Instant, Instant)>,
     /// The output of the systems of the last trial, if it does not count.
@@ -49,7 +49,7 @@ impl Progress {
             sharing,
             current: String::new(),
             phase: None,
-            slice: None,
+            load: None,
             data: None,
             output: String::new(),
             forecast: None,
@@ -94,11 +94,11 @@ impl Progress {
                 self.phase = Some(*phase);
                 self.set_message(&format!("{} · {}", self.current, self.stage()));
             }
-            Event::LoadBegun { load, .. } => self.slice = Some(*load).filter(|_| self.sharing.has_starts()),
+            Event::LoadBegun { load, .. } => self.load = Some(*load).filter(|_| self.sharing.has_starts()),
             Event::LoadFinished { .. } => {
                 // Of loads that run at the same time, the first to be reported counts.
-                if let Some(slice) = self.slice.take() {
-                    self.bar.inc(milliseconds(slice.lengths.under_load()));
+                if let Some(load) = self.load.take() {
+                    self.bar.inc(milliseconds(load.lengths.under_load()));
                 }
             }
             Event::SecondPassed(second) => self.second(second),
@@ -164,7 +164,7 @@ impl Progress {
     fn second(&self, second: &Second) {
         let Second { iterations, errors, median, .. } = *second;
         let length = Duration::from(second.recorded.length);
-        if self.slice.is_none() && matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
+        if self.load.is_none() && matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
             self.bar.inc(milliseconds(length));
         }
         let stage = self.stage();
@@ -178,7 +178,7 @@ impl Progress {
 
     /// The turn or the phase of the start under way.
     fn stage(&self) -> String {
-        match (self.slice, self.phase) {
+        match (self.load, self.phase) {
             (Some(load), Some(Phase::Warmup | Phase::Measure | Phase::Drain)) => match load.rung {
                 Some(rung) => format!("load {} at {}", load.number, quantity::show(rung.level, Unit::Count)),
                 None => format!("turn {}", load.turn),

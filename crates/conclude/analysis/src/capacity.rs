@@ -22,7 +22,7 @@ pub use plimsoll_statistics::capacity::Capacity;
 /// The results of a study that searches for the capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapacityReport {
-    /// What had to hold under a load.
+    /// The objective by which loads passed or failed.
     pub objective: Objective,
     /// The measure of the capacity: users, or arrivals per second.
     pub measure: Measure,
@@ -37,19 +37,20 @@ pub struct CapacityCell {
     pub condition: usize,
     /// Index into the plan's variants.
     pub variant: usize,
-    /// What the starts that count found, in their order.
+    /// The capacity on each start that counts, in their order.
     pub starts: Vec<StartCapacity>,
     /// The capacity over all of them, or why there is none.
     pub found: OrReason<Found>,
-    /// The conditions of the objective that loads broke, with how many loads were nearest to them: the most frequent first.
+    /// The conditions of the objective that loads broke, each with the number of loads of which it was the one farthest beyond
+    /// its bound; the most frequent first.
     pub limits: Vec<(Condition, usize)>,
     /// The longer loads at the lower end of the interval.
     pub confirmations: Vec<Confirmation>,
-    /// What the loads showed, by level.
+    /// The results of the loads, by level.
     pub levels: Vec<LevelOfLoad>,
 }
 
-/// What a start found.
+/// The capacity on one start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartCapacity {
     /// Its number.
@@ -78,11 +79,11 @@ pub struct Confirmation {
     pub seconds: f64,
     /// True if it passed.
     pub passed: bool,
-    /// Why it did not.
+    /// The reasons why it did not.
     pub reasons: Vec<String>,
 }
 
-/// What loads of about the same level showed, over all starts.
+/// The results of loads of about the same level, over all starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelOfLoad {
     /// The smallest and the largest level.
@@ -227,14 +228,14 @@ fn level(rungs: &[(TrialResult<'_>, &RungResult)]) -> LevelOfLoad {
 }
 
 impl CapacityReport {
-    /// What a load consists of: `users`, or `arrivals per second`.
+    /// The noun for loads: `users`, or `arrivals per second`.
     #[must_use]
     pub fn noun(&self) -> &'static str {
         if self.measure.statistic == Statistic::Rate { "arrivals per second" } else { "users" }
     }
 }
 
-/// What a condition is about: `requests, p95`.
+/// A condition in words: `requests, p95`.
 #[must_use]
 pub fn in_words(condition: &Condition) -> String {
     match condition {
@@ -294,7 +295,7 @@ fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {
     Sentence { outcome: None, claim, evidence }
 }
 
-/// Whether a longer load has confirmed the capacity.
+/// The result of the longer loads, in words; none where there were none.
 fn confirmation(cell: &CapacityCell, number: impl Fn(f64) -> String) -> Option<String> {
     if let Some(passed) = cell.confirmed() {
         return Some(format!("a load of {:.0} s at {} passed", passed.seconds, number(passed.level)));

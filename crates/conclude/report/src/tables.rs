@@ -9,7 +9,7 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Unit};
 use plimsoll_model::objective::Condition;
 use plimsoll_model::record::Part;
-use plimsoll_model::start::Start;
+use plimsoll_model::start::{Start, Validity};
 use serde::Serialize;
 
 /// A row for each trial and measure; the levels of the factors have columns of their own.
@@ -134,7 +134,12 @@ pub(crate) fn capacity(input: &Input) -> String {
                     word(rung.rung.part),
                     rung.rung.level.to_string(),
                     number(Some(summary.timing.window.seconds())),
-                    if summary.validity.counts() { "valid" } else { "void" }.to_owned(),
+                    match summary.validity {
+                        Validity::Valid => "valid",
+                        Validity::Void(_) => "void",
+                        Validity::Failed(_) => "failed",
+                    }
+                    .to_owned(),
                     judged.map(|judged| word(judged.passed)).unwrap_or_default(),
                 ]
                 .into_iter()

@@ -3,7 +3,7 @@
 use crate::measure::Measure;
 use serde::{Deserialize, Serialize};
 
-/// What must hold under a load, so that it *passes*.
+/// The objective: limits that must hold under a load, so that it *passes*.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
     /// The limits of durations; there is at least one.
@@ -23,14 +23,14 @@ pub struct Limit {
     pub at_most: f64,
 }
 
-/// What a load showed of the objective.
+/// The judgement of a load by the objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// Whether it passed.
+    /// The result.
     pub passed: Passed,
     /// Each condition with what was found, in the order of the study: limits, errors, then those of open load.
     pub readings: Vec<Reading>,
-    /// Why it did not pass, a sentence for each reason; empty where it did.
+    /// The reasons why it did not pass, in words; empty where it did.
     pub reasons: Vec<String>,
     /// The values that it had, as a share of those from which each condition can be shown to hold: the least of all
     /// conditions.
@@ -41,7 +41,7 @@ pub struct Judged {
     pub strain: Option<f64>,
 }
 
-/// Whether a load passed.
+/// The result of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Passed {
@@ -53,14 +53,14 @@ pub enum Passed {
     TooFew,
 }
 
-/// A condition of the objective, and what a load showed of it.
+/// A condition of the objective, with the value that a load had.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// The condition.
     pub condition: Condition,
-    /// What was found, in seconds or as a share; none where nothing was recorded.
+    /// The value, in seconds or as a share; none where nothing was recorded.
     pub value: Option<f64>,
-    /// What it must not exceed; of [`Condition::Achieved`], what it must reach.
+    /// The bound that the value must not exceed; of [`Condition::Achieved`], that it must reach.
     pub bound: f64,
     /// True if it held.
     pub held: bool,
@@ -76,7 +76,7 @@ pub enum Condition {
     Errors,
     /// The share of arrivals that were finished.
     Achieved,
-    /// Unfinished work did not grow: what is given is its growth, as a share of the arrivals.
+    /// Unfinished work did not grow. The value is its growth, as a share of the arrivals.
     Backlog,
     /// The systems stayed alive and answered.
     Alive,

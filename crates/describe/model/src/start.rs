@@ -209,17 +209,25 @@ pub struct Plan {
     pub searches: Vec<CapacitySearch>,
 }
 
-/// A search for the capacity under a condition.
+/// The loads that a search for the capacity may try.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CapacitySearch {
-    /// The first load that is tried.
+pub struct SearchRange {
+    /// The first load that is tried: users, or arrivals per second.
     pub first: f64,
     /// The largest load that is tried.
     pub most: f64,
-    /// True if the load is users, and not arrivals per second.
+    /// True for users.
     pub of_users: bool,
     /// The measure phase of the load that confirms the capacity.
     pub confirm: Duration,
+}
+
+/// A search for the capacity under a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacitySearch {
+    /// The loads that it may try.
+    #[serde(flatten)]
+    pub range: SearchRange,
     /// How many loads a variant takes at most on its first start, and on each later one, unless one of them has to be
     /// repeated.
     pub loads: [u32; 2],
@@ -311,7 +319,7 @@ impl Plan {
     fn time_of_search(&self, start: &Start) -> Duration {
         let search = &self.searches[start.condition];
         let of_loads = self.lengths(start, 1).under_load() * search.loads[usize::from(start.repeat > 1)];
-        let of_variant = if start.repeat == self.repeats { of_loads + search.confirm } else { of_loads };
+        let of_variant = if start.repeat == self.repeats { of_loads + search.range.confirm } else { of_loads };
         of_variant * start.variants.len() as u32
     }
 
@@ -502,7 +510,8 @@ mod tests {
     #[test]
     fn a_search_takes_its_loads_on_each_start_and_confirms_on_the_last() {
         let second = Duration::from_secs(1);
-        let search = CapacitySearch { first: 1.0, most: 64.0, of_users: true, confirm: 60 * second, loads: [15, 8] };
+        let range = SearchRange { first: 1.0, most: 64.0, of_users: true, confirm: 60 * second };
+        let search = CapacitySearch { range, loads: [15, 8] };
         let plan = Plan { searches: vec![search], ..plan() };
         let [first, second] = [0, 1].map(|index| plan.time_under_load([&plan.starts[index]]).as_secs());
         assert_eq!((first, second), (15 * 5, 8 * 5 + 60));

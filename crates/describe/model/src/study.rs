@@ -59,7 +59,7 @@ pub struct StudyFacts {
     /// True if variants can take turns, whether they do or not. Old bundles do not tell.
     #[serde(default)]
     pub can_take_turns: bool,
-    /// What a load must hold to pass, where the study says so.
+    /// The objective by which loads are judged, where the study has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
 }

@@ -5,8 +5,8 @@
 //! a longer load at the lower end of the capacity's interval confirms it.
 
 use crate::blocks::shuffled;
-use crate::outcomes::{Heard, Outcome, Outcomes, Ran};
-use plimsoll_model::start::{CapacitySearch, Load, PhaseLengths, Plan, Rung, RungPart, Start};
+use crate::outcomes::{EndedLoad, Outcome, Outcomes, Shown};
+use plimsoll_model::start::{CapacitySearch, Load, PhaseLengths, Plan, Rung, RungPart, SearchRange, Start};
 use plimsoll_statistics::capacity::{Capacity, Next, Part, Range, STEPS, Search, Tried, capacity, most_loads};
 use plimsoll_statistics::{mean, one_sample};
 use rand_pcg::Pcg64;
@@ -35,21 +35,19 @@ const CONFIDENCE: f64 = 0.95;
 /// The fewest starts that give an interval.
 const STARTS_OF_INTERVAL: usize = 3;
 
-/// The search for the capacity under a condition, as the study describes it.
+/// The search for the capacity with these loads.
 #[must_use]
-pub fn search(first: f64, most: f64, of_users: bool, confirm: Duration) -> CapacitySearch {
-    let search = CapacitySearch { first, most, of_users, confirm, loads: [0; 2] };
-    CapacitySearch { loads: [most_loads(range(&search)) as u32, STEPS.len() as u32], ..search }
+pub fn search(range: SearchRange) -> CapacitySearch {
+    CapacitySearch { range, loads: [most_loads(range_of(range)) as u32, STEPS.len() as u32] }
 }
 
-fn range(search: &CapacitySearch) -> Range {
-    let CapacitySearch { first, most, of_users, .. } = *search;
+fn range_of(SearchRange { first, most, of_users, .. }: SearchRange) -> Range {
     Range { first, least: if of_users { 1.0 } else { first * LEAST_RATE }, most: most.max(first), whole: of_users }
 }
 
 /// The next load on `start`, on which those in `ran` have ended; none where every search on it has come to its end.
-pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[Ran]) -> Option<Load> {
-    if ran.iter().any(|one| matches!(one.heard, None | Some(Heard::Died))) {
+pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[EndedLoad]) -> Option<Load> {
+    if ran.iter().any(|one| matches!(one.shown, None | Some(Shown::Died))) {
         return None;
     }
     let of = |variant: usize| ran.iter().filter(move |one| one.load.variant == variant);
@@ -86,7 +84,7 @@ struct Known {
 
 impl Known {
     fn of(plan: &Plan, outcomes: &Outcomes, start: &Start, variant: usize) -> Known {
-        let range = range(&plan.searches[start.condition]);
+        let range = range_of(plan.searches[start.condition].range);
         let nothing = Known {
             range,
             found: Vec::new(),
@@ -136,10 +134,10 @@ impl OnStart {
         outcomes: &Outcomes,
         start: &Start,
         variant: usize,
-        ran: impl Iterator<Item = &'r Ran>,
+        ran: impl Iterator<Item = &'r EndedLoad>,
     ) -> OnStart {
         let mut walk = OnStart::begun(Known::of(plan, outcomes, start, variant), plan.lengths(start, 1));
-        walk.confirmation = (start.repeat == plan.repeats).then(|| plan.searches[start.condition].confirm);
+        walk.confirmation = (start.repeat == plan.repeats).then(|| plan.searches[start.condition].range.confirm);
         walk.replay(ran)
     }
 
@@ -158,15 +156,15 @@ impl OnStart {
         }
     }
 
-    fn replay<'r>(mut self, ran: impl Iterator<Item = &'r Ran>) -> OnStart {
+    fn replay<'r>(mut self, ran: impl Iterator<Item = &'r EndedLoad>) -> OnStart {
         ran.for_each(|one| self.take_in(one));
         self
     }
 
-    fn take_in(&mut self, ran: &Ran) {
-        let (Some(rung), Some(heard)) = (ran.load.rung, ran.heard) else { return };
-        match heard {
-            Heard::Void => {
+    fn take_in(&mut self, ran: &EndedLoad) {
+        let (Some(rung), Some(shown)) = (ran.load.rung, ran.shown) else { return };
+        match shown {
+            Shown::Void => {
                 self.voids += 1;
                 if self.voids == MOST_VOID {
                     self.search.cannot_be_offered();
@@ -174,22 +172,22 @@ impl OnStart {
                 }
                 return;
             }
-            Heard::TooFew { share } => {
+            Shown::TooFew { share } => {
                 let seconds = ran.load.lengths.measure.as_secs_f64();
                 self.known.seconds_times_level = Some(seconds * rung.level / share.max(1e-3));
                 if seconds < self.longest() {
                     return;
                 }
                 // What cannot be shown in any time does not pass; of a bracket, more load has more requests.
-                self.heard(rung, rung.part == RungPart::Bracket, None);
+                self.record(rung, rung.part == RungPart::Bracket, None);
             }
-            Heard::Judged { passed, strain } => self.heard(rung, passed, strain),
-            Heard::Died => self.heard(rung, false, None),
+            Shown::Judged { passed, strain } => self.record(rung, passed, strain),
+            Shown::Died => self.record(rung, false, None),
         }
         self.voids = 0;
     }
 
-    fn heard(&mut self, rung: Rung, passed: bool, strain: Option<f64>) {
+    fn record(&mut self, rung: Rung, passed: bool, strain: Option<f64>) {
         let part = match rung.part {
             RungPart::Bracket => Part::Bracket,
             RungPart::Ladder => Part::Ladder,
@@ -199,7 +197,7 @@ impl OnStart {
                 return;
             }
         };
-        self.search.heard(passed);
+        self.search.record(passed);
         self.tried.push(Tried { level: rung.level, part, passed, strain });
     }
 
@@ -279,8 +277,8 @@ mod tests {
     use plimsoll_model::factor::{Factor, Level, Role};
     use plimsoll_model::start::{Design, Turns};
 
-    const PASSED: Heard = Heard::Judged { passed: true, strain: None };
-    const FAILED: Heard = Heard::Judged { passed: false, strain: None };
+    const PASSED: Shown = Shown::Judged { passed: true, strain: None };
+    const FAILED: Shown = Shown::Judged { passed: false, strain: None };
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A plan that searches from 10 users up to `most`, for this many variants, on starts of one variant or of all.
@@ -290,12 +288,12 @@ mod tests {
         let factors = if variants > 1 { &factors[..] } else { &[] };
         let options = Options { repeats: 5, seed: 3, duplicate: false, spare_blocks: None, looks: Vec::new(), design };
         let lengths = PhaseLengths { warmup: SECOND, measure: 10 * SECOND, drain: SECOND };
-        let searches = vec![search(10.0, most, true, 60 * SECOND)];
+        let searches = vec![search(SearchRange { first: 10.0, most, of_users: true, confirm: 60 * SECOND })];
         Plan { searches, ..plan(factors, &options, |_| lengths) }
     }
 
     /// Runs the plan; `hear` says what comes of each load on each start.
-    fn run(plan: &Plan, hear: &mut dyn FnMut(&Start, &Load) -> Heard) -> Vec<(Start, Vec<Ran>)> {
+    fn run(plan: &Plan, hear: &mut dyn FnMut(&Start, &Load) -> Shown) -> Vec<(Start, Vec<EndedLoad>)> {
         let (mut outcomes, mut starts) = (Outcomes::default(), Vec::new());
         while let Some(step) = next_step(plan, &outcomes) {
             match step {
@@ -303,14 +301,14 @@ mod tests {
                 Step::Loads(loads) => {
                     let start = outcomes.start_under_way().expect("a load is on a start").clone();
                     loads.into_iter().for_each(|load| {
-                        let heard = hear(&start, &load);
-                        outcomes.loaded(load, Some(heard));
+                        let shown = hear(&start, &load);
+                        outcomes.loaded(load, Some(shown));
                     });
                 }
                 Step::Stop => {
                     let (start, ran) = outcomes.under_way().expect("only what runs is stopped");
                     let (start, ran) = (start.clone(), ran.to_vec());
-                    let died = ran.iter().any(|one| one.heard == Some(Heard::Died));
+                    let died = ran.iter().any(|one| one.shown == Some(Shown::Died));
                     starts.push((start.clone(), ran));
                     outcomes.stopped(start, if died { Outcome::DoesNotCount } else { Outcome::Counts });
                 }
@@ -321,7 +319,7 @@ mod tests {
     }
 
     /// Passes below `truth` users.
-    fn below(truth: f64) -> impl FnMut(&Start, &Load) -> Heard {
+    fn below(truth: f64) -> impl FnMut(&Start, &Load) -> Shown {
         move |_, load| if level(load).round() < truth { PASSED } else { FAILED }
     }
 
@@ -329,7 +327,7 @@ mod tests {
         load.rung.expect("a search").level
     }
 
-    fn parts(ran: &[Ran], part: RungPart) -> Vec<f64> {
+    fn parts(ran: &[EndedLoad], part: RungPart) -> Vec<f64> {
         ran.iter()
             .filter(|one| one.load.rung.is_some_and(|rung| rung.part == part))
             .map(|one| level(&one.load))
@@ -394,7 +392,7 @@ mod tests {
         let mut hear = |_: &Start, load: &Load| {
             let count = 0.5 * level(load) * load.lengths.measure.as_secs_f64();
             if count < 299.0 {
-                return Heard::TooFew { share: count / 299.0 };
+                return Shown::TooFew { share: count / 299.0 };
             }
             if level(load).round() < 50.0 { PASSED } else { FAILED }
         };
@@ -403,13 +401,14 @@ mod tests {
         assert_eq!(lengths[0], 10.0);
         assert!((lengths[1] - 74.75).abs() < 0.01, "{lengths:?}");
         assert_eq!((level(&starts[0].1[1].load), level(&starts[0].1[2].load)), (10.0, 20.0));
-        assert!(starts[1].1.iter().all(|one| one.heard != Some(Heard::TooFew { share: 0.0 })));
+        let is_too_short = |one: &EndedLoad| matches!(one.shown, Some(Shown::TooFew { .. }));
+        assert!(is_too_short(&starts[0].1[0]) && !starts[1].1.iter().any(is_too_short));
         assert_eq!(parts(&starts[1].1, RungPart::Ladder).len(), 8, "later starts know how long a load must be");
     }
 
     #[test]
     fn a_void_load_is_repeated_and_a_generator_at_its_limit_ends_the_search() {
-        let mut hear = |_: &Start, load: &Load| if level(load) > 70.0 { Heard::Void } else { PASSED };
+        let mut hear = |_: &Start, load: &Load| if level(load) > 70.0 { Shown::Void } else { PASSED };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
         let levels: Vec<f64> = starts[0].1.iter().map(|one| level(&one.load)).collect();
         assert_eq!(levels, [10.0, 20.0, 40.0, 80.0, 80.0, 80.0]);
@@ -422,7 +421,7 @@ mod tests {
         let mut hear = |_: &Start, load: &Load| match level(load).round() {
             ..50.0 => PASSED,
             ..70.0 => FAILED,
-            _ => Heard::Died,
+            _ => Shown::Died,
         };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
         let of = |index: usize| starts[index].1.iter().map(|one| level(&one.load)).collect::<Vec<f64>>();

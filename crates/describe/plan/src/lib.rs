@@ -25,7 +25,7 @@ mod strategy;
 pub use capacity::search;
 pub use disturbed::MOST_DISTURBED;
 pub use order::{Options, plan};
-pub use outcomes::{Heard, Look, Outcome, Outcomes, Ran};
+pub use outcomes::{EndedLoad, Look, Outcome, Outcomes, Shown};
 pub use slices::loads;
 pub use spare::{MOST_ATTEMPTS, Retry, left_out};
 pub use step::Step;

@@ -15,10 +15,10 @@ pub enum Outcome {
     Disturbed,
 }
 
-/// What a load of a search showed.
+/// The result of a load of a search, as far as the next one depends on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Heard {
-    /// It did not break the objective and had enough requests to show it, or it did.
+pub enum Shown {
+    /// It was judged, with enough requests to show that the objective holds, or does not.
     Judged {
         /// True if it passed.
         passed: bool,
@@ -38,11 +38,11 @@ pub enum Heard {
 
 /// A load that has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ran {
+pub struct EndedLoad {
     /// Which.
     pub load: Load,
-    /// What it showed of the objective; none where that was not judged.
-    pub heard: Option<Heard>,
+    /// Its result; none where it was not judged by an objective, or could not be offered.
+    pub shown: Option<Shown>,
 }
 
 /// A look at the verdicts.
@@ -57,8 +57,8 @@ pub struct Look {
 /// The recorded outcomes of a run so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
-    ended: Vec<(Start, Outcome, Vec<Ran>)>,
-    under_way: Option<(Start, Vec<Ran>)>,
+    ended: Vec<(Start, Outcome, Vec<EndedLoad>)>,
+    under_way: Option<(Start, Vec<EndedLoad>)>,
     looks: Vec<Look>,
     recent_blocks: Vec<RecentBlock>,
 }
@@ -77,10 +77,10 @@ impl Outcomes {
         self.under_way = Some((start, Vec::new()));
     }
 
-    /// Records that a load on the current start has ended, in whatever way, and what it showed of the objective.
-    pub fn loaded(&mut self, load: Load, heard: Option<Heard>) {
+    /// Records that a load on the current start has ended, in whatever way, with its result by the objective.
+    pub fn loaded(&mut self, load: Load, shown: Option<Shown>) {
         if let Some((_, ran)) = &mut self.under_way {
-            ran.push(Ran { load, heard });
+            ran.push(EndedLoad { load, shown });
         }
     }
 
@@ -120,12 +120,12 @@ impl Outcomes {
     }
 
     /// The current start, with its loads that have ended.
-    pub(crate) fn under_way(&self) -> Option<(&Start, &[Ran])> {
+    pub(crate) fn under_way(&self) -> Option<(&Start, &[EndedLoad])> {
         self.under_way.as_ref().map(|(start, ran)| (start, &ran[..]))
     }
 
     /// The starts that have ended, with their loads, in the order in which they ended.
-    pub(crate) fn ended(&self) -> impl Iterator<Item = (&Start, Outcome, &[Ran])> {
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (&Start, Outcome, &[EndedLoad])> {
         self.ended.iter().map(|(start, outcome, ran)| (start, *outcome, &ran[..]))
     }
 

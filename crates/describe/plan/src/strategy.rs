@@ -5,7 +5,7 @@
 use crate::capacity;
 use crate::disturbed::is_disturbed;
 use crate::looks;
-use crate::outcomes::{Outcome, Outcomes, Ran};
+use crate::outcomes::{EndedLoad, Outcome, Outcomes};
 use crate::slices::loads;
 use crate::step::Step;
 use plimsoll_model::start::{Load, Plan, Start};
@@ -23,7 +23,7 @@ pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
 }
 
 /// The next step on a start: its next load, with the one that runs beside it.
-fn on_start(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[Ran]) -> Step {
+fn on_start(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[EndedLoad]) -> Step {
     if plan.searches() {
         return capacity::next(plan, outcomes, start, ran).map_or(Step::Stop, |load| Step::Loads(vec![load]));
     }

@@ -45,6 +45,6 @@ pub use quick::quick;
 pub use read::read;
 pub use schema::json_schema;
 pub use script_metrics::ScriptMetrics;
-pub use study::{PortChoice, SearchSpec, Study, TrialSpec};
+pub use study::{PortChoice, Study, TrialSpec};
 pub use table::secret::SecretSource;
 pub use value::Bindings;

@@ -17,7 +17,7 @@ use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::{LoadModel, LoadProfile};
 use plimsoll_model::objective::Objective;
-use plimsoll_model::start::{Design, PhaseLengths};
+use plimsoll_model::start::{Design, PhaseLengths, SearchRange};
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
@@ -26,7 +26,6 @@ use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// A study without faults.
 #[derive(Clone, Debug)]
@@ -112,19 +111,6 @@ impl TrialSpec {
     }
 }
 
-/// A search for the capacity.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SearchSpec {
-    /// The first load that is tried: users, or arrivals per second.
-    pub first: f64,
-    /// The largest load that is tried.
-    pub most: f64,
-    /// True for users.
-    pub of_users: bool,
-    /// The measure phase of the load that confirms what was found.
-    pub confirm: Duration,
-}
-
 /// How a system comes to its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChoice {
@@ -193,12 +179,12 @@ impl Study {
 
     /// The search for the capacity under a condition, the same for every variant; none where the study names its loads.
     #[must_use]
-    pub fn search(&self, condition: &Assignment) -> Option<SearchSpec> {
+    pub fn search(&self, condition: &Assignment) -> Option<SearchRange> {
         let mut ignored = Faults::new(self.tables.source.clone());
         let search = self.tables.search(&self.baseline_under(condition), &mut ignored)?;
         // A first look has no time for a minute.
         let measure = self.phase_lengths(condition).measure;
-        Some(if self.quick { SearchSpec { confirm: search.confirm.min(measure * 3), ..search } } else { search })
+        Some(if self.quick { SearchRange { confirm: search.confirm.min(measure * 3), ..search } } else { search })
     }
 
     /// True if the capacity is searched for.
@@ -417,7 +403,7 @@ impl TrialTables {
     }
 
     /// The search for the capacity with these levels; none where the study names its loads, or where it is wrong.
-    pub(crate) fn search(&self, assignment: &Assignment, faults: &mut Faults) -> Option<SearchSpec> {
+    pub(crate) fn search(&self, assignment: &Assignment, faults: &mut Faults) -> Option<SearchRange> {
         self.load.search_span()?;
         let bindings = self.stand_in_bindings(assignment, faults);
         let scope = self.scope(assignment, &bindings);
@@ -426,7 +412,7 @@ impl TrialTables {
             LoadModel::Open { rate, .. } => (rate.start, false),
         };
         let (most, confirm) = self.load.search(first, &scope, faults)?;
-        Some(SearchSpec { first, most, of_users, confirm })
+        Some(SearchRange { first, most, of_users, confirm })
     }
 
     /// The systems that run in trials with these levels.

@@ -291,26 +291,28 @@ impl StartReader<'_> {
                 pooled.leave_out(summary.load.variant);
                 continue;
             }
-            let number = summary.load.number;
-            let log = logs.get(&number).map_or(&[][..], Vec::as_slice);
-            let histograms = self.read_log(log, number, Duration::ZERO)?;
-            let tallies = self.with_totals(histograms, number, tables)?;
-            let generator = tables.generator.iter().filter(|row| row.load == number).cloned().collect();
-            pooled.add(&LoadResult {
-                summary,
-                cut: 0,
-                tallies,
-                seconds: Vec::new(),
-                generator,
-                slices: Vec::new(),
-                rungs: Vec::new(),
-            });
+            pooled.add(&self.read_short_load(summary, &logs, tables)?);
         }
         let with_validity = |mut load: LoadResult| {
             load.summary.validity = validity.clone();
             load
         };
         Ok(pooled.finish().into_iter().map(with_validity).collect())
+    }
+
+    /// A load of several on a start, whose histograms are in `logs` by its number; without its rows over time.
+    fn read_short_load(
+        &self,
+        summary: LoadSummary,
+        logs: &BTreeMap<u32, Vec<u8>>,
+        tables: &Tables,
+    ) -> Result<LoadResult, String> {
+        let number = summary.load.number;
+        let log = logs.get(&number).map_or(&[][..], Vec::as_slice);
+        let tallies = self.with_totals(self.read_log(log, number, Duration::ZERO)?, number, tables)?;
+        let generator = tables.generator.iter().filter(|row| row.load == number).cloned().collect();
+        let (seconds, slices, rungs) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(LoadResult { summary, cut: 0, tallies, seconds, generator, slices, rungs })
     }
 
     /// Puts the loads of searches together, variant by variant.
@@ -325,17 +327,8 @@ impl StartReader<'_> {
         let mut pooled = PooledRungs::default();
         for summary in loads {
             let number = summary.load.number;
-            let log = logs.get(&number).map_or(&[][..], Vec::as_slice);
-            let tallies = self.with_totals(self.read_log(log, number, Duration::ZERO)?, number, tables)?;
-            pooled.add(LoadResult {
-                summary,
-                cut: 0,
-                tallies,
-                seconds: tables.seconds.iter().filter(|row| row.load == number).cloned().collect(),
-                generator: tables.generator.iter().filter(|row| row.load == number).cloned().collect(),
-                slices: Vec::new(),
-                rungs: Vec::new(),
-            });
+            let seconds = tables.seconds.iter().filter(|row| row.load == number).cloned().collect();
+            pooled.add(LoadResult { seconds, ..self.read_short_load(summary, &logs, tables)? });
         }
         let with_validity = |mut load: LoadResult| {
             load.summary.validity = validities[&load.summary.load.variant].clone();

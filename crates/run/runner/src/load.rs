@@ -123,8 +123,8 @@ fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Box<dyn Pr
 
 /// The most users that any load on this start may have.
 fn most_users(context: &Context<'_>, start: &Start, profile: &LoadProfile) -> u32 {
-    let search = context.plan.searches.get(start.condition).filter(|search| search.of_users);
-    search.map_or_else(|| profile.most_users(), |search| search.most as u32)
+    let search = context.plan.searches.get(start.condition).map(|search| search.range).filter(|range| range.of_users);
+    search.map_or_else(|| profile.most_users(), |range| range.most as u32)
 }
 
 /// A load between its preparation and its end.

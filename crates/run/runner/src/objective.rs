@@ -1,5 +1,6 @@
 //! Judges whether a load passes the objective of its study, from its seconds as they pass.
 
+use hdrhistogram::Histogram;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::objective::{Condition, Judged, Limit, Objective, Passed, Reading};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally, failed_of_all};
@@ -87,10 +88,8 @@ impl ObjectiveWatch {
 
     fn limit(&self, limit: &Limit) -> Judgement {
         let Limit { measure, at_most } = limit;
-        let (tally, is_response) = self.durations(&measure.series);
-        let histogram = if is_response { &tally.response } else { &tally.service };
-        let histogram = if matches!(measure.series, Series::FirstByte(_)) { &tally.first_byte } else { histogram };
-        let (value, count) = (measure.statistic.of(histogram), histogram.len());
+        let histogram = self.durations(&measure.series);
+        let (value, count) = (measure.statistic.of(&histogram), histogram.len());
         let share = match measure.statistic {
             Statistic::Percentile(p) => 1.0 - p / 100.0,
             Statistic::Max => 0.0,
@@ -111,18 +110,19 @@ impl ObjectiveWatch {
         Judgement { reading, share_of_needed: count as f64 / needed as f64, strain, reason }
     }
 
-    /// The tally with the durations of a series, and whether they are counted from the scheduled instant.
-    fn durations(&self, series: &Series) -> (Tally, bool) {
+    /// The durations of a series.
+    fn durations(&self, series: &Series) -> Histogram<u64> {
         let of = |subject: &Subject| self.tallies.get(subject).cloned().unwrap_or_default();
+        let tally = match (series, series.named_subject()) {
+            (_, Some(subject)) => of(&subject),
+            (Series::IterationDuration, None) => of(&Subject::Iteration),
+            (Series::ConnectDuration, None) => of(&Subject::Connect),
+            (_, None) => self.requests(),
+        };
         match series {
-            Series::IterationDuration => (of(&Subject::Iteration), false),
-            Series::ConnectDuration => (of(&Subject::Connect), false),
-            Series::RequestDuration(Some(name)) | Series::FirstByte(Some(name)) => {
-                (of(&Subject::Request(name.clone())), false)
-            }
-            Series::ResponseTime(Some(name)) => (of(&Subject::Request(name.clone())), true),
-            Series::ResponseTime(None) => (self.requests(), true),
-            _ => (self.requests(), false),
+            Series::ResponseTime(_) => tally.response,
+            Series::FirstByte(_) => tally.first_byte,
+            _ => tally.service,
         }
     }
 

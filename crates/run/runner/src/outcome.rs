@@ -7,7 +7,7 @@ use plimsoll_model::result::{FinishedStart, LoadSummary};
 use plimsoll_model::start::Validity;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::Nanos;
-use plimsoll_plan::{Heard, Outcome};
+use plimsoll_plan::{Outcome, Shown};
 
 /// CPU that others used under the loads of a start that do not count: the mean over these loads, in cores.
 pub(crate) fn others_in_void_loads(finished: &FinishedStart) -> Option<f64> {
@@ -15,15 +15,15 @@ pub(crate) fn others_in_void_loads(finished: &FinishedStart) -> Option<f64> {
     plimsoll_statistics::mean(&bad.filter_map(|load| load.others).collect::<Vec<f64>>())
 }
 
-/// What a load showed of the objective; none where it was not judged, or where the systems' replies were wrong.
-pub(crate) fn heard(load: &LoadSummary) -> Option<Heard> {
+/// The result of a load by the objective; none where it was not judged, or where the systems' replies were wrong.
+pub(crate) fn shown(load: &LoadSummary) -> Option<Shown> {
     let judged = load.objective.as_ref()?;
     match (&load.validity, judged.passed) {
-        _ if judged.readings.iter().any(|reading| reading.condition == Condition::Alive) => Some(Heard::Died),
+        _ if judged.readings.iter().any(|reading| reading.condition == Condition::Alive) => Some(Shown::Died),
         (Validity::Failed(_), _) => None,
-        (Validity::Void(_), _) => Some(Heard::Void),
-        (Validity::Valid, Passed::TooFew) => Some(Heard::TooFew { share: judged.share_of_needed }),
-        (Validity::Valid, passed) => Some(Heard::Judged { passed: passed == Passed::Yes, strain: judged.strain }),
+        (Validity::Void(_), _) => Some(Shown::Void),
+        (Validity::Valid, Passed::TooFew) => Some(Shown::TooFew { share: judged.share_of_needed }),
+        (Validity::Valid, passed) => Some(Shown::Judged { passed: passed == Passed::Yes, strain: judged.strain }),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::databases;
 use crate::generator::Generator;
 use crate::keys::{Keys, without_secrets};
-use crate::outcome::{Machine, heard, others_in_void_loads, outcome};
+use crate::outcome::{Machine, others_in_void_loads, outcome, shown};
 use crate::preflight;
 use crate::programs::Programs;
 use crate::scripts::MissingNames;
@@ -330,7 +330,7 @@ impl<'a> Walk<'a> {
                     let running = running.as_mut().expect("a load is on a start");
                     running.load(context, &loads, self.tell)?;
                     for load in loads {
-                        self.outcomes.loaded(load, running.summary(load).and_then(heard));
+                        self.outcomes.loaded(load, running.summary(load).and_then(shown));
                     }
                 }
                 Step::Stop => self.end(databases, running.take().expect("only a start is stopped"))?,
@@ -547,7 +547,7 @@ fn outcomes(plan: &Plan, recorded: &RecordedRun, machine: &Machine) -> Outcomes 
     let mut outcomes = Outcomes::default();
     for known in finished(plan, recorded) {
         outcomes.started(known.summary.start.clone());
-        known.loads.iter().for_each(|load| outcomes.loaded(load.load, heard(load)));
+        known.loads.iter().for_each(|load| outcomes.loaded(load.load, shown(load)));
         outcomes.stopped(known.summary.start.clone(), outcome(known, machine));
     }
     outcomes.went_on();

@@ -84,7 +84,6 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
 pub(super) fn design(study: &Study, plan: &Plan) -> String {
     let reason = study.reason_of_design();
     match plan.design.turns() {
-        None if plan.searches() => format!("trials: one variant at a time; {reason}"),
         Some(_) if plan.searches() => {
             format!("turns: all variants alive on each start, whose loads alternate; {reason}")
         }
@@ -109,7 +108,7 @@ fn load(plan: &Plan, start: &Start) -> String {
     if let Some(search) = plan.searches.get(start.condition) {
         let loads = search.loads[usize::from(start.repeat > 1)];
         let confirmed =
-            if start.repeat == plan.repeats { format!(" + {}", time(search.confirm)) } else { String::new() };
+            if start.repeat == plan.repeats { format!(" + {}", time(search.range.confirm)) } else { String::new() };
         let each = if start.variants.len() > 1 { " each" } else { "" };
         return format!("up to {loads} × ({} + {}){confirmed}{each}", time(first.warmup), time(first.measure));
     }

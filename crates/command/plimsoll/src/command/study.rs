@@ -9,7 +9,7 @@ use plimsoll_k6_run::duration;
 use plimsoll_model::start::Plan;
 use plimsoll_runner::{PreflightFault, preflight};
 use plimsoll_statistics::lengths::{Costs, FEWEST_TURNS, TwoLevels};
-use plimsoll_study::{Diagnostic, SearchSpec, Severity, Study, Style};
+use plimsoll_study::{Diagnostic, Severity, Study, Style};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -208,8 +208,8 @@ fn plan_of(study: &Study, repeats: u32, looks: &[u32]) -> Plan {
         design: study.design(),
     };
     let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
-    let search = |spec: SearchSpec| plimsoll_plan::search(spec.first, spec.most, spec.of_users, spec.confirm);
-    let searches = plan.conditions.iter().filter_map(|condition| study.search(condition).map(search)).collect();
+    let ranges = plan.conditions.iter().filter_map(|condition| study.search(condition));
+    let searches = ranges.map(plimsoll_plan::search).collect();
     Plan { searches, ..plan }
 }
 

@@ -5,8 +5,8 @@ use crate::replicates::{Effort, Share, values};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::estimate::interval_of_mean;
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Rung, RungPart, Start, Turns};
-use plimsoll_plan::{Heard, Options, Outcome, Outcomes, Step, next, plan, search};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Rung, RungPart, SearchRange, Start, Turns};
+use plimsoll_plan::{Options, Outcome, Outcomes, Shown, Step, next, plan, search};
 use plimsoll_statistics::capacity::{Capacity, Part, Tried, capacity, values_to_show};
 use plimsoll_statistics::mean;
 use std::time::Duration;
@@ -165,7 +165,12 @@ fn planned(truth: f64, variants: usize, design: Design) -> Plan {
         measure: Duration::from_secs_f64(MEASURE),
         drain: Duration::ZERO,
     };
-    let searches = vec![search(truth * FIRST, truth * 100.0, false, Duration::from_secs(60))];
+    let searches = vec![search(SearchRange {
+        first: truth * FIRST,
+        most: truth * 100.0,
+        of_users: false,
+        confirm: Duration::from_secs(60),
+    })];
     Plan { searches, ..plan(if variants > 1 { &factors } else { &[] }, &options, |_| lengths) }
 }
 
@@ -180,7 +185,7 @@ struct Findings {
 fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream) -> Findings {
     let (mut outcomes, mut loads, mut machine) = (Outcomes::default(), 0, Machine::default());
     let mut capacities = vec![Vec::new(); plan.variants.len()];
-    let mut on_start: Vec<(Load, Heard)> = Vec::new();
+    let mut on_start: Vec<(Load, Shown)> = Vec::new();
     let mut speeds: Vec<f64> = Vec::new();
     while let Some(step) = next(plan, &outcomes) {
         match step {
@@ -193,10 +198,10 @@ fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream)
                     let level = load.rung.map_or(0.0, |rung| rung.level);
                     let seconds = load.lengths.measure.as_secs_f64();
                     machine.pass(WARMUP + seconds, random);
-                    let heard = system(load.variant).offer(level, seconds, speeds[load.variant], &machine, random);
+                    let shown = system(load.variant).offer(level, seconds, speeds[load.variant], &machine, random);
                     loads += 1;
-                    on_start.push((load, heard));
-                    outcomes.loaded(load, Some(heard));
+                    on_start.push((load, shown));
+                    outcomes.loaded(load, Some(shown));
                 }
             }
             Step::Stop => {
@@ -215,9 +220,9 @@ fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream)
     Findings { capacities, loads }
 }
 
-fn tried(on_start: &[(Load, Heard)], variant: usize) -> Vec<Tried> {
-    let of = |(load, heard): &(Load, Heard)| {
-        let (Rung { level, part }, Heard::Judged { passed, strain }) = (load.rung?, *heard) else { return None };
+fn tried(on_start: &[(Load, Shown)], variant: usize) -> Vec<Tried> {
+    let of = |(load, shown): &(Load, Shown)| {
+        let (Rung { level, part }, Shown::Judged { passed, strain }) = (load.rung?, *shown) else { return None };
         let part = match part {
             RungPart::Confirmation => return None,
             RungPart::Bracket => Part::Bracket,
@@ -263,9 +268,9 @@ impl System {
         }
     }
 
-    fn offer(self, level: f64, seconds: f64, speed: f64, machine: &Machine, random: &mut RandomStream) -> Heard {
-        let verdict = |passed| Heard::Judged { passed, strain: None };
-        let of_strain = |strain: f64| Heard::Judged { passed: strain <= 1.0, strain: Some(strain) };
+    fn offer(self, level: f64, seconds: f64, speed: f64, machine: &Machine, random: &mut RandomStream) -> Shown {
+        let verdict = |passed| Shown::Judged { passed, strain: None };
+        let of_strain = |strain: f64| Shown::Judged { passed: strain <= 1.0, strain: Some(strain) };
         let threshold = |random: &mut RandomStream| 400.0 * speed * (BETWEEN_LOADS * random.normal()).exp();
         match self {
             System::Threshold => verdict(level < threshold(random)),
@@ -276,7 +281,7 @@ impl System {
                 let times = faster.times(level, seconds, random);
                 let needed = values_to_show(0.05) as f64;
                 if (times.len() as f64) < needed {
-                    return Heard::TooFew { share: times.len() as f64 / needed };
+                    return Shown::TooFew { share: times.len() as f64 / needed };
                 }
                 let misses = times.iter().filter(|time| **time > queue.limit).count();
                 of_strain(misses as f64 / times.len() as f64 / 0.05)

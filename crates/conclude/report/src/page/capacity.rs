@@ -12,14 +12,14 @@ use plimsoll_model::objective::{Condition, Objective};
 
 /// The results of a study that searches for the capacity.
 pub(crate) struct CapacityView {
-    /// What had to hold: `requests, p95 at most 200 ms; at most 1 % errors`.
+    /// The objective: `requests, p95 at most 200 ms; at most 1 % errors`.
     pub(crate) objective: String,
     /// The confidence of the intervals: `95 %`.
     pub(crate) confidence: String,
     pub(crate) rows: Vec<CapacityRow>,
     /// The duration that the objective limits first: `requests, p95`.
     pub(crate) duration: String,
-    /// What a load consists of: `users`.
+    /// The noun for loads: `users`.
     pub(crate) noun: &'static str,
     pub(crate) levels: Vec<LevelsView>,
     pub(crate) charts: Vec<ChartView>,
@@ -37,7 +37,7 @@ pub(crate) struct CapacityRow {
     pub(crate) peak: String,
 }
 
-/// What loads of each level showed of a variant under a condition.
+/// The results of loads by level, for a variant under a condition.
 pub(crate) struct LevelsView {
     pub(crate) title: String,
     pub(crate) rows: Vec<LevelRow>,
@@ -66,7 +66,7 @@ pub(crate) fn capacity(input: &Input, report: &CapacityReport) -> CapacityView {
     }
 }
 
-/// What had to hold: `requests, p95 at most 200 ms; at most 1 % errors`.
+/// The objective in words: `requests, p95 at most 200 ms; at most 1 % errors`.
 pub(crate) fn objective(objective: &Objective, is_open: bool) -> String {
     let limits = objective
         .limits
@@ -113,7 +113,7 @@ pub(crate) fn limited_by(cell: &CapacityCell) -> String {
     cell.limits.iter().map(name).collect::<Vec<String>>().join(", ")
 }
 
-/// Whether a longer load has confirmed the capacity: `at 1,240 for 60 s`.
+/// The longer loads that passed and failed: `at 1,240 for 60 s`.
 pub(crate) fn confirmed(cell: &CapacityCell, measure: &Measure) -> String {
     let at =
         |one: &Confirmation| format!("at {} for {}", show(one.level, measure.unit()), show(one.seconds, Unit::Seconds));

@@ -111,7 +111,7 @@ impl PooledLoads {
 impl LoadResult {
     fn add_slice(&mut self, slice: &LoadResult, after: Option<usize>) {
         let second = self.slices.len() as i64;
-        let LoadSummary { load, warnings, timing, headroom, replies, .. } = &slice.summary;
+        let LoadSummary { load, timing, .. } = &slice.summary;
         self.slices.push(Slice {
             turn: load.turn,
             length: timing.window,
@@ -131,27 +131,8 @@ impl LoadResult {
             second,
             ..row.clone()
         }));
-        let summary = &mut self.summary;
-        let (before, length) = (summary.timing.window.seconds(), timing.window.seconds());
-        summary.others = summary.others.zip(slice.summary.others).map(|(known, of_slice)| match before + length {
-            0.0 => of_slice,
-            both => (known * before + of_slice * length) / both,
-        });
-        summary.timing.window.0 += timing.window.0;
-        summary.load.lengths.warmup += load.lengths.warmup;
-        summary.load.lengths.measure += load.lengths.measure;
-        summary.load.lengths.drain = load.lengths.drain;
-        summary.headroom.busiest = summary.headroom.busiest.max(headroom.busiest);
-        summary.headroom.lateness = summary.headroom.lateness.max(headroom.lateness);
-        for warning in warnings {
-            if !summary.warnings.contains(warning) {
-                summary.warnings.push(warning.clone());
-            }
-        }
         // The first slice is where the pool comes from.
-        if second > 0 {
-            summary.merge_replies(replies);
-        }
+        self.summary.add(&slice.summary, second > 0);
     }
 
     /// A slice as a load of its own, to read measures from.

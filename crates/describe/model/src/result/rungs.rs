@@ -82,7 +82,6 @@ fn seconds(load: &LoadResult) -> i64 {
 impl LoadResult {
     /// Appends the measure phase of a load, whose first second becomes `second`; returns the next one.
     fn append(&mut self, load: &LoadResult, number: u32, second: i64) -> i64 {
-        let LoadSummary { timing, headroom, load: Load { lengths, .. }, warnings, .. } = &load.summary;
         let seconds = seconds(load);
         for (subject, tally) in &load.tallies {
             self.tallies.entry(subject.clone()).or_default().merge(tally);
@@ -98,25 +97,11 @@ impl LoadResult {
             second: second + row.second,
             ..row.clone()
         }));
-        let summary = &mut self.summary;
-        summary.timing.window.0 += timing.window.0;
-        summary.load.lengths.warmup += lengths.warmup;
-        summary.load.lengths.measure += lengths.measure;
-        summary.load.lengths.drain = lengths.drain;
         // Where a load is too much, the systems may take processors from the generator: that tells nothing of it.
-        if load.summary.objective.as_ref().is_some_and(|judged| judged.passed == Passed::Yes) {
-            summary.headroom.busiest = summary.headroom.busiest.max(headroom.busiest);
-            summary.headroom.lateness = summary.headroom.lateness.max(headroom.lateness);
-        }
+        let passed = load.summary.objective.as_ref().is_some_and(|judged| judged.passed == Passed::Yes);
+        let headroom = if passed { load.summary.headroom } else { Headroom::default() };
         // The first one is where the pool comes from.
-        if second > 0 {
-            summary.merge_replies(&load.summary.replies);
-        }
-        for warning in warnings {
-            if !summary.warnings.contains(warning) {
-                summary.warnings.push(warning.clone());
-            }
-        }
+        self.summary.add(&LoadSummary { headroom, ..load.summary.clone() }, second > 0);
         second + seconds
     }
 }

@@ -69,7 +69,7 @@ pub struct LoadSummary {
     /// None where that is not known, as of systems that run already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
-    /// What it showed of the study's objective; none where that was not judged.
+    /// The judgement by the study's objective; none in a study without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Judged>,
     /// What was found in the replies.
@@ -147,8 +147,31 @@ impl Work {
 }
 
 impl LoadSummary {
+    /// Adds a load of the same variant on the same start. Its replies are added too if `with_replies`.
+    pub(super) fn add(&mut self, load: &LoadSummary, with_replies: bool) {
+        let (before, length) = (self.timing.window.seconds(), load.timing.window.seconds());
+        self.others = self.others.zip(load.others).map(|(known, of_load)| match before + length {
+            0.0 => of_load,
+            both => (known * before + of_load * length) / both,
+        });
+        self.timing.window.0 += load.timing.window.0;
+        self.load.lengths.warmup += load.load.lengths.warmup;
+        self.load.lengths.measure += load.load.lengths.measure;
+        self.load.lengths.drain = load.load.lengths.drain;
+        self.headroom.busiest = self.headroom.busiest.max(load.headroom.busiest);
+        self.headroom.lateness = self.headroom.lateness.max(load.headroom.lateness);
+        for warning in &load.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        if with_replies {
+            self.merge_replies(&load.replies);
+        }
+    }
+
     /// Adds what the replies to a later load of the same variant showed.
-    pub(super) fn merge_replies(&mut self, later: &Replies) {
+    fn merge_replies(&mut self, later: &Replies) {
         for (name, check) in &later.sequences {
             let known = self.replies.sequences.entry(name.clone()).or_default();
             *known = known.clone().and(check);

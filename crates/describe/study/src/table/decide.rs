@@ -69,7 +69,7 @@ impl Margins {
     }
 }
 
-/// What decides where the study says nothing.
+/// The measure that decides where the study names none.
 pub(crate) fn default_measure(load: Option<&LoadTable>) -> Measure {
     match load.filter(|load| load.search_span().is_some()) {
         Some(load) if load.is_open() => Measure::new(Series::Capacity, Statistic::Rate),

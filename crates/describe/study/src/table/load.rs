@@ -14,7 +14,7 @@ use std::time::Duration;
 table! {
     /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
     struct LoadTable {
-        /// What the load is for: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`. Default: "steady".
+        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`. Default: "steady".
         profile: Option<Literal<LoadProfileName>>,
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
         users: Option<Templated<Users>>,
@@ -280,7 +280,7 @@ impl LoadTable {
     }
 }
 
-/// What a load is for.
+/// The purpose of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadProfileName {
     /// It is offered as the study says.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toml::de::DeValue;
 
 table! {
-    /// What must hold under a load, so that the systems carry it: limits of durations, and of errors.
+    /// The limits of durations, and of errors, that must hold under a load for the systems to carry it.
     struct ObjectiveTable {
         /// The largest values of durations, by their measures in quotes: `"request_duration.p95" = "200ms"`.
         limits: Limits,

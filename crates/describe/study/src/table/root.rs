@@ -62,7 +62,7 @@ table! {
         workload: Section<WorkloadTable>,
         /// How load is offered in a trial.
         load: Section<LoadTable>,
-        /// What must hold under a load, for a search for the capacity (`load.profile = "capacity"`).
+        /// The limits that must hold under a load, for a search for the capacity (`load.profile = "capacity"`).
         objective: Option<Section<ObjectiveTable>>,
         /// What decides the answer, or is shown first where nothing is compared.
         decide: Option<Section<DecideTable>>,
@@ -293,7 +293,7 @@ impl StudyTable {
         faults.add(unknown(kind, name, known.iter().map(String::as_str), &measure.span));
     }
 
-    /// What a search for the capacity needs, and what it does not go with.
+    /// Checks that a search for the capacity has what it needs, and nothing that it does not go with.
     pub(crate) fn check_search(&self, design: Option<&DesignSpec>, faults: &mut Faults) {
         let Some(load) = self.load() else { return };
         load.check_search(faults);
