@@ -16,7 +16,7 @@
 //!   two levels take.
 //! - [`trimmed`]: means without the ends; [`slope`]: how one number changes with another, by ranks.
 //! - [`backlog`]: whether more work arrives than is finished; [`capacity`]: the search for the largest load that a system
-//!   carries.
+//!   carries; [`scaling`]: how throughput changes with the load.
 //! - [`steady`]: where the warm-up of a series ends; [`effective`]: how much a series with
 //!   autocorrelation says.
 
@@ -34,6 +34,7 @@ pub mod power;
 mod quadrature;
 pub mod rank;
 mod sample;
+pub mod scaling;
 pub mod sequential;
 pub mod slope;
 pub mod steady;
@@ -52,6 +53,7 @@ pub use order::{QuantileInterval, median_interval, min_n, quantile_interval, qua
 pub use power::{power_of_t, power_of_two_samples, repeats_needed, smallest_detectable, upper_sd};
 pub use rank::{HodgesLehmann, RankTest, hodges_lehmann, hodges_lehmann_shift, mann_whitney, signed_rank};
 pub use sample::{Interval, mean, median, standard_deviation};
+pub use scaling::{ScalabilityLaw, scalability};
 pub use sequential::{nominal_level, pocock};
 pub use slope::rank_slope;
 pub use steady::{Drift, Halves, Steadiness, Subject, Truncation, halves, mser, mser5, steadiness};
