@@ -98,7 +98,7 @@ pub fn analyse(input: &Input) -> Analysis {
         },
         sensitivities: sensitivity::sensitivities(input, &comparisons),
         lengths: lengths::lengths(input, &comparisons, alpha),
-        capacity: capacity::report(input, &readers, &cells),
+        capacity: capacity::report(input, &readers, &cells, &comparisons),
         storage: storage::report(input, &readers),
         database: database::report(input, &readers, numbers),
         excluded: excluded::excluded(input),

@@ -99,15 +99,55 @@ pub(crate) fn mean_during(
     load: &LoadSummary,
     of: impl Fn(&ProcessSample) -> f64,
 ) -> Option<f64> {
-    let begin = load.timing.zero.0 as f64 / 1e9;
-    let window = begin..begin + load.timing.window.seconds();
-    let mut by_system: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let means = systems_during(trial, load, |sample| Some(of(sample)));
+    (!means.is_empty()).then(|| means.values().sum())
+}
+
+/// The same for each system alone.
+pub(crate) fn systems_during<'a>(
+    trial: TrialResult<'a>,
+    load: &LoadSummary,
+    of: impl Fn(&ProcessSample) -> Option<f64>,
+) -> BTreeMap<&'a str, f64> {
+    let window = window(load);
     let measured = trial.start.processes.iter().filter(|sample| sample.variant == trial.variant());
-    for sample in measured.filter(|sample| window.contains(&(sample.at - 0.5))) {
-        by_system.entry(&sample.system).or_default().push(of(sample));
-    }
-    let means: Vec<f64> = by_system.values().filter_map(|values| mean(values)).collect();
-    (!means.is_empty()).then(|| means.iter().sum())
+    let measured = measured.filter(|sample| window.contains(&(sample.at - 0.5)));
+    means(measured.filter_map(|sample| Some((sample.system.as_str(), of(sample)?))))
+}
+
+/// The mean of what is sampled of the machine over the measure phase of one load.
+pub(crate) fn host_during(
+    trial: TrialResult<'_>,
+    load: &LoadSummary,
+    of: impl Fn(&HostSample) -> Option<f64>,
+) -> Option<f64> {
+    let window = window(load);
+    let measured = trial.start.host.iter().filter(|sample| window.contains(&(sample.at - 0.5)));
+    mean(&measured.filter_map(of).collect::<Vec<f64>>())
+}
+
+/// The mean of a counter over the measure phase of one load, by database of the variant.
+pub(crate) fn databases_during<'a>(
+    trial: TrialResult<'a>,
+    load: &LoadSummary,
+    counter: &str,
+) -> BTreeMap<&'a str, f64> {
+    let window = window(load);
+    let of_variant = trial.start.databases.iter().filter(|sample| sample.variant == trial.variant());
+    let measured = of_variant.filter(|sample| sample.counter == counter && window.contains(&(sample.at - 0.5)));
+    means(measured.map(|sample| (sample.database.as_str(), sample.value)))
+}
+
+/// When a load was measured, on the clock of its start.
+fn window(load: &LoadSummary) -> Range<f64> {
+    let begin = load.timing.zero.0 as f64 / 1e9;
+    begin..begin + load.timing.window.seconds()
+}
+
+fn means<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<&'a str, f64> {
+    let mut by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    values.for_each(|(name, value)| by_name.entry(name).or_default().push(value));
+    by_name.into_iter().filter_map(|(name, values)| Some((name, mean(&values)?))).collect()
 }
 
 #[cfg(test)]

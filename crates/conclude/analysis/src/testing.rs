@@ -12,6 +12,7 @@ use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Protocol;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The lengths of the phases of a load in tests.
@@ -82,7 +83,13 @@ pub(crate) fn two_variants_on_one_start(seconds: i64) -> StartResult {
 }
 
 fn systems(variant: usize) -> VariantSystems {
-    VariantSystems { variant, ready_after: Nanos(1_000_000), processors: None, databases: Vec::new() }
+    VariantSystems {
+        variant,
+        ready_after: Nanos(1_000_000),
+        processors: None,
+        bound_to: BTreeMap::new(),
+        databases: Vec::new(),
+    }
 }
 
 fn load(load: Load, scale: f64) -> LoadResult {

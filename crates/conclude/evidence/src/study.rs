@@ -14,6 +14,7 @@ use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::Protocol;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The size of a study.
@@ -91,6 +92,7 @@ pub fn start(start: &Start, seconds: i64, scale: f64) -> StartResult {
                 variant,
                 ready_after: Nanos(1_000_000),
                 processors: None,
+                bound_to: BTreeMap::new(),
                 databases: Vec::new(),
             }],
         },

@@ -142,6 +142,8 @@ pub(crate) struct ChartView {
     pub(crate) title: String,
     pub(crate) name: String,
     pub(crate) caption: String,
+    /// The names of its lines.
+    pub(crate) variants: Vec<String>,
     /// One SVG for each panel.
     pub(crate) panels: Vec<String>,
 }
@@ -215,6 +217,7 @@ fn deciding_chart(input: &Input, analysis: &Analysis) -> Option<ChartView> {
     Some(ChartView {
         name: "answer".to_owned(),
         caption: top::caption(input, &chart, &confidence(analysis.alpha)),
+        variants: Vec::new(),
         panels: vec![svg(&chart.draw(), &title, Surface::Page)],
         title,
     })
@@ -267,6 +270,7 @@ fn chart_view(figure: &Figure) -> ChartView {
         title: figure.title.clone(),
         name: figure.name.clone(),
         caption: figure.caption.clone(),
+        variants: figure.variants.clone(),
         panels: figure.panels.iter().map(panel).collect(),
     }
 }

@@ -25,6 +25,9 @@ pub struct ProcessSample {
     pub processes: u64,
     /// CPU used over the span, in cores.
     pub cpu_cores: f64,
+    /// CPU that the busiest of their threads used over the span, in cores; none where it is not known.
+    #[serde(default)]
+    pub busiest_thread: Option<f64>,
     /// Resident memory, in bytes.
     pub resident: u64,
     /// Threads.
@@ -63,6 +66,18 @@ pub struct HostSample {
     /// cannot be read.
     #[serde(default)]
     pub frequency_mhz: Option<f64>,
+    /// The share of the span in which the busiest disk had something to do; none where it is not known.
+    #[serde(default)]
+    pub disk_busy: Option<f64>,
+    /// The share of the span in which some task waited for a processor (PSI); none where the kernel does not count it.
+    #[serde(default)]
+    pub cpu_pressure: Option<f64>,
+    /// The same for storage.
+    #[serde(default)]
+    pub io_pressure: Option<f64>,
+    /// The same for memory.
+    #[serde(default)]
+    pub memory_pressure: Option<f64>,
 }
 
 /// A counter of a database over one second, as the server reports it.
@@ -103,8 +118,13 @@ impl Samples {
     }
 }
 
+/// The names of the counters of a server's connections.
+pub const CONNECTIONS: &str = "connections";
+/// See [`CONNECTIONS`].
+pub const BUSY_CONNECTIONS: &str = "busy_connections";
+
 /// The counters that all servers have: name, unit for people, and meaning.
-pub const DATABASE_COUNTERS: [(&str, &str, &str); 11] = [
+pub const DATABASE_COUNTERS: [(&str, &str, &str); 13] = [
     ("commits", "/s", "transactions committed"),
     ("rollbacks", "/s", "transactions rolled back"),
     ("statements", "/s", "statements run, where the server counts them"),
@@ -116,6 +136,8 @@ pub const DATABASE_COUNTERS: [(&str, &str, &str); 11] = [
     ("log_syncs", "/s", "times that the log was synced"),
     ("lock_waits", "", "sessions waiting for a lock at that instant"),
     ("deadlocks", "/s", "deadlocks found"),
+    (CONNECTIONS, "", "connections of clients at that instant"),
+    (BUSY_CONNECTIONS, "", "of these, those with a statement or a transaction under way"),
 ];
 
 /// When the next sample is due, this long after the first. Seconds that were missed are skipped, so that samples do not

@@ -182,8 +182,13 @@ impl TrialSummary {
                 (None, None) => Work::Steps,
             },
         };
-        let systems =
-            VariantSystems { variant, ready_after: self.ready_after, processors: None, databases: self.databases };
+        let systems = VariantSystems {
+            variant,
+            ready_after: self.ready_after,
+            processors: None,
+            bound_to: BTreeMap::new(),
+            databases: self.databases,
+        };
         let summary = StartSummary {
             start,
             validity: Validity::Valid,

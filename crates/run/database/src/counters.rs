@@ -1,6 +1,7 @@
 //! The counters of servers, and their rates.
 
 use plimsoll_model::database::Engine;
+use plimsoll_model::sample::{BUSY_CONNECTIONS, CONNECTIONS};
 use plimsoll_sql::{Connection, SqlError};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(crate) struct CounterQuery {
 
 /// The counters of MariaDB and MySQL: our name (or its own, if no other server has it), its name, and whether it
 /// is a total. Some versions lack some of them.
-const MARIADB: [(&str, &str, bool); 27] = [
+const MARIADB: [(&str, &str, bool); 29] = [
     ("commits", "Com_commit", true),
     ("rollbacks", "Com_rollback", true),
     ("statements", "Questions", true),
@@ -47,6 +48,8 @@ const MARIADB: [(&str, &str, bool); 27] = [
     ("log_syncs", "Innodb_os_log_fsyncs", true),
     ("lock_waits", "Innodb_row_lock_current_waits", false),
     ("deadlocks", "Innodb_deadlocks", true),
+    (CONNECTIONS, "Threads_connected", false),
+    (BUSY_CONNECTIONS, "Threads_running", false),
     ("Innodb_log_waits", "Innodb_log_waits", true),
     ("Innodb_data_fsyncs", "Innodb_data_fsyncs", true),
     ("Innodb_buffer_pool_wait_free", "Innodb_buffer_pool_wait_free", true),
@@ -106,7 +109,7 @@ impl Counters {
                 counters.extend(WAITS.map(|kind| (format!("waits:{kind}"), Count::Now(0.0))));
                 counters.insert("lock_waits".to_owned(), Count::Now(0.0));
                 for (name, value) in rows {
-                    let now = name.starts_with("waits:");
+                    let now = name.starts_with("waits:") || [CONNECTIONS, BUSY_CONNECTIONS].contains(&name.as_str());
                     if name == "waits:Lock" {
                         counters.insert("lock_waits".to_owned(), Count::Now(*value));
                     }
@@ -131,6 +134,12 @@ impl Counters {
                 {
                     *hits -= reads;
                 }
+                // The connection that asks is one of them.
+                for name in [CONNECTIONS, BUSY_CONNECTIONS] {
+                    if let Some(Count::Now(now)) = counters.get_mut(name) {
+                        *now = (*now - 1.0).max(0.0);
+                    }
+                }
             }
         }
         Counters(counters)
@@ -154,7 +163,7 @@ impl Counters {
     }
 }
 
-/// One statement for all counters, and one for the current waits of sessions. The names of columns are those of
+/// One statement for all counters, one for the current waits of sessions, and one for connections. The names of columns are those of
 /// the views of each version.
 fn postgresql(version: u32, database: &str) -> Vec<String> {
     let mut counted = vec![
@@ -193,6 +202,12 @@ fn postgresql(version: u32, database: &str) -> Vec<String> {
         format!(
             "SELECT 'waits:' || wait_event_type, count(*) FROM pg_stat_activity \
              WHERE datname = '{name}' AND wait_event_type IS NOT NULL AND pid <> pg_backend_pid() GROUP BY 1"
+        ),
+        format!(
+            "SELECT v.* FROM (SELECT count(*) AS known, count(*) FILTER (WHERE state <> 'idle') AS busy \
+             FROM pg_stat_activity \
+             WHERE datname = '{name}' AND backend_type = 'client backend' AND pid <> pg_backend_pid()) c \
+             CROSS JOIN LATERAL (VALUES ('{CONNECTIONS}', c.known), ('{BUSY_CONNECTIONS}', c.busy)) v"
         ),
     ]
 }
@@ -238,6 +253,7 @@ mod tests {
                 ("Innodb_buffer_pool_read_requests", 1500.0),
                 ("Innodb_buffer_pool_reads", 200.0),
                 ("Threads_running", 4.0),
+                ("Threads_connected", 12.0),
                 ("Innodb_row_lock_current_waits", 3.0),
                 ("Questions", 10.0),
             ],
@@ -248,6 +264,8 @@ mod tests {
         assert_eq!(value(&samples, "page_reads"), Some(200.0));
         assert_eq!(value(&samples, "page_hits"), Some(800.0), "without those that had to read");
         assert_eq!(value(&samples, "Threads_running"), Some(4.0));
+        let connections = [CONNECTIONS, BUSY_CONNECTIONS].map(|name| value(&samples, name));
+        assert_eq!(connections, [Some(11.0), Some(3.0)], "without the one that asks");
         assert_eq!(value(&samples, "lock_waits"), Some(3.0));
         assert_eq!(value(&samples, "statements"), None, "it was set back");
         assert_eq!(value(&samples, "log_syncs"), None, "this version does not count them");

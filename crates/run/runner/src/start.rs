@@ -430,14 +430,18 @@ impl RunningVariant {
         self.systems.iter().filter_map(executable).collect()
     }
 
+    /// Its systems, each with the processors that it may use; none if it may use all, or is not started by this run.
+    fn bindings(&self) -> impl Iterator<Item = (&str, Option<&Processors>)> {
+        let of_databases = self.spec.databases.iter().map(|database| match &database.origin {
+            Origin::Started(server) => (database.name.as_str(), server.cpus.as_ref()),
+            Origin::External(_) => (database.name.as_str(), None),
+        });
+        of_databases.chain(self.spec.systems.iter().map(|system| (system.name.as_str(), system.cpus.as_ref())))
+    }
+
     /// The processors that its systems may use; none if one may use all of them, or is not started by this run.
     fn processors(&self) -> Option<Processors> {
-        let of_databases = self.spec.databases.iter().map(|database| match &database.origin {
-            Origin::Started(server) => server.cpus.as_ref(),
-            Origin::External(_) => None,
-        });
-        let of_systems = self.spec.systems.iter().map(|system| system.cpus.as_ref());
-        let all: Option<Vec<&Processors>> = of_databases.chain(of_systems).collect();
+        let all: Option<Vec<&Processors>> = self.bindings().map(|(_, bound)| bound).collect();
         let used: BTreeSet<usize> = all?.into_iter().flat_map(|one| one.0.iter().copied()).collect();
         (!used.is_empty()).then(|| Processors(used.into_iter().collect()))
     }
@@ -445,6 +449,7 @@ impl RunningVariant {
     /// Stops the systems in the opposite order.
     fn stop(self) -> StoppedVariant {
         let processors = self.processors();
+        let bound_to = self.bindings().filter_map(|(name, bound)| Some((name.to_owned(), bound?.clone()))).collect();
         // A server may wait for its clients to leave.
         drop(self.prepared);
         let (mut stopped, mut slow) = (Ok(()), Vec::new());
@@ -459,7 +464,7 @@ impl RunningVariant {
         drop(self.databases);
         let ready_after = self.ready_after.into();
         StoppedVariant {
-            summary: VariantSystems { variant: self.variant, ready_after, processors, databases: self.facts },
+            summary: VariantSystems { variant: self.variant, ready_after, processors, bound_to, databases: self.facts },
             stopped,
             slow,
         }

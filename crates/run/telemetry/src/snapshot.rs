@@ -27,8 +27,17 @@ pub(crate) struct ProcessReading {
     pub(crate) totals: Totals,
     /// What it has now; `None` for a zombie, which has nothing but its totals.
     pub(crate) holds: Option<HeldResources>,
-    /// Context switches of each thread since it began.
-    pub(crate) switches: BTreeMap<i32, u64>,
+    /// Each of its threads, by number.
+    pub(crate) threads: BTreeMap<i32, ThreadReading>,
+}
+
+/// Running totals of a thread since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadReading {
+    /// CPU, in ticks.
+    pub(crate) cpu: u64,
+    /// Context switches.
+    pub(crate) switches: u64,
 }
 
 /// Totals of a process since it began.
@@ -105,7 +114,7 @@ fn reading(process: &Process, stat: &Stat) -> ProcessReading {
         threads: u64::try_from(stat.num_threads).unwrap_or(0),
         open_files: process.fd_count().map_or(0, |count| count as u64),
     };
-    ProcessReading { totals: totals(process, stat), holds: Some(holds), switches: switches(process) }
+    ProcessReading { totals: totals(process, stat), holds: Some(holds), threads: threads(process) }
 }
 
 fn totals(process: &Process, stat: &Stat) -> Totals {
@@ -119,11 +128,12 @@ fn totals(process: &Process, stat: &Stat) -> Totals {
 }
 
 /// `/proc/PID/status` covers the first thread alone, so each thread is read.
-fn switches(process: &Process) -> BTreeMap<i32, u64> {
+fn threads(process: &Process) -> BTreeMap<i32, ThreadReading> {
     let tasks = process.tasks().into_iter().flatten().flatten();
-    let counted = tasks.filter_map(|task| {
-        let status = task.status().ok()?;
-        Some((task.tid, status.voluntary_ctxt_switches? + status.nonvoluntary_ctxt_switches?))
+    let read = tasks.filter_map(|task| {
+        let (status, stat) = (task.status().ok()?, task.stat().ok()?);
+        let switches = status.voluntary_ctxt_switches? + status.nonvoluntary_ctxt_switches?;
+        Some((task.tid, ThreadReading { cpu: stat.utime + stat.stime, switches }))
     });
-    counted.collect()
+    read.collect()
 }

@@ -1,23 +1,26 @@
 //! Computes a sample from two snapshots; pure functions.
 
-use crate::snapshot::{HeldResources, ProcessReading, Snapshot, Totals};
+use crate::snapshot::{HeldResources, Snapshot, ThreadReading, Totals};
 use plimsoll_model::sample::ProcessSample;
 use std::time::Duration;
 
 /// The system's usage between two snapshots that are `span` apart, and its resources at the second. `ticks_per_second`
 /// is the unit of CPU time. The caller sets instant and name.
 pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_per_second: u64) -> ProcessSample {
-    let ticks = cpu_ticks(before, after) as f64;
+    let cores = |ticks: u64| ticks as f64 / ticks_per_second as f64 / span.as_secs_f64();
+    let busiest = threads(before, after).map(|(then, now)| now.cpu.saturating_sub(then.cpu)).max();
+    let switches = threads(before, after).map(|(then, now)| now.switches.saturating_sub(then.switches)).sum();
     let holds: Vec<&HeldResources> = after.processes.values().filter_map(|reading| reading.holds.as_ref()).collect();
     ProcessSample {
         processes: holds.len() as u64,
-        cpu_cores: ticks / ticks_per_second as f64 / span.as_secs_f64(),
+        cpu_cores: cores(cpu_ticks(before, after)),
+        busiest_thread: busiest.map(cores),
         resident: resident(&holds),
         threads: holds.iter().map(|holds| holds.threads).sum(),
         open_files: holds.iter().map(|holds| holds.open_files).sum(),
         read_bytes: grown(before, after, |totals| totals.read_bytes),
         written_bytes: grown(before, after, |totals| totals.written_bytes),
-        context_switches: switches(before, after),
+        context_switches: switches,
         ..ProcessSample::default()
     }
 }
@@ -64,20 +67,19 @@ fn vanished(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64)
     gone.map(|(_, reading)| total(&reading.totals)).sum()
 }
 
-fn switches(before: &Snapshot, after: &Snapshot) -> u64 {
-    let nothing = ProcessReading::default();
-    let of_process = |(identity, now): (&_, &ProcessReading)| {
-        let then = before.processes.get(identity).unwrap_or(&nothing);
-        let of_thread = |(tid, count): (&i32, &u64)| count.saturating_sub(*then.switches.get(tid).unwrap_or(&0));
-        now.switches.iter().map(of_thread).sum::<u64>()
-    };
-    after.processes.iter().map(of_process).sum()
+/// The threads of the second snapshot as they were at the first, where they began at zero, and as they are.
+fn threads(before: &Snapshot, after: &Snapshot) -> impl Iterator<Item = (ThreadReading, ThreadReading)> {
+    after.processes.iter().flat_map(|(identity, now)| {
+        let then = before.processes.get(identity);
+        let at_first = move |tid: &i32| then.and_then(|then| then.threads.get(tid)).copied().unwrap_or_default();
+        now.threads.iter().map(move |(tid, now)| (at_first(tid), *now))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Identity;
+    use crate::snapshot::{Identity, ProcessReading};
 
     const SPAN: Duration = Duration::from_secs(2);
 
@@ -89,8 +91,8 @@ mod tests {
         let totals = |cpu, children_cpu, written_bytes| Totals { cpu, children_cpu, read_bytes: 0, written_bytes };
         let process = |&(pid, started, cpu, children_cpu, written): &Row| {
             let holds = Some(HeldResources { resident: 4096, shared: 1 << 20, threads: 2, open_files: 3 });
-            let switches = [(pid, cpu * 10)].into();
-            (Identity { pid, started }, ProcessReading { totals: totals(cpu, children_cpu, written), holds, switches })
+            let threads = [(pid, ThreadReading { cpu, switches: cpu * 10 })].into();
+            (Identity { pid, started }, ProcessReading { totals: totals(cpu, children_cpu, written), holds, threads })
         };
         Snapshot { above: totals(0, above.0, above.1), processes: rows.iter().map(process).collect() }
     }
@@ -168,9 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_counted_by_thread_and_never_backwards() {
-        let reading = |switches: &[(i32, u64)]| ProcessReading {
-            switches: switches.iter().copied().collect(),
+    fn switches_and_cpu_are_counted_by_thread_and_never_backwards() {
+        let reading = |threads: &[(i32, u64)]| ProcessReading {
+            threads: threads
+                .iter()
+                .map(|(tid, total)| (*tid, ThreadReading { cpu: *total, switches: *total }))
+                .collect(),
             ..ProcessReading::default()
         };
         let at = |process| Snapshot {
@@ -181,5 +186,7 @@ mod tests {
         let after = at(reading(&[(10, 9), (12, 20), (13, 3)]));
         let sample = usage(&before, &after, SPAN, 100);
         assert_eq!(sample.context_switches, 4 + 3, "thread 11 ended, 12 is a new one, 13 began");
+        assert_eq!(sample.busiest_thread, Some(0.02), "thread 10");
+        assert_eq!(usage(&before, &Snapshot::default(), SPAN, 100).busiest_thread, None);
     }
 }

@@ -85,20 +85,32 @@ fn a_search_finds_how_many_users_a_server_takes() {
         .with(0)
         .prints(&["up to 16 × (50 ms + 200 ms)", "3 starts that search for the capacity of one system, at most"]);
     // A machine that is busy makes it less sure, but not different.
-    place.plimsoll(&RUN).with_any_verdict().says(&["3/3"]).prints(&["The system carries", "limited by errors"]);
+    place.plimsoll(&RUN).with_any_verdict().says(&["3/3"]).prints(&[
+        "The system carries",
+        "limited by errors",
+        "What gave out",
+    ]);
     place.nothing_runs();
     let cell = cell(&place);
     // With ten users a fifth is refused.
     let capacity = cell["capacity"].as_f64().expect("a capacity");
     assert!((7.5..13.0).contains(&capacity), "{cell}");
     assert_eq!(cell["starts"].as_array().map(Vec::len), Some(3));
+    let fails_from = cell["range"]["requests_fail_from"].as_f64().expect("it refuses");
+    assert!((7.5..17.0).contains(&fails_from), "{cell}");
+    assert!(cell["gave_out"]["resources"].as_array().is_some_and(|resources| !resources.is_empty()), "{cell}");
     let loads = place.read("bundle/report/capacity.csv");
     let of = |part: &str| loads.lines().filter(|line| line.contains(&format!(",{part},"))).count();
     assert!(of("bracket") >= 4 && of("ladder") >= 24 && of("confirmation") >= 1, "{loads}");
     let markdown = place.read("bundle/report/report.md");
-    for text in
-        ["## Capacity", "The most users at which the objective holds: requests, median at most 10.0 s", "errors ("]
-    {
+    for text in [
+        "## Capacity",
+        "The most users at which the objective holds: requests, median at most 10.0 s",
+        "errors (",
+        "requests fail from",
+        "| the processors of the machine |",
+        "![What loads used](charts/resources.png)",
+    ] {
         assert!(markdown.contains(text), "{text}: {markdown}");
     }
 }

@@ -1,54 +1,113 @@
-//! The chart of a search for the capacity: what loads showed, over the load.
+//! The charts of a search for the capacity, over the load: what loads showed, and what they used of each resource.
 
 use super::variants;
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style};
 use crate::text;
-use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad};
+use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad, ResourceUse, Use};
 use plimsoll_analysis::{Input, words};
 use plimsoll_model::measure::Unit;
 
-/// A chart for each condition.
+/// The most resources in a chart.
+const MOST_RESOURCES: usize = 5;
+
+/// The points of a curve.
+const POINTS: usize = 40;
+
+/// For each condition a chart of what loads showed, and for each variant under it one of what they used.
 pub(crate) fn of_capacity(input: &Input, report: &CapacityReport) -> Vec<Figure> {
-    let conditions = 0..input.plan.conditions.len();
-    conditions.filter_map(|condition| figure(input, report, condition)).collect()
+    let of_condition = |condition: usize| {
+        let cells = report.cells.iter().filter(move |cell| cell.condition == condition);
+        figure(input, report, condition).into_iter().chain(cells.filter_map(|cell| of_resources(input, report, cell)))
+    };
+    (0..input.plan.conditions.len()).flat_map(of_condition).collect()
+}
+
+/// What loads of a variant used of each resource, the most used first.
+fn of_resources(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Option<Figure> {
+    let resources = &cell.gave_out.as_ref()?.resources;
+    let resources: Vec<&ResourceUse> =
+        resources.iter().filter(|one| one.at_most.is_some()).take(MOST_RESOURCES).collect();
+    let loads = || resources.iter().flat_map(|one| one.levels.iter().map(|(level, _)| *level));
+    let point = |(x, used): &(f64, Use)| Point { x: *x, centre: used.share(), values: vec![used.share()] };
+    let line = |(place, one): (usize, &&ResourceUse)| Line {
+        variant: place,
+        style: Style::Joined,
+        points: one.levels.iter().map(point).collect(),
+    };
+    let lines: Vec<Line> = resources.iter().enumerate().map(line).collect();
+    let shares: Vec<f64> = lines.iter().flat_map(|line| line.points.iter().map(|point| point.centre)).collect();
+    let mut panel = Panel::new("share in use".to_owned(), Axis::of_loads(report.noun(), loads()), Unit::Share, lines)?;
+    panel.y = Axis::of_values(Unit::Share, shares.into_iter().chain([0.0, 1.0]));
+    let place = words::conditions(&input.plan, &[cell.condition]);
+    let variant = input.plan.label(cell.variant);
+    let of_variant = if input.plan.describes() { String::new() } else { format!(" of {variant}") };
+    Some(Figure {
+        name: text::slug(&format!("resources{of_variant}{place}")),
+        title: format!("What loads used{of_variant}{place}"),
+        caption: "Each dot: the median of the loads of about that size, over all starts.".to_owned(),
+        variants: resources.iter().map(|one| one.resource.to_string()).collect(),
+        panels: vec![panel],
+    })
 }
 
 fn figure(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
     let cells: Vec<&CapacityCell> = report.cells.iter().filter(|cell| cell.condition == condition).collect();
     let levels = || cells.iter().flat_map(|cell| &cell.levels);
     let axis = || Axis::of_loads(report.noun(), levels().flat_map(|level| [level.levels.low, level.levels.high]));
-    let panel = |title: String, unit: Unit, of: fn(&LevelOfLoad) -> Option<f64>| {
+    let lines = |of: fn(&LevelOfLoad) -> Option<f64>| -> Vec<Line> {
         let point = |level: &LevelOfLoad| {
             let value = of(level)?;
-            let x = (level.levels.low * level.levels.high).sqrt();
-            Some(Point { x, centre: value, values: vec![value] })
+            Some(Point { x: level.middle(), centre: value, values: vec![value] })
         };
         let line = |cell: &&CapacityCell| Line {
             variant: cell.variant,
             style: Style::Joined,
             points: cell.levels.iter().filter_map(point).collect(),
         };
-        Panel::new(title, axis(), unit, cells.iter().map(line).collect())
+        cells.iter().map(line).collect()
     };
+    let panel = |title: &str, unit: Unit, lines: Vec<Line>| Panel::new(title.to_owned(), axis(), unit, lines);
     let limit = report.objective.limits.first()?;
-    let duration = panel(words::measure(&limit.measure), Unit::Seconds, |level| level.duration);
+    let duration = panel(&words::measure(&limit.measure), Unit::Seconds, lines(|level| level.duration));
+    let laws = cells.iter().filter_map(|cell| law(cell));
+    let iterations = lines(|level| level.throughput).into_iter().chain(laws).collect();
     let panels: Vec<Panel> = [
         duration.map(|panel| panel.with_limit(limit.at_most)),
-        panel("iterations per second".to_owned(), Unit::PerSecond, |level| level.throughput),
-        panel("CPU of the systems, cores".to_owned(), Unit::Cores, |level| level.cpu),
+        panel("iterations per second", Unit::PerSecond, iterations),
+        panel("requests per second", Unit::PerSecond, lines(|level| level.requests)),
+        panel("errors", Unit::Share, lines(|level| level.errors)),
+        panel("CPU of the systems, cores", Unit::Cores, lines(|level| level.cpu)),
+        panel("memory of the systems", Unit::Bytes, lines(|level| level.memory)),
     ]
     .into_iter()
     .flatten()
     .collect();
     let place = words::conditions(&input.plan, &[condition]);
+    let dashed = if cells.iter().any(|cell| law(cell).is_some()) {
+        " Dashed: the Universal Scalability Law that is nearest to them, which describes and does not explain."
+    } else {
+        ""
+    };
     (!panels.is_empty()).then(|| Figure {
         name: text::slug(&format!("capacity{place}")),
         title: format!("What each load showed{place}"),
         caption: format!(
-            "Each dot: the median of the loads of about that many {}, over all starts. Grey line: the limit of the objective.",
+            "Each dot: the median of the loads of about that many {}, over all starts. Grey line: the limit of the \
+             objective.{dashed}",
             report.noun()
         ),
         variants: variants(input),
         panels,
     })
+}
+
+/// The scalability law of a variant, over the loads that were offered.
+fn law(cell: &CapacityCell) -> Option<Line> {
+    let law = cell.range.as_ref()?.law?;
+    let (least, most) = (cell.levels.first()?.middle(), cell.levels.last()?.middle());
+    let at = |place: usize| {
+        let x = least * (most / least).powf(place as f64 / (POINTS - 1) as f64);
+        Point { x, centre: law.at(x), values: Vec::new() }
+    };
+    Some(Line { variant: cell.variant, style: Style::Dashed, points: (0..POINTS).map(at).collect() })
 }

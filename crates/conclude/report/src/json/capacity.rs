@@ -1,10 +1,12 @@
 //! The JSON of a search for the capacity: users or arrivals per second, seconds, cores, bytes.
 
 use super::ends;
-use crate::page::capacity::{found, limited_by};
+use crate::page::capacity::{found, grade, limited_by};
 use plimsoll_analysis::Input;
 use plimsoll_analysis::capacity::Capacity as OfStart;
-use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, Found, LevelOfLoad};
+use plimsoll_analysis::capacity::{
+    CapacityCell, CapacityReport, Found, GaveOut, Knee, LevelOfLoad, OverTheRange, ScalabilityLaw, what_gave_out,
+};
 use plimsoll_model::objective::Objective;
 use serde::Serialize;
 
@@ -28,6 +30,8 @@ struct CellRow<'a> {
     starts: Vec<StartRow>,
     limited_by: String,
     confirmations: Vec<ConfirmationRow<'a>>,
+    range: Option<RangeRow>,
+    gave_out: Option<GaveOutRow>,
     levels: Vec<LevelRow>,
 }
 
@@ -48,12 +52,51 @@ struct ConfirmationRow<'a> {
 }
 
 #[derive(Serialize)]
+struct RangeRow {
+    most: f64,
+    throughput_stops_to_grow_at: Option<f64>,
+    iterations_per_second_of_a_user: Option<f64>,
+    most_iterations_per_second: Option<f64>,
+    most_requests_per_second: Option<f64>,
+    requests_fail_from: Option<f64>,
+    scalability_law: Option<LawRow>,
+}
+
+#[derive(Serialize)]
+struct LawRow {
+    gamma: f64,
+    alpha: f64,
+    beta: f64,
+    peak: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct GaveOutRow {
+    first: Option<String>,
+    in_words: String,
+    served_at_a_time: Option<f64>,
+    resources: Vec<ResourceRow>,
+}
+
+#[derive(Serialize)]
+struct ResourceRow {
+    resource: String,
+    grade: &'static str,
+    level: Option<f64>,
+    used: Option<f64>,
+    of: Option<f64>,
+    seconds_of_an_iteration: Option<f64>,
+    allows_iterations_per_second: Option<f64>,
+}
+
+#[derive(Serialize)]
 struct LevelRow {
     from: f64,
     to: f64,
     loads: usize,
     passed: usize,
     iterations_per_second: Option<f64>,
+    requests_per_second: Option<f64>,
     duration: Option<f64>,
     errors: Option<f64>,
     cpu: Option<f64>,
@@ -95,7 +138,47 @@ fn cell_row<'a>(input: &Input, report: &CapacityReport, cell: &'a CapacityCell) 
                 reasons: &one.reasons,
             })
             .collect(),
+        range: cell.range.as_ref().map(range_row),
+        gave_out: cell.gave_out.as_ref().map(gave_out_row),
         levels: cell.levels.iter().map(level_row).collect(),
+    }
+}
+
+fn range_row(range: &OverTheRange) -> RangeRow {
+    let law = |law: ScalabilityLaw| LawRow { gamma: law.gamma, alpha: law.alpha, beta: law.beta, peak: law.peak() };
+    RangeRow {
+        most: range.most,
+        throughput_stops_to_grow_at: range.knee.and_then(|knee| match knee {
+            Knee::At(level) => Some(level),
+            Knee::Beyond(_) => None,
+        }),
+        iterations_per_second_of_a_user: range.of_user,
+        most_iterations_per_second: range.peak.map(|peak| peak.iterations),
+        most_requests_per_second: range.peak.map(|peak| peak.requests),
+        requests_fail_from: range.fails_from,
+        scalability_law: range.law.map(law),
+    }
+}
+
+fn gave_out_row(gave_out: &GaveOut) -> GaveOutRow {
+    let (what, evidence) = what_gave_out(gave_out);
+    GaveOutRow {
+        first: gave_out.first().map(|first| first.resource.to_string()),
+        in_words: format!("{what}: {evidence}"),
+        served_at_a_time: gave_out.at_a_time,
+        resources: gave_out
+            .resources
+            .iter()
+            .map(|one| ResourceRow {
+                resource: one.resource.to_string(),
+                grade: grade(one),
+                level: one.at_most.map(|(level, _)| level),
+                used: one.at_most.map(|(_, used)| used.used),
+                of: one.at_most.map(|(_, used)| used.of),
+                seconds_of_an_iteration: one.demand.map(|demand| demand.of_iteration),
+                allows_iterations_per_second: one.demand.map(|demand| demand.allows),
+            })
+            .collect(),
     }
 }
 
@@ -116,6 +199,7 @@ fn level_row(level: &LevelOfLoad) -> LevelRow {
         loads: level.loads,
         passed: level.passed,
         iterations_per_second: level.throughput,
+        requests_per_second: level.requests,
         duration: level.duration,
         errors: level.errors,
         cpu: level.cpu,

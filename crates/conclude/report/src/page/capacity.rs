@@ -2,9 +2,12 @@
 
 use super::{ChartView, chart_view};
 use crate::figures;
-use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, Confirmation, Found, LevelOfLoad, in_words};
+use plimsoll_analysis::capacity::{
+    CapacityCell, CapacityReport, Confirmation, Found, Grade, Knee, LevelOfLoad, ResourceUse, Use, in_words,
+    what_gave_out,
+};
 use plimsoll_analysis::estimate::CONFIDENCE;
-use plimsoll_analysis::quantity::{confidence, percent, show};
+use plimsoll_analysis::quantity::{confidence, percent, show, significant};
 use plimsoll_analysis::words::{self, counted};
 use plimsoll_analysis::{Input, OrReason};
 use plimsoll_model::measure::{Measure, Unit};
@@ -21,9 +24,18 @@ pub(crate) struct CapacityView {
     pub(crate) duration: String,
     /// The noun for loads: `users`.
     pub(crate) noun: &'static str,
+    pub(crate) ranges: Vec<RangeRow>,
+    /// True if the load is users, so that throughput can stop to grow with them.
+    pub(crate) of_users: bool,
+    /// The Universal Scalability Law of each variant, in words.
+    pub(crate) laws: Vec<String>,
+    pub(crate) resources: Vec<ResourceRow>,
     pub(crate) levels: Vec<LevelsView>,
     pub(crate) charts: Vec<ChartView>,
 }
+
+/// The peak of the Universal Scalability Law says something up to so many times the largest load.
+pub(crate) const FARTHEST: f64 = 1.5;
 
 /// The capacity of a variant under a condition.
 pub(crate) struct CapacityRow {
@@ -37,6 +49,29 @@ pub(crate) struct CapacityRow {
     pub(crate) peak: String,
 }
 
+/// How a variant does over the whole range of loads.
+pub(crate) struct RangeRow {
+    pub(crate) condition: String,
+    pub(crate) variant: String,
+    pub(crate) knee: String,
+    pub(crate) iterations: String,
+    pub(crate) requests: String,
+    pub(crate) fails_from: String,
+    pub(crate) gave_out: String,
+}
+
+/// A resource of a variant under load.
+pub(crate) struct ResourceRow {
+    pub(crate) condition: String,
+    pub(crate) variant: String,
+    pub(crate) resource: String,
+    pub(crate) used: String,
+    pub(crate) at: String,
+    pub(crate) demand: String,
+    pub(crate) allows: String,
+    pub(crate) grade: &'static str,
+}
+
 /// The results of loads by level, for a variant under a condition.
 pub(crate) struct LevelsView {
     pub(crate) title: String,
@@ -47,6 +82,7 @@ pub(crate) struct LevelRow {
     pub(crate) level: String,
     pub(crate) passed: String,
     pub(crate) throughput: String,
+    pub(crate) requests: String,
     pub(crate) duration: String,
     pub(crate) errors: String,
     pub(crate) cpu: String,
@@ -61,6 +97,10 @@ pub(crate) fn capacity(input: &Input, report: &CapacityReport) -> CapacityView {
         rows: report.cells.iter().map(|cell| capacity_row(input, report, cell)).collect(),
         duration: limit.map(|limit| words::measure(&limit.measure)).unwrap_or_default(),
         noun: report.noun(),
+        ranges: report.cells.iter().filter_map(|cell| range_row(input, cell)).collect(),
+        of_users: !input.facts.open_load,
+        laws: report.cells.iter().filter_map(|cell| law(input, cell)).collect(),
+        resources: report.cells.iter().flat_map(|cell| resource_rows(input, cell)).collect(),
         levels: report.cells.iter().map(|cell| levels_view(input, cell)).collect(),
         charts: figures::of_capacity(input, report).iter().map(chart_view).collect(),
     }
@@ -128,6 +168,84 @@ pub(crate) fn confirmed(cell: &CapacityCell, measure: &Measure) -> String {
     if all.is_empty() { "not tried".to_owned() } else { all.join("; ") }
 }
 
+fn range_row(input: &Input, cell: &CapacityCell) -> Option<RangeRow> {
+    let range = cell.range.as_ref()?;
+    let users = |level: f64| show(level, Unit::Count);
+    Some(RangeRow {
+        condition: words::condition_in(&input.plan, cell.condition),
+        variant: input.plan.label(cell.variant),
+        knee: match range.knee {
+            Some(Knee::At(level)) => users(level),
+            Some(Knee::Beyond(level)) => format!("beyond {}", users(level)),
+            None => "–".to_owned(),
+        },
+        iterations: value(range.peak.map(|peak| peak.iterations), Unit::PerSecond),
+        requests: value(range.peak.map(|peak| peak.requests), Unit::PerSecond),
+        fails_from: range.fails_from.map_or_else(|| format!("not up to {}", users(range.most)), users),
+        gave_out: match &cell.gave_out {
+            Some(gave_out) => what_gave_out(gave_out).0,
+            None => "nothing that was tried was too much".to_owned(),
+        },
+    })
+}
+
+/// The coefficients of the Universal Scalability Law, with its peak where that is not far beyond the loads.
+fn law(input: &Input, cell: &CapacityCell) -> Option<String> {
+    let range = cell.range.as_ref()?;
+    let law = range.law?;
+    let peak = law.peak().filter(|peak| *peak <= FARTHEST * range.most);
+    let peak = peak.map(|peak| format!(", peak at {}", show(peak, Unit::Count))).unwrap_or_default();
+    let place = format!("{}{}", input.plan.label(cell.variant), words::conditions(&input.plan, &[cell.condition]));
+    Some(format!("{place}: γ {}, α {}, β {}{peak}", significant(law.gamma), small(law.alpha), small(law.beta)))
+}
+
+/// A number that may be very small: `0.021`, `4.2e-7`.
+fn small(value: f64) -> String {
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value >= 0.01 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
+fn resource_rows(input: &Input, cell: &CapacityCell) -> Vec<ResourceRow> {
+    let resources = cell.gave_out.iter().flat_map(|gave_out| &gave_out.resources);
+    let row = |one: &ResourceUse| {
+        let (level, used) = one.at_most?;
+        Some(ResourceRow {
+            condition: words::condition_in(&input.plan, cell.condition),
+            variant: input.plan.label(cell.variant),
+            resource: one.resource.to_string(),
+            used: amount(one, used),
+            at: show(level, Unit::Count),
+            demand: value(one.demand.map(|demand| demand.of_iteration), Unit::Seconds),
+            allows: value(one.demand.map(|demand| demand.allows), Unit::PerSecond),
+            grade: grade(one),
+        })
+    };
+    resources.filter_map(row).collect()
+}
+
+/// The share that is used, and of how much: `98 % of 2`.
+fn amount(one: &ResourceUse, used: Use) -> String {
+    let share = percent(used.share());
+    let of = if one.resource.is_time() { String::new() } else { format!(" of {}", show(used.of, Unit::Number)) };
+    format!("{share}{of}")
+}
+
+/// How sure it is that a resource gave out, in words.
+pub(crate) fn grade(one: &ResourceUse) -> &'static str {
+    match one.grade {
+        Grade::Free => "not used up",
+        Grade::UsedUp => "used up where the load was too much",
+        Grade::Explains => "used up, and explains the throughput",
+        Grade::Shown if one.explains => "shown by a variant with more of it, and explains the throughput",
+        Grade::Shown => "shown by a variant with more of it",
+    }
+}
+
 fn levels_view(input: &Input, cell: &CapacityCell) -> LevelsView {
     let condition = words::conditions(&input.plan, &[cell.condition]);
     LevelsView {
@@ -142,6 +260,7 @@ fn level_row(level: &LevelOfLoad) -> LevelRow {
         level: if low == high { low } else { format!("{low} to {high}") },
         passed: format!("{} of {}", level.passed, level.loads),
         throughput: value(level.throughput, Unit::PerSecond),
+        requests: value(level.requests, Unit::PerSecond),
         duration: value(level.duration, Unit::Seconds),
         errors: value(level.errors, Unit::Share),
         cpu: value(level.cpu, Unit::Cores),

@@ -330,8 +330,13 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         slices: Vec::new(),
         rungs: Vec::new(),
     };
-    let systems =
-        VariantSystems { variant: 0, ready_after: Nanos(80_000_000), processors: None, databases: Vec::new() };
+    let systems = VariantSystems {
+        variant: 0,
+        ready_after: Nanos(80_000_000),
+        processors: None,
+        bound_to: BTreeMap::new(),
+        databases: Vec::new(),
+    };
     let summary = StartSummary {
         start: start.clone(),
         validity: Validity::Valid,

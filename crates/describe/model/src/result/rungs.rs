@@ -16,6 +16,12 @@ pub struct RungResult {
     pub summary: LoadSummary,
     /// Iterations that ended in its measure phase, whichever phase scheduled them.
     pub iterations: u64,
+    /// The same for requests.
+    pub requests: u64,
+    /// The time that those took, all together, in seconds.
+    pub in_requests: f64,
+    /// CPU of the generator, in cores: the mean over the measure phase.
+    pub generator_cpu: Option<f64>,
 }
 
 /// Puts the loads of the searches on a start together. What is measured of a variant is what its ladder showed, whose loads
@@ -66,7 +72,17 @@ fn pooled(variant: usize, loads: &[LoadResult]) -> LoadResult {
 fn rung(load: &LoadResult) -> Option<RungResult> {
     let rung = load.summary.load.rung?;
     let iterations = measured(load).filter(|row| row.subject == Subject::Iteration).map(|row| row.count).sum();
-    Some(RungResult { rung, summary: load.summary.clone(), iterations })
+    let requests = || measured(load).filter(|row| row.subject.is_request());
+    let generator = load.generator.iter().filter(|row| (0..seconds(load)).contains(&row.second));
+    let cpu: Vec<f64> = generator.map(|row| row.cpu_cores).collect();
+    Some(RungResult {
+        rung,
+        summary: load.summary.clone(),
+        iterations,
+        requests: requests().map(|row| row.count).sum(),
+        in_requests: requests().map(|row| row.mean * row.count as f64 / 1e9).sum(),
+        generator_cpu: (!cpu.is_empty()).then(|| cpu.iter().sum::<f64>() / cpu.len() as f64),
+    })
 }
 
 /// The rows of the measure phase of a load.

@@ -46,6 +46,9 @@ pub struct VariantSystems {
     /// The processors that its systems may use, in order; none if one of them may use all, or is not started here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
+    /// The same for each of them that may not use all, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bound_to: BTreeMap<String, Processors>,
     /// The databases that were started or used.
     pub databases: Vec<DatabaseFacts>,
 }

@@ -12,7 +12,8 @@ const PAGE: &str = include_str!("../../../../../docs/bundle.md");
 
 /// The keys of a start's facts whose values are described where they stand, or are names from the
 /// study.
-const DESCRIBED_IN_WORDS: [&str; 11] = [
+const DESCRIBED_IN_WORDS: [&str; 12] = [
+    "bound_to",
     "start",
     "lengths",
     "validity",

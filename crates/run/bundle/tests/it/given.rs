@@ -19,6 +19,7 @@ use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, Stud
 
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use plimsoll_model::workload::Protocol;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -119,6 +120,7 @@ pub(crate) fn start_summary(start: Start) -> StartSummary {
         variant: *variant,
         ready_after: Nanos(1_234_567 + *variant as u64),
         processors: Some(Processors(vec![0, 2])),
+        bound_to: BTreeMap::from([("web".to_owned(), Processors(vec![2]))]),
         databases: vec![database()],
     };
     StartSummary {

@@ -105,6 +105,7 @@ fn a_trial_changes_the_data(
     assert!(sum("rows_written") > 10.0, "{samples:?}");
     assert!(sum("log_bytes") > 1000.0, "{samples:?}");
     assert!(samples.iter().any(|sample| sample.counter == "lock_waits" && sample.value == 0.0), "{samples:?}");
+    assert!(samples.iter().any(|sample| sample.counter == "connections" && sample.value == 1.0), "{samples:?}");
     assert!(samples.iter().all(|sample| (-60.0..1.0).contains(&sample.at)), "{samples:?}");
 
     a_session_that_the_server_ends_is_noticed(database, &prepared, &mut connection);

@@ -1,0 +1,202 @@
+//! The results of a search for the capacity in words.
+
+use super::{CapacityCell, CapacityReport, Found, GaveOut, Grade, Knee, Resource, ResourceUse};
+use crate::answer::Sentence;
+use crate::estimate::CONFIDENCE;
+use crate::input::Input;
+use crate::quantity::{change, confidence, grouped, percent, show, significant};
+use crate::words;
+use plimsoll_model::measure::Unit;
+use plimsoll_model::objective::Condition;
+use plimsoll_model::words::and_list;
+
+/// A condition in words: `requests, p95`.
+#[must_use]
+pub fn in_words(condition: &Condition) -> String {
+    match condition {
+        Condition::Duration(measure) => words::measure(measure),
+        Condition::Errors => "errors".to_owned(),
+        Condition::Achieved => "arrivals that were not finished".to_owned(),
+        Condition::Backlog => "a growing backlog".to_owned(),
+        Condition::Alive => "a system that ended".to_owned(),
+    }
+}
+
+/// Sentences for each variant and condition: `base carries 351 users`, with the interval and what limits it, where throughput
+/// stops to grow, and what gave out.
+pub(crate) fn sentences(input: &Input, report: &CapacityReport) -> Vec<Sentence> {
+    let of_cell = |cell: &CapacityCell| {
+        let carries = sentence(input, cell, report.noun());
+        let further = [sentence_of_range(input, report, cell), sentence_of_resources(input, cell)];
+        std::iter::once(carries).chain(further.into_iter().flatten()).collect::<Vec<Sentence>>()
+    };
+    report.cells.iter().flat_map(of_cell).collect()
+}
+
+fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {
+    let name = if input.plan.describes() { "The system".to_owned() } else { input.plan.label(cell.variant) };
+    let place = words::conditions(&input.plan, &[cell.condition]);
+    let level = |level: f64| match grouped(level.round()) {
+        one if one == "1" && noun == "users" => "1 user".to_owned(),
+        many => format!("{many} {noun}"),
+    };
+    let number = |level: f64| grouped(level.round());
+    let limit = cell.limits.first().map(|(condition, _)| format!("limited by {}", in_words(condition)));
+    let mut evidence: Vec<String> = Vec::new();
+    let claim = match &cell.found {
+        Ok(Found::At(at, interval)) => {
+            evidence.push(match interval {
+                Ok(interval) => format!(
+                    "{} interval {} to {}, n = {}",
+                    confidence(1.0 - CONFIDENCE),
+                    number(interval.low),
+                    number(interval.high),
+                    cell.starts.len()
+                ),
+                Err(reason) => reason.clone(),
+            });
+            evidence.extend(limit);
+            evidence.extend(confirmation(cell, number));
+            format!("{name} carries {}{place}", level(*at))
+        }
+        Ok(Found::AtLeast(least)) => {
+            evidence.push("no larger load could be tried".to_owned());
+            format!("{name} carries at least {}{place}", level(*least))
+        }
+        Ok(Found::Below(most)) => {
+            evidence.extend(limit);
+            format!("{name} carries fewer than {}{place}", level(*most))
+        }
+        Err(reason) => {
+            let claim = format!("Nothing can be said of the capacity of {name}{place}");
+            return Sentence { outcome: None, claim, evidence: format!(": {reason}") };
+        }
+    };
+    let evidence = if evidence.is_empty() { String::new() } else { format!("({})", evidence.join("; ")) };
+    Sentence { outcome: None, claim, evidence }
+}
+
+/// The result of the longer loads, in words; none where there were none.
+fn confirmation(cell: &CapacityCell, number: impl Fn(f64) -> String) -> Option<String> {
+    if let Some(passed) = cell.confirmed() {
+        return Some(format!("a load of {:.0} s at {} passed", passed.seconds, number(passed.level)));
+    }
+    let last = cell.confirmations.last()?;
+    Some(format!("not confirmed: a load of {:.0} s at {} failed", last.seconds, number(last.level)))
+}
+
+/// A sentence about the range beyond the capacity: `Throughput stops to grow at about 950 users`.
+fn sentence_of_range(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Option<Sentence> {
+    let range = cell.range.as_ref()?;
+    let (number, noun) = (|level: f64| grouped(level.round()), report.noun());
+    let peak = range.peak.map(|peak| format!("at most {} requests per second", significant(peak.requests)));
+    let fails = match range.fails_from {
+        Some(level) => format!("requests fail from {} on", number(level)),
+        None => format!("requests did not fail up to {}", number(range.most)),
+    };
+    let claim = match range.knee? {
+        Knee::At(level) => {
+            format!("The throughput{} stops to grow at about {} {noun}", of_cell(input, cell), number(level))
+        }
+        Knee::Beyond(_) => return None,
+    };
+    let evidence = [peak, Some(fails)].into_iter().flatten().collect::<Vec<String>>().join("; ");
+    Some(Sentence { outcome: None, claim, evidence: format!("({evidence})") })
+}
+
+/// A sentence about what gave out; none where no load was too much.
+fn sentence_of_resources(input: &Input, cell: &CapacityCell) -> Option<Sentence> {
+    let gave_out = cell.gave_out.as_ref()?;
+    let place = of_cell(input, cell);
+    let (what, evidence) = what_gave_out(gave_out);
+    let claim = match gave_out.first() {
+        Some(_) => format!("What gave out first{place}: {what}"),
+        None => format!("What gave out{place} is not known"),
+    };
+    Some(Sentence { outcome: None, claim, evidence: format!("({evidence})") })
+}
+
+/// The variant and the condition: ` of base at 10 users`.
+fn of_cell(input: &Input, cell: &CapacityCell) -> String {
+    let name = if input.plan.describes() { String::new() } else { format!(" of {}", input.plan.label(cell.variant)) };
+    name + &words::conditions(&input.plan, &[cell.condition])
+}
+
+/// What gave out, and the evidence: `the processors of the machine, mostly used by db`, and `1.96 of 2 cores used at 412`.
+#[must_use]
+pub fn what_gave_out(gave_out: &GaveOut) -> (String, String) {
+    let Some(first) = gave_out.first() else { return ("unknown".to_owned(), nothing_used_up(gave_out)) };
+    let mut evidence = vec![used(first)];
+    if first.resource == Resource::Machine {
+        let parts = gave_out.parts.iter().filter(|part| part.cores >= 0.005);
+        evidence.push(and_list(parts.map(|part| format!("{} {:.2}", part.of, part.cores))));
+    }
+    evidence.extend(demand(first));
+    if let Some(shown) = first.intervention {
+        evidence.push(format!(
+            "with {} in place of {} of them the capacity is larger by {} ({} to {})",
+            show(shown.more, Unit::Number),
+            show(shown.less, Unit::Number),
+            change(shown.ratio),
+            change(shown.interval.low),
+            change(shown.interval.high)
+        ));
+    }
+    let others: Vec<String> = gave_out.resources[1..]
+        .iter()
+        .filter(|one| one.grade > Grade::Free)
+        .map(|one| format!("{}, {}", one.resource, used(one)))
+        .collect();
+    if !others.is_empty() {
+        evidence.push(format!("also used up: {}", others.join(", ")));
+    }
+    (named(gave_out, first), evidence.join("; "))
+}
+
+/// The resource, with who uses most of it.
+fn named(gave_out: &GaveOut, first: &ResourceUse) -> String {
+    let all: f64 = gave_out.parts.iter().map(|part| part.cores).sum();
+    let largest = gave_out.parts.first().filter(|_| first.resource == Resource::Machine);
+    match largest.filter(|part| part.cores > all / 2.0) {
+        Some(part) => format!("{}, mostly used by {}", first.resource, part.of),
+        None => first.resource.to_string(),
+    }
+}
+
+/// How much of it was used: `1.96 of 2 cores used at 412`.
+fn used(one: &ResourceUse) -> String {
+    let Some((level, used)) = one.at_most else { return String::new() };
+    let (of, at) = (show(used.of, Unit::Number), grouped(level.round()));
+    match &one.resource {
+        Resource::Disk => format!("busy {} of the time at {at}", percent(used.share())),
+        Resource::Locks(_) => format!("{} of {of} busy connections wait for one at {at}", significant(used.used)),
+        Resource::Connections(_) => format!("{} of {of} busy at {at}", significant(used.used)),
+        _ => format!("{:.2} of {of} {} used at {at}", used.used, if used.of == 1.0 { "core" } else { "cores" }),
+    }
+}
+
+/// What it allows, and what was reached.
+fn demand(one: &ResourceUse) -> Option<String> {
+    let demand = one.demand?;
+    let each = show(demand.of_iteration, Unit::Seconds);
+    let allows = show(demand.allows, Unit::PerSecond);
+    let reached = if one.explains { "about as many as there were" } else { "which is not as many as there were" };
+    Some(format!("an iteration takes {each} of processor, so that {allows} are possible, {reached}"))
+}
+
+fn nothing_used_up(gave_out: &GaveOut) -> String {
+    let most = gave_out.resources.first().and_then(|one| Some((one, one.at_most?.1)));
+    let most = match most {
+        Some((one, used)) => {
+            format!("of what is observed nothing was used up, most {}, {}", one.resource, percent(used.share()))
+        }
+        None => "nothing was observed".to_owned(),
+    };
+    let at_a_time = gave_out
+        .at_a_time
+        .map(|requests| format!("; requests were answered as if {} were served at a time", significant(requests)));
+    format!(
+        "{most}: requests wait for something else, such as a lock, a pool or another service{}",
+        at_a_time.unwrap_or_default()
+    )
+}
