@@ -27,10 +27,14 @@ fn tried(rungs: &[RungResult]) -> Vec<Tried> {
     };
     let mut tried = Vec::new();
     for (index, (one, judged)) in counting.iter().enumerate() {
-        let part = if one.rung.part == RungPart::Ladder { Part::Ladder } else { Part::Bracket };
+        let part = match one.rung.part {
+            RungPart::Ladder => Part::Ladder,
+            RungPart::Step => Part::Step,
+            RungPart::Bracket | RungPart::Confirmation => Part::Bracket,
+        };
         let (passed, strain) = match judged.passed {
             Passed::TooFew if is_repeated(index) => continue,
-            Passed::TooFew => (part == Part::Bracket, None),
+            Passed::TooFew => (part != Part::Ladder, None),
             passed => (passed == Passed::Yes, judged.strain),
         };
         tried.push(Tried { level: one.rung.level, part, passed, strain });

@@ -6,7 +6,10 @@
 //! on this start of the systems: one value of many, as loads near the capacity pass or fail by chance, and as starts
 //! differ. One bisection would give a single value that looks exact and scatters as much.
 //!
-//! The steps are those of up-and-down designs with a decreasing gain (Dixon and Mood, *A Method for Obtaining and Analyzing
+//! Loads that go up by equal steps, as of a stress test, are tried in the same way: they show how a system does over a whole
+//! range, and the capacity only as well as their distance allows.
+//!
+//! The steps of a ladder are those of up-and-down designs with a decreasing gain (Dixon and Mood, *A Method for Obtaining and Analyzing
 //! Sensitivity Data*, 1948; Robbins and Monro, *A Stochastic Approximation Method*, 1951); their sizes are chosen by
 //! simulation, which docs/method-evidence.md shows.
 
@@ -31,6 +34,8 @@ pub struct Range {
     pub most: f64,
     /// True for whole numbers, as of users.
     pub whole: bool,
+    /// The distance of loads that go up by equal steps; none for a search.
+    pub step: Option<f64>,
 }
 
 /// Which part of a search a load belongs to.
@@ -40,6 +45,8 @@ pub enum Part {
     Bracket,
     /// It looks for the place.
     Ladder,
+    /// It is one of equal steps.
+    Step,
 }
 
 /// What a search does next.
@@ -90,15 +97,20 @@ pub struct Search {
 enum Stage {
     Bracket { level: f64, passed: Option<f64>, failed: Option<f64> },
     Ladder { estimate: f64, level: f64, loads: usize, passes: usize },
+    Steps { step: f64, level: f64, passed: Option<f64>, failed: Option<f64> },
     Ended(Capacity),
 }
 
 impl Search {
-    /// A search that knows nothing yet.
+    /// A search that knows nothing yet, or the first of equal steps.
     #[must_use]
     pub fn new(range: Range) -> Search {
         let level = range.first.min(range.most).max(range.least);
-        Search { range, stage: Stage::Bracket { level, passed: None, failed: None }, brackets: 1 }
+        let stage = match range.step {
+            Some(step) => Stage::Steps { step, level, passed: None, failed: None },
+            None => Stage::Bracket { level, passed: None, failed: None },
+        };
+        Search { range, stage, brackets: 1 }
     }
 
     /// A search on a further start, with an estimate from earlier ones.
@@ -113,6 +125,7 @@ impl Search {
     pub fn on_another_start(self) -> Search {
         match self.stage {
             Stage::Ladder { estimate, .. } => Search::around(self.range, estimate),
+            Stage::Steps { .. } => Search::new(self.range),
             Stage::Bracket { .. } | Stage::Ended(_) => self,
         }
     }
@@ -123,6 +136,7 @@ impl Search {
         match self.stage {
             Stage::Bracket { level, .. } => Next::Load(level, Part::Bracket),
             Stage::Ladder { level, .. } => Next::Load(level, Part::Ladder),
+            Stage::Steps { level, .. } => Next::Load(level, Part::Step),
             Stage::Ended(capacity) => Next::End(capacity),
         }
     }
@@ -140,14 +154,29 @@ impl Search {
                 let after = moved(level, STEPS[loads - 1], has_passed);
                 self.climbed(estimate, [level, after.min(self.range.most).max(self.range.least)], loads, passes)
             }
+            Stage::Steps { step, level, passed, failed } => {
+                let passed = if has_passed { Some(level) } else { passed };
+                let failed = if has_passed { failed } else { failed.or(Some(level)) };
+                let next = Stage::Steps { step, level: level + step, passed, failed };
+                if level + step <= self.range.most { next } else { ended(passed, failed) }
+            }
             ended @ Stage::Ended(_) => ended,
         };
     }
 
     /// Takes in that the load that was next cannot be offered, as the generator is at its limit.
     pub fn cannot_be_offered(&mut self) {
-        if let Stage::Bracket { passed: Some(passed), .. } = self.stage {
-            self.stage = Stage::Ended(Capacity::AtLeast(passed));
+        match self.stage {
+            Stage::Bracket { passed: Some(passed), .. } => self.stage = Stage::Ended(Capacity::AtLeast(passed)),
+            Stage::Steps { passed, failed, .. } if passed.or(failed).is_some() => self.stage = ended(passed, failed),
+            _ => {}
+        }
+    }
+
+    /// Ends steps before the largest load: the last one was more than the system can take.
+    pub fn end_steps(&mut self) {
+        if let Stage::Steps { passed, failed, .. } = self.stage {
+            self.stage = ended(passed, failed);
         }
     }
 
@@ -195,6 +224,16 @@ impl Search {
     }
 }
 
+/// The end of steps, with the largest one that passed and the smallest one that failed.
+fn ended(passed: Option<f64>, failed: Option<f64>) -> Stage {
+    Stage::Ended(match (passed, failed) {
+        (Some(passed), Some(failed)) => Capacity::At((passed * failed).sqrt()),
+        (Some(passed), None) => Capacity::AtLeast(passed),
+        (None, Some(failed)) => Capacity::Below(failed),
+        (None, None) => Capacity::Unsettled,
+    })
+}
+
 fn ladder(estimate: f64) -> Stage {
     Stage::Ladder { estimate, level: estimate, loads: 0, passes: 0 }
 }
@@ -213,6 +252,7 @@ fn moved(level: f64, step: f64, up: bool) -> f64 {
 pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
     let last = tried.last()?;
     match last.part {
+        Part::Step => Some(of_steps(tried)),
         Part::Bracket => {
             let largest = tried.iter().filter(|one| one.passed).map(|one| one.level).reduce(f64::max);
             Some(largest.map_or(Capacity::Below(last.level), Capacity::AtLeast))
@@ -236,6 +276,26 @@ pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
             }
         }
     }
+}
+
+/// The capacity that equal steps show: between the largest one that passed and the smallest one that failed, where the strain
+/// of the two (if both have one) crosses 1 on logarithmic axes, or in the middle.
+fn of_steps(tried: &[Tried]) -> Capacity {
+    let passed = tried.iter().filter(|one| one.passed).max_by(|one, other| one.level.total_cmp(&other.level));
+    let failed = tried.iter().filter(|one| !one.passed).min_by(|one, other| one.level.total_cmp(&other.level));
+    let (below, above) = match (passed, failed) {
+        (Some(below), Some(above)) => (below, above),
+        (Some(below), None) => return Capacity::AtLeast(below.level),
+        (None, Some(above)) => return Capacity::Below(above.level),
+        (None, None) => return Capacity::Unsettled,
+    };
+    let share = match (below.strain, above.strain) {
+        (Some(low), Some(high)) if below.level < above.level && low > 0.0 && low < 1.0 && high > 1.0 => {
+            low.ln() / (low.ln() - high.ln())
+        }
+        _ => 0.5,
+    };
+    Capacity::At(below.level * (above.level / below.level).powf(share))
 }
 
 /// How many loads of a ladder must have a strain that tells how near they were to the capacity, at least: neither none, nor
@@ -283,9 +343,12 @@ fn crossing(ladder: &[Tried]) -> Option<f64> {
     Some((centre - intercept / slope).exp())
 }
 
-/// The number of loads that a search on a first start takes at most, if it brackets once.
+/// The number of loads that a search on a first start takes at most, if it brackets once; or of equal steps.
 #[must_use]
 pub fn most_loads(range: Range) -> usize {
+    if let Some(step) = range.step {
+        return 1 + ((range.most - range.first).max(0.0) / step).floor() as usize;
+    }
     let doublings = |ratio: f64| ratio.max(1.0).log2().ceil() as usize;
     let outwards = doublings(range.most / range.first).max(doublings(range.first / range.least));
     // Two halvings of the logarithm take a bracket of a factor of 2 below 1.2.
@@ -308,7 +371,7 @@ mod tests {
     use crate::testing::{Noise, close};
     use proptest::prelude::*;
 
-    const RANGE: Range = Range { first: 10.0, least: 1.0, most: 1000.0, whole: true };
+    const RANGE: Range = Range { first: 10.0, least: 1.0, most: 1000.0, whole: true, step: None };
 
     /// Searches a system that carries loads below `truth`.
     fn searched(mut search: Search, passes: &mut dyn FnMut(f64) -> bool) -> (Capacity, Vec<Tried>) {
@@ -323,6 +386,43 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn steps_go_up_to_the_largest_load_or_to_the_end() {
+        let steps = Search::new(Range { step: Some(50.0), first: 50.0, most: 220.0, ..RANGE });
+        let (found, tried) = searched(steps, &mut |level| level < 120.0);
+        assert_eq!(tried.iter().map(|one| one.level).collect::<Vec<f64>>(), [50.0, 100.0, 150.0, 200.0]);
+        assert_eq!(tried.len(), most_loads(Range { step: Some(50.0), first: 50.0, most: 220.0, ..RANGE }));
+        assert_eq!(found, Capacity::At(15_000_f64.sqrt()));
+        assert_eq!(searched(steps, &mut |_| true).0, Capacity::AtLeast(200.0));
+        assert_eq!(searched(steps, &mut |_| false).0, Capacity::Below(50.0));
+        let mut broken = steps;
+        [true, false].into_iter().for_each(|passed| broken.record(passed));
+        broken.end_steps();
+        assert_eq!(broken.next(), Next::End(Capacity::At(5_000_f64.sqrt())));
+        let mut limited = steps;
+        limited.record(true);
+        limited.cannot_be_offered();
+        assert_eq!(limited.next(), Next::End(Capacity::AtLeast(50.0)));
+    }
+
+    #[test]
+    fn between_two_steps_the_strain_tells_where() {
+        let step =
+            |level: f64, strain: f64| Tried { level, part: Part::Step, passed: strain <= 1.0, strain: Some(strain) };
+        let of = |tried: &[Tried]| match capacity(tried) {
+            Some(Capacity::At(level)) => level,
+            other => panic!("{other:?}"),
+        };
+        // The strain grows with the fourth power of the load.
+        let truth = 130.0_f64;
+        let tried: Vec<Tried> = [50.0, 100.0, 150.0, 200.0].map(|level| step(level, (level / truth).powi(4))).to_vec();
+        close(of(&tried), truth, 1e-9);
+        let never = [step(100.0, 0.0), step(150.0, 4.0)];
+        close(of(&never), 15_000_f64.sqrt(), 1e-9);
+        let contradicting = [step(100.0, 1.2), step(150.0, 0.8), step(200.0, 2.0)];
+        close(of(&contradicting), 15_000_f64.sqrt(), 1e-9);
     }
 
     #[test]
@@ -447,7 +547,7 @@ mod tests {
         #[test]
         fn every_search_ends(seed in 0_u64..5000, first in 1.0..1e5_f64, most in 1.0..1e6_f64, whole: bool) {
             let (mut noise, most) = (Noise::new(seed), if whole { most.floor() } else { most });
-            let range = Range { first, least: 1.0, most, whole };
+            let range = Range { first, least: 1.0, most, whole, step: None };
             let (found, tried) = searched(Search::new(range), &mut |_| noise.uniform() < 0.5);
             let most_tried = 3 * most_loads(Range { first: 1.0, least: 1.0, ..range }) + 60;
             prop_assert!(tried.len() <= most_tried);

@@ -85,13 +85,25 @@ pub struct Profile {
     pub start: f64,
     /// The stages of the measure phase; empty when the value is constant.
     pub stages: Vec<Stage>,
+    /// How it comes to `start` in warm-up; none if it is there at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joining: Option<Joining>,
+}
+
+/// Users who begin one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Joining {
+    /// When the first one begins, in seconds from the start of the measure phase: negative.
+    pub from: f64,
+    /// How many begin in a second.
+    pub per_second: f64,
 }
 
 impl Profile {
     /// A value that never changes.
     #[must_use]
     pub fn constant(value: f64) -> Profile {
-        Profile { start: value, stages: Vec::new() }
+        Profile { start: value, stages: Vec::new(), joining: None }
     }
 
     /// Whether the value never changes.
@@ -112,9 +124,12 @@ impl Profile {
         self.stages.iter().map(|stage| stage.target).fold(self.start, f64::max)
     }
 
-    /// The value at `seconds` of the measure phase; `start` before it.
+    /// The value at `seconds` of the measure phase; before it `start`, or as many as have joined.
     #[must_use]
     pub fn at(&self, seconds: f64) -> f64 {
+        if let Some(Joining { from, per_second }) = self.joining.filter(|_| seconds < 0.0) {
+            return ((seconds - from) * per_second + 1.0).floor().clamp(0.0, self.start);
+        }
         let mut value = self.start;
         let mut begin = 0.0;
         for stage in &self.stages {
@@ -272,12 +287,15 @@ mod tests {
     #[test]
     fn a_profile_ramps_holds_and_stays() {
         let stages = vec![stage(10, 100.0, Shape::Ramp), stage(5, 40.0, Shape::Hold), stage(10, 0.0, Shape::Ramp)];
-        let profile = Profile { start: 0.0, stages };
+        let profile = Profile { start: 0.0, stages, joining: None };
         let expected = [(-3.0, 0.0), (0.0, 0.0), (5.0, 50.0), (10.0, 40.0), (14.9, 40.0), (20.0, 20.0), (99.0, 0.0)];
         for (at, value) in expected {
             assert!((profile.at(at) - value).abs() < 1e-9, "at {at} s: {} instead of {value}", profile.at(at));
         }
         assert_eq!(profile.length(), Duration::from_secs(25));
+        let joining = Profile { joining: Some(Joining { from: -4.0, per_second: 2.0 }), ..Profile::constant(5.0) };
+        let joined = [-5.0, -4.0, -3.6, -3.5, -2.0, -1.0, 0.0, 9.0].map(|at| joining.at(at));
+        assert_eq!(joined, [0.0, 1.0, 1.0, 2.0, 5.0, 5.0, 5.0, 5.0]);
         assert_eq!(profile.peak(), 100.0);
     }
 }

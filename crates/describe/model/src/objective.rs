@@ -98,6 +98,12 @@ impl Reading {
 }
 
 impl Judged {
+    /// True if this condition was broken.
+    #[must_use]
+    pub fn broke(&self, condition: &Condition) -> bool {
+        self.readings.iter().any(|one| !one.held && one.condition == *condition)
+    }
+
     /// The condition that limits: of those that were broken, the one that is farthest from its bound; none where all held.
     #[must_use]
     pub fn limiting(&self) -> Option<&Reading> {

@@ -96,6 +96,8 @@ pub enum RungPart {
     Ladder,
     /// A longer load at the lower end of the capacity's interval.
     Confirmation,
+    /// One of equal steps: it shows how systems do over the whole range.
+    Step,
 }
 
 fn first_turn() -> u32 {
@@ -209,7 +211,7 @@ pub struct Plan {
     pub searches: Vec<CapacitySearch>,
 }
 
-/// The loads that a search for the capacity may try.
+/// The loads that a search for the capacity may try, or those of a stress test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchRange {
     /// The first load that is tried: users, or arrivals per second.
@@ -220,6 +222,22 @@ pub struct SearchRange {
     pub of_users: bool,
     /// The measure phase of the load that confirms the capacity.
     pub confirm: Duration,
+    /// The distance of loads that go up by equal steps, as of a stress test; none where the capacity is searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<f64>,
+    /// How many users begin in a second of the warm-up, which is longer by the time that they take; none where all begin at
+    /// once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_users: Option<f64>,
+}
+
+impl SearchRange {
+    /// The warm-up of a load of this size, where that of the first load takes `of_first`.
+    #[must_use]
+    pub fn warmup(&self, of_first: Duration, level: f64) -> Duration {
+        let longer = self.new_users.map_or(0.0, |per_second| (level - self.first) / per_second);
+        Duration::try_from_secs_f64(of_first.as_secs_f64() + longer).unwrap_or_default()
+    }
 }
 
 /// A search for the capacity under a condition.
@@ -309,17 +327,32 @@ impl Plan {
         starts.into_iter().map(|start| of_turns(start) * self.slices_after_each_other(start)).sum()
     }
 
-    /// True if the capacity is searched for.
+    /// True if each load has a level of its own: the capacity is searched for, or loads go up by equal steps.
     #[must_use]
     pub fn searches(&self) -> bool {
         !self.searches.is_empty()
     }
 
+    /// True if loads go up by equal steps.
+    #[must_use]
+    pub fn is_stress(&self) -> bool {
+        self.searches.iter().any(|search| search.range.step.is_some())
+    }
+
     /// The time under load of the searches on `start`, at most.
     fn time_of_search(&self, start: &Start) -> Duration {
         let search = &self.searches[start.condition];
-        let of_loads = self.lengths(start, 1).under_load() * search.loads[usize::from(start.repeat > 1)];
-        let of_variant = if start.repeat == self.repeats { of_loads + search.range.confirm } else { of_loads };
+        let loads = search.loads[usize::from(start.repeat > 1)];
+        let lengths = self.lengths(start, 1);
+        let warmup = |place: u32| {
+            // Which loads a search tries is not known before.
+            let level =
+                search.range.step.map_or(search.range.most, |step| search.range.first + step * f64::from(place));
+            search.range.warmup(lengths.warmup, level)
+        };
+        let of_loads = lengths.measure * loads + (0..loads).map(warmup).sum::<Duration>();
+        let confirms = start.repeat == self.repeats && search.range.step.is_none();
+        let of_variant = if confirms { of_loads + search.range.confirm } else { of_loads };
         of_variant * start.variants.len() as u32
     }
 
@@ -510,7 +543,8 @@ mod tests {
     #[test]
     fn a_search_takes_its_loads_on_each_start_and_confirms_on_the_last() {
         let second = Duration::from_secs(1);
-        let range = SearchRange { first: 1.0, most: 64.0, of_users: true, confirm: 60 * second };
+        let range =
+            SearchRange { first: 1.0, most: 64.0, of_users: true, confirm: 60 * second, step: None, new_users: None };
         let search = CapacitySearch { range, loads: [15, 8] };
         let plan = Plan { searches: vec![search], ..plan() };
         let [first, second] = [0, 1].map(|index| plan.time_under_load([&plan.starts[index]]).as_secs());

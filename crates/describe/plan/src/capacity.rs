@@ -3,6 +3,8 @@
 //! Each variant has a search of its own on each start. The first start brackets; later ones begin around the capacities that
 //! were found before. Where several variants are alive on a start, their loads alternate, in random order. On the last start
 //! a longer load at the lower end of the capacity's interval confirms it.
+//!
+//! A stress test goes the same way on each start: up by equal steps, until requests fail or the largest load is reached.
 
 use crate::blocks::shuffled;
 use crate::outcomes::{EndedLoad, Outcome, Outcomes, Shown};
@@ -35,14 +37,16 @@ const CONFIDENCE: f64 = 0.95;
 /// The fewest starts that give an interval.
 const STARTS_OF_INTERVAL: usize = 3;
 
-/// The search for the capacity with these loads.
+/// The search for the capacity, or the stress test, with these loads.
 #[must_use]
 pub fn search(range: SearchRange) -> CapacitySearch {
-    CapacitySearch { range, loads: [most_loads(range_of(range)) as u32, STEPS.len() as u32] }
+    let most = most_loads(range_of(range)) as u32;
+    CapacitySearch { range, loads: [most, if range.step.is_some() { most } else { STEPS.len() as u32 }] }
 }
 
-fn range_of(SearchRange { first, most, of_users, .. }: SearchRange) -> Range {
-    Range { first, least: if of_users { 1.0 } else { first * LEAST_RATE }, most: most.max(first), whole: of_users }
+fn range_of(SearchRange { first, most, of_users, step, .. }: SearchRange) -> Range {
+    let least = if of_users { 1.0 } else { first * LEAST_RATE };
+    Range { first, least, most: most.max(first), whole: of_users, step }
 }
 
 /// The next load on `start`, on which those in `ran` have ended; none where every search on it has come to its end.
@@ -63,7 +67,9 @@ pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[Ended
         shuffled(start.variants.len(), &mut random).into_iter().map(|place| start.variants[place]).collect();
     let due = ahead.into_iter().filter(|(_, loads, _)| *loads == fewest);
     let (variant, _, (rung, measure)) = due.min_by_key(|(variant, ..)| order.iter().position(|one| one == variant))?;
-    let lengths = PhaseLengths { measure, ..plan.lengths(start, 1) };
+    let lengths = plan.lengths(start, 1);
+    let warmup = plan.searches[start.condition].range.warmup(lengths.warmup, rung.level);
+    let lengths = PhaseLengths { warmup, measure, ..lengths };
     Some(Load { number: ran.len() as u32 + 1, variant, turn, beside: None, rung: Some(rung), lengths })
 }
 
@@ -102,6 +108,9 @@ impl Known {
     }
 
     fn search(&self) -> Search {
+        if self.range.step.is_some() {
+            return Search::new(self.range);
+        }
         match (self.cut_off, geometric_mean(&self.found), self.censored) {
             (Some(search), ..) => search,
             (None, Some(estimate), _) => Search::around(self.range, estimate),
@@ -122,6 +131,8 @@ struct OnStart {
     voids: u32,
     /// True if the load that is next was void too often.
     given_up: bool,
+    /// The load under which a system ended.
+    died_at: Option<f64>,
     /// The load that confirms the capacity, if this is the last start.
     confirmation: Option<Duration>,
     confirmations: usize,
@@ -137,7 +148,8 @@ impl OnStart {
         ran: impl Iterator<Item = &'r EndedLoad>,
     ) -> OnStart {
         let mut walk = OnStart::begun(Known::of(plan, outcomes, start, variant), plan.lengths(start, 1));
-        walk.confirmation = (start.repeat == plan.repeats).then(|| plan.searches[start.condition].range.confirm);
+        let range = plan.searches[start.condition].range;
+        walk.confirmation = (start.repeat == plan.repeats && range.step.is_none()).then_some(range.confirm);
         walk.replay(ran)
     }
 
@@ -150,6 +162,7 @@ impl OnStart {
             tried: Vec::new(),
             voids: 0,
             given_up: false,
+            died_at: None,
             confirmation: None,
             confirmations: 0,
             confirmed: false,
@@ -178,11 +191,19 @@ impl OnStart {
                 if seconds < self.longest() {
                     return;
                 }
-                // What cannot be shown in any time does not pass; of a bracket, more load has more requests.
-                self.record(rung, rung.part == RungPart::Bracket, None);
+                // What cannot be shown in any time does not pass; where more load comes next, that has more requests.
+                self.record(rung, matches!(rung.part, RungPart::Bracket | RungPart::Step), None);
             }
-            Shown::Judged { passed, strain } => self.record(rung, passed, strain),
-            Shown::Died => self.record(rung, false, None),
+            Shown::Judged { passed, strain, failed } => {
+                self.record(rung, passed, strain);
+                if failed {
+                    self.search.end_steps();
+                }
+            }
+            Shown::Died => {
+                self.record(rung, false, None);
+                self.died_at = Some(rung.level);
+            }
         }
         self.voids = 0;
     }
@@ -191,6 +212,7 @@ impl OnStart {
         let part = match rung.part {
             RungPart::Bracket => Part::Bracket,
             RungPart::Ladder => Part::Ladder,
+            RungPart::Step => Part::Step,
             RungPart::Confirmation => {
                 self.confirmations += 1;
                 self.confirmed = passed;
@@ -215,6 +237,7 @@ impl OnStart {
             Next::Load(..) if self.given_up => return None,
             Next::Load(level, Part::Bracket) => (level, RungPart::Bracket),
             Next::Load(level, Part::Ladder) => (level, RungPart::Ladder),
+            Next::Load(level, Part::Step) => (level, RungPart::Step),
             Next::End(_) => return self.next_confirmation(self.found()?),
         };
         Some((Rung { level, part }, self.length(level, self.lengths.measure)))
@@ -245,6 +268,10 @@ impl OnStart {
     fn known_afterwards(self, counts: bool) -> Known {
         let found = self.found();
         let mut known = Known { cut_off: None, ..self.known };
+        // Steps on later starts end before it, or none of them would count.
+        if let (Some(died_at), Some(step)) = (self.died_at, known.range.step) {
+            known.range.most = (died_at - step).max(known.range.first);
+        }
         match self.search.next() {
             Next::End(Capacity::At(_)) => {
                 known.found.extend(found);
@@ -277,8 +304,9 @@ mod tests {
     use plimsoll_model::factor::{Factor, Level, Role};
     use plimsoll_model::start::{Design, Turns};
 
-    const PASSED: Shown = Shown::Judged { passed: true, strain: None };
-    const FAILED: Shown = Shown::Judged { passed: false, strain: None };
+    const PASSED: Shown = Shown::Judged { passed: true, strain: None, failed: false };
+    const MISSED: Shown = Shown::Judged { passed: false, strain: None, failed: false };
+    const BROKEN: Shown = Shown::Judged { passed: false, strain: None, failed: true };
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A plan that searches from 10 users up to `most`, for this many variants, on starts of one variant or of all.
@@ -288,7 +316,14 @@ mod tests {
         let factors = if variants > 1 { &factors[..] } else { &[] };
         let options = Options { repeats: 5, seed: 3, duplicate: false, spare_blocks: None, looks: Vec::new(), design };
         let lengths = PhaseLengths { warmup: SECOND, measure: 10 * SECOND, drain: SECOND };
-        let searches = vec![search(SearchRange { first: 10.0, most, of_users: true, confirm: 60 * SECOND })];
+        let searches = vec![search(SearchRange {
+            first: 10.0,
+            most,
+            of_users: true,
+            confirm: 60 * SECOND,
+            step: None,
+            new_users: None,
+        })];
         Plan { searches, ..plan(factors, &options, |_| lengths) }
     }
 
@@ -320,7 +355,7 @@ mod tests {
 
     /// Passes below `truth` users.
     fn below(truth: f64) -> impl FnMut(&Start, &Load) -> Shown {
-        move |_, load| if level(load).round() < truth { PASSED } else { FAILED }
+        move |_, load| if level(load).round() < truth { PASSED } else { MISSED }
     }
 
     fn level(load: &Load) -> f64 {
@@ -359,7 +394,7 @@ mod tests {
     fn a_confirmation_that_fails_is_tried_a_little_lower() {
         let mut limit = below(150.0);
         let mut hear = |start: &Start, load: &Load| match load.rung.expect("a search").part {
-            RungPart::Confirmation if level(load) > 145.0 => FAILED,
+            RungPart::Confirmation if level(load) > 145.0 => MISSED,
             _ => limit(start, load),
         };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
@@ -373,7 +408,7 @@ mod tests {
         let plan = planned(2, 1000.0, Design::Turns(turns));
         let mut hear = |_: &Start, load: &Load| {
             let truth = [150.0, 90.0][load.variant];
-            if level(load).round() < truth { PASSED } else { FAILED }
+            if level(load).round() < truth { PASSED } else { MISSED }
         };
         let starts = run(&plan, &mut hear);
         for (_, ran) in &starts[1..4] {
@@ -394,7 +429,7 @@ mod tests {
             if count < 299.0 {
                 return Shown::TooFew { share: count / 299.0 };
             }
-            if level(load).round() < 50.0 { PASSED } else { FAILED }
+            if level(load).round() < 50.0 { PASSED } else { MISSED }
         };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
         let lengths: Vec<f64> = starts[0].1.iter().map(|one| one.load.lengths.measure.as_secs_f64()).collect();
@@ -416,11 +451,60 @@ mod tests {
         assert_eq!(levels, [40.0, 80.0, 80.0, 80.0], "at least 40");
     }
 
+    /// Steps of 10 users from 10 to 80, on five starts.
+    fn stress() -> Plan {
+        let mut plan = planned(1, 80.0, Design::Trials);
+        plan.searches = vec![search(SearchRange { step: Some(10.0), ..plan.searches[0].range })];
+        plan
+    }
+
+    fn levels(starts: &[(Start, Vec<EndedLoad>)]) -> Vec<Vec<f64>> {
+        starts.iter().map(|(_, ran)| ran.iter().map(|one| level(&one.load)).collect()).collect()
+    }
+
+    #[test]
+    fn a_stress_test_goes_up_on_each_start_until_requests_fail() {
+        let mut hear = |_: &Start, load: &Load| match level(load) {
+            ..30.0 => PASSED,
+            ..60.0 => MISSED,
+            _ => BROKEN,
+        };
+        let plan = stress();
+        let starts = run(&plan, &mut hear);
+        assert_eq!(levels(&starts), vec![vec![10.0, 20.0, 30.0, 40.0, 50.0, 60.0]; 5]);
+        assert_eq!(plan.searches[0].loads, [8, 8]);
+        assert_eq!(plan.time_under_load(&plan.starts), 5 * 8 * 11 * SECOND, "without a confirmation");
+        let mut joining = stress();
+        joining.searches[0].range.new_users = Some(20.0);
+        let ran = run(&joining, &mut hear);
+        let warmups: Vec<f64> = ran[0].1.iter().map(|one| one.load.lengths.warmup.as_secs_f64()).collect();
+        assert_eq!(warmups, [1.0, 1.5, 2.0, 2.5, 3.0, 3.5], "that of the first has the time of its users in it");
+        let warmups = 8.0 + (0..8).map(|place| f64::from(10 * place) / 20.0).sum::<f64>();
+        assert_eq!(joining.time_under_load(&joining.starts[..1]).as_secs_f64(), 80.0 + warmups);
+        let whole = run(&plan, &mut |_, _| MISSED);
+        assert_eq!(levels(&whole)[0].len(), 8, "slow is not broken");
+    }
+
+    #[test]
+    fn steps_end_before_what_a_system_died_of() {
+        let mut hear = |_: &Start, load: &Load| if level(load) < 40.0 { PASSED } else { Shown::Died };
+        let found = levels(&run(&stress(), &mut hear));
+        assert_eq!(found[0], [10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(found[1..], vec![vec![10.0, 20.0, 30.0]; 5], "one more for the first, which does not count");
+    }
+
+    #[test]
+    fn a_step_that_the_generator_cannot_offer_is_the_last() {
+        let mut hear = |_: &Start, load: &Load| if level(load) < 40.0 { PASSED } else { Shown::Void };
+        let found = levels(&run(&stress(), &mut hear));
+        assert_eq!(found[4], [10.0, 20.0, 30.0, 40.0, 40.0, 40.0]);
+    }
+
     #[test]
     fn where_a_system_dies_the_next_start_goes_on() {
         let mut hear = |_: &Start, load: &Load| match level(load).round() {
             ..50.0 => PASSED,
-            ..70.0 => FAILED,
+            ..70.0 => MISSED,
             _ => Shown::Died,
         };
         let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);

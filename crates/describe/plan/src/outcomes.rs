@@ -24,6 +24,8 @@ pub enum Shown {
         passed: bool,
         /// The share of requests that missed the objective, over the share that may, where there is one.
         strain: Option<f64>,
+        /// True if more requests failed than the objective allows.
+        failed: bool,
     },
     /// It broke nothing, but had too few requests to show it: this share of them.
     TooFew {

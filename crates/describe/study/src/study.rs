@@ -402,17 +402,16 @@ impl TrialTables {
         self.load.resolve(&self.scope(assignment, &bindings), faults)
     }
 
-    /// The search for the capacity with these levels; none where the study names its loads, or where it is wrong.
+    /// The search for the capacity, or the stress test, with these levels; none where the study names its loads, or where it is wrong.
     pub(crate) fn search(&self, assignment: &Assignment, faults: &mut Faults) -> Option<SearchRange> {
         self.load.search_span()?;
         let bindings = self.stand_in_bindings(assignment, faults);
         let scope = self.scope(assignment, &bindings);
-        let (first, of_users) = match self.load.resolve(&scope, faults)?.model {
-            LoadModel::Closed { users, .. } => (users.start, true),
-            LoadModel::Open { rate, .. } => (rate.start, false),
+        let first = match self.load.resolve(&scope, faults)?.model {
+            LoadModel::Closed { users, .. } => users.start,
+            LoadModel::Open { rate, .. } => rate.start,
         };
-        let (most, confirm) = self.load.search(first, &scope, faults)?;
-        Some(SearchRange { first, most, of_users, confirm })
+        self.load.search(first, &scope, faults)
     }
 
     /// The systems that run in trials with these levels.

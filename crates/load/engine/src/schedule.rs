@@ -281,7 +281,7 @@ mod tests {
     fn after_a_gap_the_end_of_a_ramp_has_an_arrival_and_its_start_has_none() {
         let second = |start, target| {
             let stages = vec![Stage { length: Duration::from_secs(1), target, shape: Shape::Ramp }];
-            let rate = Profile { start, stages };
+            let rate = Profile { start, stages, joining: None };
             let times = ArrivalTimes::new(&rate, Arrivals::Constant, Instant(0), 7, ALL).after_a_gap();
             times.take_while(|at| at.0 < 1_000_000_000).collect::<Vec<_>>()
         };
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn arrivals_that_are_skipped_are_counted_and_the_others_come_when_they_are_due() {
         let stages = vec![Stage { length: Duration::from_secs(1), target: 100.0, shape: Shape::Ramp }];
-        for rate in [Profile::constant(1000.0), Profile { start: 2000.0, stages }] {
+        for rate in [Profile::constant(1000.0), Profile { start: 2000.0, stages, joining: None }] {
             for share in [ALL, Share { index: 0, of: 3 }, Share { index: 2, of: 3 }] {
                 let times = || ArrivalTimes::new(&rate, Arrivals::Constant, Instant(0), 7, share);
                 for (taken, until) in [(0, 500_000_000), (40, 700_000_000), (5, 10_000_000), (5, 0)] {
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_ramp_offers_the_area_under_it() {
         let stages = vec![Stage { length: Duration::from_secs(10), target: 100.0, shape: Shape::Ramp }];
-        let rate = Profile { start: 0.0, stages };
+        let rate = Profile { start: 0.0, stages, joining: None };
         let times = seconds(&rate, Arrivals::Constant, Instant(0), 10.0);
         assert_eq!(times.len(), 500);
         let in_last_second = times.iter().filter(|at| **at >= 9.0).count();
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_rate_of_zero_ends_the_arrivals() {
         let stages = vec![Stage { length: Duration::from_secs(1), target: 0.0, shape: Shape::Hold }];
-        let rate = Profile { start: 10.0, stages };
+        let rate = Profile { start: 10.0, stages, joining: None };
         let mut times = ArrivalTimes::new(&rate, Arrivals::Constant, Instant(-1_000_000_000), 7, ALL);
         assert_eq!(times.by_ref().take(100).count(), 11);
     }
@@ -378,7 +378,11 @@ mod tests {
             target,
             shape: if ramp { Shape::Ramp } else { Shape::Hold },
         });
-        (0.0..500.0, prop::collection::vec(stage, 0..5)).prop_map(|(start, stages)| Profile { start, stages })
+        (0.0..500.0, prop::collection::vec(stage, 0..5)).prop_map(|(start, stages)| Profile {
+            start,
+            stages,
+            joining: None,
+        })
     }
 
     proptest! {

@@ -418,5 +418,5 @@ fn profile(Curve(points): &Curve) -> Profile {
         Stage { length, target, shape: if length.is_zero() { Shape::Hold } else { Shape::Ramp } }
     };
     let start = points.first().map_or(0.0, |(_, value)| *value);
-    Profile { start, stages: points.windows(2).map(stage).collect() }
+    Profile { start, stages: points.windows(2).map(stage).collect(), joining: None }
 }

@@ -11,7 +11,7 @@ use plimsoll_bundle::BundleError;
 use plimsoll_database::CounterSampler;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
-use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop, WHOLE};
+use plimsoll_model::load::{Joining, LoadModel, LoadProfile, Profile, Stop, WHOLE};
 use plimsoll_model::objective::{Judged, Passed};
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::{LoadSummary, LoadTiming, Replies, Steadiness};
@@ -100,9 +100,10 @@ pub(crate) fn offer(
 }
 
 /// Sets how long the load takes, and of a search its level. A slice ends after its time, whatever ends a load of this study
-/// otherwise.
+/// otherwise; after the first one its users are there already.
 fn set_profile(profile: &mut LoadProfile, context: &Context<'_>, load: &Load) {
     profile.warmup = load.lengths.warmup;
+    let joining = if let LoadModel::Closed { users, .. } = &profile.model { users.joining } else { None };
     if !context.plan.design.is_trials() || load.rung.is_some() {
         profile.stop = Stop::After(load.lengths.measure);
     }
@@ -110,6 +111,11 @@ fn set_profile(profile: &mut LoadProfile, context: &Context<'_>, load: &Load) {
         (LoadModel::Closed { users, .. }, Some(rung)) => *users = Profile::constant(rung.level.round().max(1.0)),
         (LoadModel::Open { rate, .. }, Some(rung)) => *rate = Profile::constant(rung.level),
         (_, None) => {}
+    }
+    if let LoadModel::Closed { users, .. } = &mut profile.model {
+        let joins = load.turn == 1 || load.rung.is_some();
+        let from = -load.lengths.warmup.as_secs_f64();
+        users.joining = joining.filter(|_| joins).map(|joining| Joining { from, ..joining });
     }
 }
 

@@ -19,11 +19,15 @@ pub(crate) fn others_in_void_loads(finished: &FinishedStart) -> Option<f64> {
 pub(crate) fn shown(load: &LoadSummary) -> Option<Shown> {
     let judged = load.objective.as_ref()?;
     match (&load.validity, judged.passed) {
-        _ if judged.readings.iter().any(|reading| reading.condition == Condition::Alive) => Some(Shown::Died),
+        _ if judged.broke(&Condition::Alive) => Some(Shown::Died),
         (Validity::Failed(_), _) => None,
         (Validity::Void(_), _) => Some(Shown::Void),
         (Validity::Valid, Passed::TooFew) => Some(Shown::TooFew { share: judged.share_of_needed }),
-        (Validity::Valid, passed) => Some(Shown::Judged { passed: passed == Passed::Yes, strain: judged.strain }),
+        (Validity::Valid, passed) => Some(Shown::Judged {
+            passed: passed == Passed::Yes,
+            strain: judged.strain,
+            failed: judged.broke(&Condition::Errors),
+        }),
     }
 }
 

@@ -165,7 +165,7 @@ mod tests {
         assert!(Ticks::of(&closed(2, 20)).is_some() && Ticks::of(&open(2, 20)).is_some());
         let stage = |target| Stage { length: Duration::from_secs(5), target, shape: Shape::Hold };
         let staged = |target| LoadModel::Closed {
-            users: Profile { start: 10.0, stages: vec![stage(target)] },
+            users: Profile { start: 10.0, stages: vec![stage(target)], joining: None },
             think: Think::Constant(Duration::ZERO),
         };
         assert!(Ticks::of(&LoadProfile { model: staged(20.0), ..closed(2, 20) }).is_none());

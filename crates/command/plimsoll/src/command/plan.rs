@@ -107,8 +107,8 @@ fn load(plan: &Plan, start: &Start) -> String {
     let first = plan.lengths(start, 1);
     if let Some(search) = plan.searches.get(start.condition) {
         let loads = search.loads[usize::from(start.repeat > 1)];
-        let confirmed =
-            if start.repeat == plan.repeats { format!(" + {}", time(search.range.confirm)) } else { String::new() };
+        let confirms = start.repeat == plan.repeats && search.range.step.is_none();
+        let confirmed = if confirms { format!(" + {}", time(search.range.confirm)) } else { String::new() };
         let each = if start.variants.len() > 1 { " each" } else { "" };
         return format!("up to {loads} × ({} + {}){confirmed}{each}", time(first.warmup), time(first.measure));
     }
@@ -127,7 +127,8 @@ pub(super) fn in_short(plan: &Plan) -> String {
         let starts = counted(plan.starts.len(), "start");
         let of = if plan.describes() { "one system".to_owned() } else { counted(plan.block_size(), "variant") };
         let time = time(plan.time_under_load(&plan.starts));
-        return format!("{starts} that search for the capacity of {of}, at most {time} under load");
+        let what = if plan.is_stress() { "a stress test" } else { "a search for the capacity" };
+        return format!("{starts}, each {what} of {of}, at most {time} under load");
     }
     if !plan.design.is_trials() {
         let (starts, time) = (plan.starts.len(), time(plan.time_under_load(&plan.starts)));

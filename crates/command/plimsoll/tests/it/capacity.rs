@@ -83,7 +83,7 @@ fn a_search_finds_how_many_users_a_server_takes() {
     place
         .plimsoll(&["plan", "study.toml"])
         .with(0)
-        .prints(&["up to 16 × (50 ms + 200 ms)", "3 starts that search for the capacity of one system, at most"]);
+        .prints(&["up to 16 × (50 ms + 200 ms)", "3 starts, each a search for the capacity of one system, at most"]);
     // A machine that is busy makes it less sure, but not different.
     place.plimsoll(&RUN).with_any_verdict().says(&["3/3"]).prints(&[
         "The system carries",
@@ -113,6 +113,29 @@ fn a_search_finds_how_many_users_a_server_takes() {
     ] {
         assert!(markdown.contains(text), "{text}: {markdown}");
     }
+}
+
+#[test]
+fn a_stress_test_goes_up_until_requests_fail() {
+    let stress = "profile  = \"stress\"\nstep     = 4\nnew_users = 100";
+    let study = edited(&edited(STUDY, "profile  = \"capacity\"", stress), "confirm  = \"400ms\"\n", "");
+    let place = place(&study);
+    place
+        .plimsoll(&["plan", "study.toml"])
+        .with(0)
+        .prints(&["up to 16 × (70 ms + 200 ms)", "3 starts, each a stress test of one system, at most"]);
+    place.plimsoll(&RUN).with_any_verdict().prints(&["The system carries", "Measured by stress tests: 3 starts"]);
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    for start in &bundle.starts {
+        let rungs = start.loads.iter().flat_map(|load| &load.rungs);
+        let counting = rungs.filter(|rung| rung.summary.validity.counts() && rung.rung.part == RungPart::Step);
+        let mut levels: Vec<f64> = counting.map(|rung| rung.rung.level).collect();
+        levels.dedup();
+        // It refuses a request where more than eight are present, and a fifth may be refused.
+        assert!(levels.starts_with(&[2.0, 6.0]) && levels.len() < 16, "{levels:?}");
+    }
+    let range = &cell(&place)["range"];
+    assert!((8.0..19.0).contains(&range["requests_fail_from"].as_f64().expect("it refuses")), "{range}");
 }
 
 #[test]

@@ -46,8 +46,7 @@ impl LoadOnStart<'_> {
     }
 
     fn broke(&self, condition: &Condition) -> bool {
-        let is_broken = |judged: &Judged| judged.readings.iter().any(|one| !one.held && one.condition == *condition);
-        self.judged().is_some_and(is_broken)
+        self.judged().is_some_and(|judged| judged.broke(condition))
     }
 
     pub(super) fn throughput(&self) -> Option<f64> {

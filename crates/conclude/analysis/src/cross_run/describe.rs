@@ -329,7 +329,7 @@ mod tests {
         let stages = vec![Stage { length: seconds(5), target: 20.0, shape: Shape::Ramp }];
         let ramp = LoadProfile {
             model: LoadModel::Closed {
-                users: Profile { start: 1.0, stages },
+                users: Profile { start: 1.0, stages, joining: None },
                 think: Think::Uniform { from: Duration::from_millis(5), to: seconds(1) },
             },
             warmup: seconds(2),

@@ -170,6 +170,8 @@ fn planned(truth: f64, variants: usize, design: Design) -> Plan {
         most: truth * 100.0,
         of_users: false,
         confirm: Duration::from_secs(60),
+        step: None,
+        new_users: None,
     })];
     Plan { searches, ..plan(if variants > 1 { &factors } else { &[] }, &options, |_| lengths) }
 }
@@ -222,11 +224,12 @@ fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream)
 
 fn tried(on_start: &[(Load, Shown)], variant: usize) -> Vec<Tried> {
     let of = |(load, shown): &(Load, Shown)| {
-        let (Rung { level, part }, Shown::Judged { passed, strain }) = (load.rung?, *shown) else { return None };
+        let (Rung { level, part }, Shown::Judged { passed, strain, .. }) = (load.rung?, *shown) else { return None };
         let part = match part {
             RungPart::Confirmation => return None,
             RungPart::Bracket => Part::Bracket,
             RungPart::Ladder => Part::Ladder,
+            RungPart::Step => Part::Step,
         };
         (load.variant == variant).then_some(Tried { level, part, passed, strain })
     };
@@ -269,8 +272,8 @@ impl System {
     }
 
     fn offer(self, level: f64, seconds: f64, speed: f64, machine: &Machine, random: &mut RandomStream) -> Shown {
-        let verdict = |passed| Shown::Judged { passed, strain: None };
-        let of_strain = |strain: f64| Shown::Judged { passed: strain <= 1.0, strain: Some(strain) };
+        let verdict = |passed| Shown::Judged { passed, strain: None, failed: false };
+        let of_strain = |strain: f64| Shown::Judged { passed: strain <= 1.0, strain: Some(strain), failed: false };
         let threshold = |random: &mut RandomStream| 400.0 * speed * (BETWEEN_LOADS * random.normal()).exp();
         match self {
             System::Threshold => verdict(level < threshold(random)),

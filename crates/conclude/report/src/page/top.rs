@@ -172,7 +172,8 @@ pub(crate) fn measured(input: &Input) -> String {
     let with_duplicate = if plan.with_duplicate { " and a duplicate of the baseline" } else { "" };
     let how = match plan.design.turns() {
         _ if plan.searches() => format!(
-            "Measured by searches for the capacity: {}{under_each}{}",
+            "Measured by {}: {}{under_each}{}",
+            if plan.is_stress() { "stress tests" } else { "searches for the capacity" },
             counted(repeats, "start"),
             match (plan.describes(), plan.design.is_trials()) {
                 (true, _) => String::new(),

@@ -25,7 +25,7 @@ pub struct RungResult {
 }
 
 /// Puts the loads of the searches on a start together. What is measured of a variant is what its ladder showed, whose loads
-/// lie near its capacity; without a ladder, the last load that counts.
+/// lie near its capacity; of equal steps the largest one that passed, or the first; of anything else the last load that counts.
 #[derive(Debug, Default)]
 pub struct PooledRungs(BTreeMap<usize, Vec<LoadResult>>);
 
@@ -47,7 +47,12 @@ fn pooled(variant: usize, loads: &[LoadResult]) -> LoadResult {
     let counts = |load: &&LoadResult| load.summary.validity.counts();
     let ladder: Vec<&LoadResult> =
         loads.iter().filter(counts).filter(|load| part(load) == Some(RungPart::Ladder)).collect();
-    let near = if ladder.is_empty() { loads.iter().rfind(counts).into_iter().collect() } else { ladder };
+    let mut steps = loads.iter().filter(counts).filter(|load| part(load) == Some(RungPart::Step));
+    let near = match (ladder.is_empty(), steps.clone().rfind(|load| passed(load)).or_else(|| steps.next())) {
+        (false, _) => ladder,
+        (true, Some(step)) => vec![step],
+        (true, None) => loads.iter().rfind(counts).into_iter().collect(),
+    };
     let number = variant as u32 + 1;
     let first = near.first().copied().unwrap_or(&loads[0]);
     let mut pool = LoadResult {
@@ -67,6 +72,10 @@ fn pooled(variant: usize, loads: &[LoadResult]) -> LoadResult {
         second = pool.append(load, number, second);
     }
     pool
+}
+
+fn passed(load: &LoadResult) -> bool {
+    load.summary.objective.as_ref().is_some_and(|judged| judged.passed == Passed::Yes)
 }
 
 fn rung(load: &LoadResult) -> Option<RungResult> {
@@ -114,8 +123,7 @@ impl LoadResult {
             ..row.clone()
         }));
         // Where a load is too much, the systems may take processors from the generator: that tells nothing of it.
-        let passed = load.summary.objective.as_ref().is_some_and(|judged| judged.passed == Passed::Yes);
-        let headroom = if passed { load.summary.headroom } else { Headroom::default() };
+        let headroom = if passed(load) { load.summary.headroom } else { Headroom::default() };
         // The first one is where the pool comes from.
         self.summary.add(&LoadSummary { headroom, ..load.summary.clone() }, second > 0);
         second + seconds
@@ -125,6 +133,7 @@ impl LoadResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objective::Judged;
     use crate::record::Tally;
     use crate::result::summary::tests::slices;
     use crate::start::Validity;
@@ -168,6 +177,23 @@ mod tests {
         let levels: Vec<f64> = load.rungs.iter().map(|rung| rung.rung.level).collect();
         assert_eq!(levels, [10.0, 12.0, 12.7, 12.7, 11.0]);
         assert_eq!(load.rungs[3].iterations, 2000, "those of two of its four rows");
+    }
+
+    #[test]
+    fn of_steps_it_is_the_largest_that_passed() {
+        let step = |number: u32, passed: Passed| {
+            let mut load = load(number, 10.0 * f64::from(number), RungPart::Step, u64::from(number));
+            let (readings, reasons) = (Vec::new(), Vec::new());
+            load.summary.objective = Some(Judged { passed, readings, reasons, share_of_needed: 1.0, strain: None });
+            load
+        };
+        let of = |all: [Passed; 3]| {
+            let mut pooled = PooledRungs::default();
+            (1..).zip(all).for_each(|(number, passed)| pooled.add(step(number, passed)));
+            pooled.finish()[0].tallies[&Subject::Iteration].count()
+        };
+        assert_eq!(of([Passed::Yes, Passed::Yes, Passed::No]), 2);
+        assert_eq!(of([Passed::No; 3]), 1);
     }
 
     #[test]

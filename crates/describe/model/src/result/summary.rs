@@ -273,7 +273,7 @@ fn validity_of_searches(loads: &[&LoadSummary]) -> Validity {
         let has_passed = loads().filter_map(|load| load.objective.as_ref()).any(|judged| judged.passed == Passed::Yes);
         match last.load.rung.map(|rung| rung.part) {
             Some(RungPart::Confirmation) => Validity::Valid,
-            Some(RungPart::Bracket) if has_passed => Validity::Valid,
+            Some(RungPart::Bracket | RungPart::Step) if has_passed => Validity::Valid,
             _ => last.validity.clone(),
         }
     };

@@ -7,17 +7,20 @@ use crate::value::{
     resolve_optional,
 };
 use plimsoll_model::factor::Level;
-use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
+use plimsoll_model::load::{Arrivals, Joining, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
+use plimsoll_model::start::SearchRange;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 table! {
     /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
     struct LoadTable {
-        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`. Default: "steady".
+        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`, "stress" goes from there to `most` by equal steps, until requests fail. Default: "steady".
         profile: Option<Literal<LoadProfileName>>,
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
         users: Option<Templated<Users>>,
+        /// Closed load: how many users begin in a second. The warm-up is longer by the time that all of them take to begin. Default: all begin at once.
+        new_users: Option<Templated<Rate>>,
         /// The pause of a user between two iterations: a duration, `{ uniform = ["1s", "3s"] }`, `{ exponential = "2s" }` or `{ log_normal = { median = "2s", sigma = 0.5 } }`. Default: none.
         think: Option<ThinkValue>,
         /// Open load: iterations that start per second; with `stages`, the rate at the start.
@@ -28,13 +31,15 @@ table! {
         max_users: Option<Templated<Users>>,
         /// How the load changes in the measure phase: ramps `{ ramp = "10s", to = 100 }` and holds `{ hold = "30s", at = 100 }`. Default: it does not.
         stages: Option<Vec<StageTable>>,
-        /// The largest load that a search for the capacity tries: users, or arrivals per second. Default: 100 times the first.
+        /// The largest load of a search for the capacity, or of a stress test: users, or arrivals per second. Default: 100 times the first; required for a stress test.
         most: Option<Templated<Rate>>,
+        /// The distance of the loads of a stress test: users, or arrivals per second.
+        step: Option<Templated<Rate>>,
         /// The measure phase of the load that confirms a capacity. Default: "60s".
         confirm: Option<Templated<PositiveTimeSpan>>,
         /// Load before the measure phase. Default: "2s".
         warmup: Option<Templated<Length>>,
-        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity, whose loads last 10 s each.
+        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity or a stress test, whose loads last 10 s each.
         duration: Option<Templated<PositiveTimeSpan>>,
         /// How long exchanges under way may take to finish after the measure phase. Default: "10s".
         drain: Option<Templated<Length>>,
@@ -56,6 +61,12 @@ const CONFIRMATION: Duration = Duration::from_secs(60);
 /// The largest load that a search tries, times the first.
 const MOST: f64 = 100.0;
 
+/// With fewer new users in a second a load of a few would take hours to begin.
+const LEAST_NEW_USERS: f64 = 0.01;
+
+/// More loads than that on each start are more than anyone waits for.
+const MOST_STEPS: f64 = 1000.0;
+
 /// More users than that need more ports than a machine has for one server.
 const MOST_USERS: f64 = 1e6;
 
@@ -64,35 +75,49 @@ impl LoadTable {
         let model = self.model(scope, faults);
         let warmup = resolve_optional(self.warmup.as_ref(), |warmup| warmup.resolve(scope, faults));
         let drain = resolve_optional(self.drain.as_ref(), |drain| drain.resolve(scope, faults));
+        let per_second = self.new_users_per_second(scope, faults);
         let limit = self.limit(scope, faults);
         let count = self.count(scope, faults);
         let stop = count?.stop(limit?);
-        let model = model?;
+        let mut model = model?;
         self.check_stages_fit(&model, stop, faults)?;
-        Some(LoadProfile {
-            model,
-            warmup: warmup?.map_or(WARMUP, |warmup| warmup.0),
-            stop,
-            drain: drain?.map_or(DRAIN, |drain| drain.0),
-        })
+        let mut warmup = warmup?.map_or(WARMUP, |warmup| warmup.0);
+        if let LoadModel::Closed { users, .. } = &mut model
+            && let Some(per_second) = per_second?
+        {
+            warmup += Duration::from_secs_f64(users.start / per_second);
+            users.joining = Some(Joining { from: -warmup.as_secs_f64(), per_second });
+        }
+        Some(LoadProfile { model, warmup, stop, drain: drain?.map_or(DRAIN, |drain| drain.0) })
     }
 
-    /// Where the study asks for a search for the capacity; none where it does not.
+    /// Where the study asks for a search for the capacity, or for a stress test, in which loads have levels of their own; none
+    /// where it does not.
     pub(crate) fn search_span(&self) -> Option<&Span> {
         let profile = self.profile.as_ref()?;
-        (profile.value == LoadProfileName::Capacity).then_some(&profile.span)
+        (profile.value != LoadProfileName::Steady).then_some(&profile.span)
     }
 
-    /// The largest load that a search tries, and how long the load lasts that confirms what it found. `first` is where it
-    /// begins.
-    pub(crate) fn search(&self, first: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<(f64, Duration)> {
+    /// What loads with levels of their own are for: `a search for the capacity`.
+    pub(crate) fn search_in_words(&self) -> &'static str {
+        if self.is_stress() { "a stress test" } else { "a search for the capacity" }
+    }
+
+    fn is_stress(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.value == LoadProfileName::Stress)
+    }
+
+    /// The loads of a search or a stress test. `first` is where it begins.
+    pub(crate) fn search(&self, first: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<SearchRange> {
         let most = resolve_optional(self.most.as_ref(), |most| most.resolve(scope, faults));
         let confirm = resolve_optional(self.confirm.as_ref(), |confirm| confirm.resolve(scope, faults));
+        let step = resolve_optional(self.step.as_ref(), |step| step.resolve(scope, faults));
         let default = if self.is_open() { first * MOST } else { (first * MOST).min(MOST_USERS) };
         let most = most?.map_or(default, |most| most.0);
         let span = || self.most.as_ref().map_or_else(|| self.place.clone(), |most| most.span.clone());
         if most < first {
-            let fault = Fault::error(&span(), format!("a search from {first} to {most} ends before it begins"));
+            let what = self.search_in_words();
+            let fault = Fault::error(&span(), format!("{what} from {first} to {most} ends before it begins"));
             faults.add(fault.help("let `most` be larger than the first load (`users` or `rate`)"));
             return None;
         }
@@ -102,21 +127,55 @@ impl LoadTable {
             faults.add(fault.help("write a whole number"));
             return None;
         }
-        Some((most, confirm?.map_or(CONFIRMATION, |confirm| confirm.0)))
+        let step = match step?.filter(|_| self.is_stress()) {
+            Some(step) => Some(self.check_step(step.0, first, most, faults)?),
+            None => None,
+        };
+        let confirm = confirm?.map_or(CONFIRMATION, |confirm| confirm.0);
+        let new_users = self.new_users_per_second(scope, faults)?;
+        Some(SearchRange { first, most, of_users: !self.is_open(), confirm, step, new_users })
+    }
+
+    fn check_step(&self, step: f64, first: f64, most: f64, faults: &mut Faults) -> Option<f64> {
+        let span = self.step.as_ref().map_or(&self.place, |step| &step.span);
+        if !self.is_open() && step.fract() != 0.0 {
+            let fault = Fault::error(span, format!("`step` is {step}, which is no number of users"));
+            faults.add(fault.help("write a whole number"));
+            return None;
+        }
+        let steps = (most - first) / step;
+        if steps > MOST_STEPS {
+            let fault =
+                Fault::error(span, format!("from {first} to {most} by {step} are more than {MOST_STEPS} loads"));
+            faults.add(fault.help("write a larger `step`, or a smaller `most`"));
+            return None;
+        }
+        Some(step)
     }
 
     /// Refuses what a search does not have, and keys of a search in a study that does not search.
     pub(crate) fn check_search(&self, faults: &mut Faults) {
+        let most = self.most.as_ref().map(|most| &most.span);
+        let confirm = self.confirm.as_ref().map(|confirm| &confirm.span);
+        let step = self.step.as_ref().map(|step| &step.span);
+        if self.search_span().is_none() || self.is_stress() {
+            refuse(confirm, "confirm", "a search for the capacity (`profile = \"capacity\"`)", faults);
+        }
+        if !self.is_stress() {
+            refuse(step, "step", "a stress test (`profile = \"stress\"`)", faults);
+        }
         let Some(search) = self.search_span() else {
-            let most = self.most.as_ref().map(|most| &most.span);
-            let confirm = self.confirm.as_ref().map(|confirm| &confirm.span);
-            for (key, span) in [("most", most), ("confirm", confirm)] {
-                refuse(span, key, "a search for the capacity (`profile = \"capacity\"`)", faults);
-            }
+            refuse(most, "most", "a search for the capacity (`profile = \"capacity\"`) or a stress test", faults);
             return;
         };
+        for (key, given) in [("most", most), ("step", step)] {
+            if self.is_stress() && given.is_none() {
+                let fault = Fault::error(search, format!("`{key}` is missing in `load`"));
+                faults.add(fault.help("a stress test goes from `users` (or `rate`) to `most` by `step`, as in `users = 100`, `step = 100`, `most = 2500`"));
+            }
+        }
         if let Some(why) = self.why_not_in_slices() {
-            let fault = Fault::error(search, format!("a search for the capacity chooses its loads itself, but {why}"));
+            let fault = Fault::error(search, format!("{} chooses its loads itself, but {why}", self.search_in_words()));
             faults.add(fault.help("leave out `stages`, `iterations` and `iterations_per_user`"));
         }
     }
@@ -162,7 +221,13 @@ impl LoadTable {
         let users = self.users.as_ref().map(Templated::as_written);
         let start = users.or(self.rate.as_ref().map(Templated::as_written)).unwrap_or_default();
         let stages = stages_in_words(start, self.stages.as_deref().unwrap_or_default());
-        let from = if self.search_span().is_some() { " at first" } else { "" };
+        let step = self.step.as_ref().map(Templated::as_written).unwrap_or_default();
+        let most = self.most.as_ref().map(Templated::as_written).unwrap_or_default();
+        let from = match self.search_span() {
+            Some(_) if self.is_stress() => format!(" at first, then {step} more in each load, up to {most}"),
+            Some(_) => " at first".to_owned(),
+            None => String::new(),
+        };
         let mut words = match &self.rate {
             Some(rate) => {
                 let arrivals = self.arrivals.as_ref().map_or("constant", Templated::as_written);
@@ -178,10 +243,11 @@ impl LoadTable {
                 let none = if waits { "pauses as the workload has them" } else { "no think time" };
                 let think = self.think.as_ref().map(ThinkValue::in_words);
                 let think = think.map_or_else(|| none.to_owned(), |think| format!("think time {think}"));
-                format!("closed loop, {users}{from}{stages}, {think}")
+                let joining = self.new_users.as_ref().map(|rate| format!(" ({} new ones a second)", rate.as_written()));
+                format!("closed loop, {users}{}{from}{stages}, {think}", joining.unwrap_or_default())
             }
         };
-        if self.search_span().is_some() {
+        if self.search_span().is_some() && !self.is_stress() {
             words += "; then what the search for the capacity asks for";
         }
         if let Some(iterations) = &self.iterations {
@@ -225,6 +291,7 @@ impl LoadTable {
         refuse(self.think.as_ref().map(|_| &self.place), "think", "closed load (`users`)", faults);
         let per_user = self.iterations_per_user.as_ref().map(|templated| &templated.span);
         refuse(per_user, "iterations_per_user", "closed load (`users`)", faults);
+        refuse(self.new_users.as_ref().map(|rate| &rate.span), "new_users", "closed load (`users`)", faults);
         let start = rate.resolve(scope, faults).map(|rate| rate.0);
         let arrivals = resolve_optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
         let max_users = resolve_optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
@@ -235,6 +302,19 @@ impl LoadTable {
             max_users: max_users?.map_or(MAX_USERS, Users::u32),
             overflow: Overflow::Wait,
         })
+    }
+
+    /// How many users begin in a second; none inside where all begin at once.
+    fn new_users_per_second(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Option<f64>> {
+        let rate = resolve_optional(self.new_users.as_ref(), |rate| rate.resolve(scope, faults))?;
+        let Some((rate, given)) = rate.zip(self.new_users.as_ref()) else { return Some(None) };
+        if rate.0 < LEAST_NEW_USERS {
+            let fault =
+                Fault::error(&given.span, format!("`new_users` is {}, below {LEAST_NEW_USERS} a second", rate.0));
+            faults.add(fault.help("write how many users begin in a second, as in `new_users = 20`"));
+            return None;
+        }
+        Some(Some(rate.0))
     }
 
     fn profile(&self, start: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<Profile> {
@@ -287,17 +367,24 @@ pub(crate) enum LoadProfileName {
     Steady,
     /// The largest one that meets the objective is searched for.
     Capacity,
+    /// It goes up by equal steps.
+    Stress,
 }
 
 impl Scalar for LoadProfileName {
-    const EXPECTED: &'static str = "\"steady\" or \"capacity\"";
+    const EXPECTED: &'static str = "\"steady\", \"capacity\" or \"stress\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        keyword(level, &[("steady", LoadProfileName::Steady), ("capacity", LoadProfileName::Capacity)])
+        let names = [
+            ("steady", LoadProfileName::Steady),
+            ("capacity", LoadProfileName::Capacity),
+            ("stress", LoadProfileName::Stress),
+        ];
+        keyword(level, &names)
     }
 
     fn schema() -> Value {
-        json!({ "enum": ["steady", "capacity"] })
+        json!({ "enum": ["steady", "capacity", "stress"] })
     }
 }
 
@@ -403,6 +490,50 @@ mod tests {
     }
 
     #[test]
+    fn a_stress_test_has_equal_steps() {
+        let steps = |text: &str| {
+            let (table, mut faults) = (read_table::<LoadTable>(text), no_faults());
+            table.check_search(&mut faults);
+            let bindings = Bindings::default();
+            let assignment = Assignment(Vec::new());
+            let range = table.search(5.0, &scope(&assignment, &bindings), &mut faults);
+            let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            (range.and_then(|range| range.step), faults.join("\n"))
+        };
+        let stress = "users = 5\nprofile = 'stress'\n";
+        assert_eq!(steps(&format!("{stress}step = 5\nmost = 50")), (Some(5.0), String::new()));
+        assert_eq!(steps("rate = 5\nprofile = 'stress'\nstep = 2.5\nmost = 50").0, Some(2.5));
+        for (text, says) in [
+            (format!("{stress}step = 5"), "`most` is missing"),
+            (format!("{stress}most = 50"), "`step` is missing"),
+            (format!("{stress}most = 50\nstep = 2.5"), "`step` is 2.5, which is no number of users"),
+            (format!("{stress}most = 500000\nstep = 1"), "more than 1000 loads"),
+            (format!("{stress}most = 2\nstep = 1"), "a stress test from 5 to 2 ends before it begins"),
+            (format!("{stress}most = 50\nstep = 5\nconfirm = '9s'"), "`load.confirm` has a meaning only in a search"),
+            (format!("{stress}most = 50\nstep = 5\niterations = 4"), "a stress test chooses its loads itself"),
+        ] {
+            assert!(steps(&text).1.contains(says), "{text}: {}", steps(&text).1);
+        }
+    }
+
+    #[test]
+    fn users_who_join_make_the_warm_up_longer() {
+        let load = resolved("users = 50\nnew_users = 20\nwarmup = '3s'\nduration = '9s'");
+        let LoadModel::Closed { users, .. } = &load.model else { panic!("users") };
+        assert_eq!(load.warmup, Duration::from_millis(5500));
+        assert_eq!(users.joining, Some(Joining { from: -5.5, per_second: 20.0 }));
+        for (text, says) in [
+            ("rate = 50\nnew_users = 20\nduration = '9s'", "`load.new_users` has a meaning only in closed load"),
+            ("users = 50\nnew_users = 0.001\nduration = '9s'", "`new_users` is 0.001, below 0.01 a second"),
+        ] {
+            let mut faults = no_faults();
+            assert_eq!(resolve(text, &mut faults).is_none(), text.contains("0.001"));
+            let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            assert!(faults.join("\n").contains(says), "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
     fn a_search_has_a_range_and_short_loads() {
         let range = |text: &str| {
             let (table, mut faults) = (read_table::<LoadTable>(text), no_faults());
@@ -411,7 +542,7 @@ mod tests {
             let bindings = Bindings::default();
             let assignment = Assignment(Vec::new());
             let scope = scope(&assignment, &bindings);
-            let found = table.search(5.0, &scope, &mut faults).map(|(most, confirm)| (most, confirm.as_secs()));
+            let found = table.search(5.0, &scope, &mut faults).map(|range| (range.most, range.confirm.as_secs()));
             let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
             (found, load.map(|load| load.stop.limit().as_secs()), faults.join("\n"))
         };
@@ -427,6 +558,7 @@ mod tests {
             (format!("{capacity}stages = [{{ hold = '5s', at = 3 }}]"), "changes in stages"),
             ("users = 5\nduration = '2s'\nmost = 10".to_owned(), "`load.most` has a meaning only in a search"),
             ("users = 5\nduration = '2s'\nconfirm = '1s'".to_owned(), "`load.confirm` has a meaning only in a search"),
+            (format!("{capacity}step = 5"), "`load.step` has a meaning only in a stress test"),
         ] {
             assert!(range(&text).2.contains(says), "{text}: {}", range(&text).2);
         }

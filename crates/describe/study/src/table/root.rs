@@ -299,13 +299,15 @@ impl StudyTable {
         load.check_search(faults);
         let Some(search) = load.search_span() else {
             if let Some(objective) = self.objective() {
-                let fault = Fault::error(objective.span(), "an objective is for a search for the capacity");
+                let fault =
+                    Fault::error(objective.span(), "an objective is for a search for the capacity or a stress test");
                 faults.add(fault.help("write `profile = \"capacity\"` in `[load]`, or leave the table out"));
             }
             return;
         };
+        let what = load.search_in_words();
         if self.objective.is_none() {
-            let fault = Fault::error(search, "a search for the capacity needs an `[objective]`");
+            let fault = Fault::error(search, format!("{what} needs an `[objective]`"));
             let example = "[objective]\nlimits = { \"request_duration.p95\" = \"200ms\" }";
             faults.add(fault.help(format!("say what must hold under the load:\n{example}")));
         }
@@ -314,12 +316,11 @@ impl StudyTable {
             faults.add(fault.help("users that wait for each reply offer no more than is achieved; leave it out"));
         }
         if self.workload().is_some_and(WorkloadTable::is_storage) {
-            let fault = Fault::error(search, "a storage workload has no search for the capacity");
+            let fault = Fault::error(search, format!("{what} is not for a storage workload"));
             faults.add(fault.help("make the number of users a factor: `factor.users`"));
         }
         if let Some(look) = self.looks.as_ref().and_then(Section::valid).and_then(|looks| looks.first()) {
-            let fault =
-                Fault::error(&look.span, "a search for the capacity has no looks: it confirms on its last start");
+            let fault = Fault::error(&look.span, format!("{what} has no looks"));
             faults.add(fault.help("leave `looks` out"));
         }
         if let Some(design) = design {

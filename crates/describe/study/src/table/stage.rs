@@ -30,7 +30,7 @@ pub(crate) fn profile(start: f64, stages: &[StageTable], scope: &Scope<'_>, faul
         before = stage.target;
         resolved.push(stage);
     }
-    Some(Profile { start, stages: resolved })
+    Some(Profile { start, stages: resolved, joining: None })
 }
 
 /// The most stages that are told one by one.

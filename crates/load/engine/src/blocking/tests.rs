@@ -223,7 +223,7 @@ fn an_interruption_wakes_users_that_think() {
 #[test]
 fn users_begin_when_the_profile_asks_for_them() {
     let hold = |length, target| Stage { length: Duration::from_millis(length), target, shape: Shape::Hold };
-    let users = Profile { start: 1.0, stages: vec![hold(1500, 1.0), hold(100, 3.0)] };
+    let users = Profile { start: 1.0, stages: vec![hold(1500, 1.0), hold(100, 3.0)], joining: None };
     let model = LoadModel::Closed { users, think: Think::Constant(Duration::ZERO) };
     let stop = Stop::IterationsPerUser { count: 1, limit: Duration::from_secs(60) };
     let begun = std::time::Instant::now();

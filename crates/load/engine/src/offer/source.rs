@@ -113,7 +113,8 @@ impl Closed {
             return false;
         }
         let into = Instant(now.0 - self.start.0);
-        let settled = self.users.stages.is_empty() || into.0 >= nanos(self.users.length());
+        let joined = self.users.joining.is_none() || into.0 >= 0;
+        let settled = joined && (self.users.stages.is_empty() || into.0 >= nanos(self.users.length()));
         self.follow_at = (!settled).then(|| now.after(RAMP_STEP));
         let active = users_at(&self.users, into, self.share).min(users);
         let before = std::mem::replace(&mut self.active, active);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::clock::nanos;
 use crate::schedule::ArrivalTimes;
-use plimsoll_model::load::{Arrivals, Overflow, Profile, Shape, Stage, Think};
+use plimsoll_model::load::{Arrivals, Joining, Overflow, Profile, Shape, Stage, Think};
 use proptest::prelude::*;
 
 const MS: i64 = 1_000_000;
@@ -177,7 +177,7 @@ impl Play<'_> {
 #[test]
 fn a_ramp_down_takes_users_away_and_a_ramp_up_brings_them_back() {
     let hold = |ms, target| Stage { length: Duration::from_millis(ms), target, shape: Shape::Hold };
-    let users = Profile { start: 3.0, stages: vec![hold(100, 3.0), hold(100, 1.0), hold(100, 2.0)] };
+    let users = Profile { start: 3.0, stages: vec![hold(100, 3.0), hold(100, 1.0), hold(100, 2.0)], joining: None };
     let outcome = play(&closed(users, Duration::ZERO, Stop::After(ms(300))), ALONE, true, &mut || 10 * MS);
     assert_eq!(outcome.iterations, [30, 20, 10], "ten in each tenth of a second");
     let retired: Vec<(i64, u32)> = outcome.retired.iter().map(|(at, user)| (at.0 / MS, *user)).collect();
@@ -185,9 +185,25 @@ fn a_ramp_down_takes_users_away_and_a_ramp_up_brings_them_back() {
 }
 
 #[test]
+fn users_join_one_after_the_other_in_warm_up() {
+    let joining = Some(Joining { from: -0.2, per_second: 20.0 });
+    let users = Profile { joining, ..Profile::constant(4.0) };
+    let offering = Offering { warmup: ms(200), ..closed(users, Duration::ZERO, Stop::After(ms(100))) };
+    let mut offer = alone(&offering, ALONE);
+    let mut began = Vec::new();
+    for at in -200..0 {
+        while let Some(Start::User(user)) = offer.next_start(Instant(at * MS)) {
+            assert!(offer.begin(user, Instant(at * MS)));
+            began.push((user, at));
+        }
+    }
+    assert_eq!(began, [(0, -200), (1, -150), (2, -100), (3, -50)]);
+}
+
+#[test]
 fn users_that_a_ramp_no_longer_asks_for_have_so_long_to_go() {
     let stage = Stage { length: ms(100), target: 0.0, shape: Shape::Hold };
-    let users = Profile { start: 4.0, stages: vec![Stage { target: 4.0, ..stage }, stage] };
+    let users = Profile { start: 4.0, stages: vec![Stage { target: 4.0, ..stage }, stage], joining: None };
     let offering = closed(users, Duration::ZERO, Stop::After(ms(200)));
     let patient = play(&offering, ALONE, false, &mut || 150 * MS);
     assert_eq!((patient.cut_off, patient.over), (0, Instant(200 * MS)));
@@ -206,7 +222,7 @@ fn what_is_under_way_at_the_end_of_the_drain_is_cut_off() {
 fn an_offer_that_starts_later_follows_its_own_profile() {
     let start = Instant(500 * MS);
     let stage = Stage { length: ms(100), target: 2.0, shape: Shape::Hold };
-    let users = Profile { start: 1.0, stages: vec![Stage { target: 1.0, ..stage }, stage] };
+    let users = Profile { start: 1.0, stages: vec![Stage { target: 1.0, ..stage }, stage], joining: None };
     let offering = Offering { start, ..closed(users, Duration::ZERO, Stop::After(ms(200))) };
     let mut offer = alone(&offering, ALONE);
     assert_eq!((offer.next_start(Instant(499 * MS)), offer.is_over(Instant(0))), (None, false));
@@ -284,8 +300,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
         target: f64::from(target),
         shape: if ramp { Shape::Ramp } else { Shape::Hold },
     });
-    (0_u8..12, prop::collection::vec(stage, 0..4))
-        .prop_map(|(start, stages)| Profile { start: f64::from(start), stages })
+    (0_u8..12, prop::collection::vec(stage, 0..4)).prop_map(|(start, stages)| Profile {
+        start: f64::from(start),
+        stages,
+        joining: None,
+    })
 }
 
 /// Durations of iterations, one after the other, in milliseconds.

@@ -251,7 +251,7 @@ fn ramps_let_users_come_and_go() {
     let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
     let stage = |halves, shape, target| Stage { length: Duration::from_millis(500) * halves, target, shape };
     let stages = vec![stage(1, Shape::Ramp, 10.0), stage(1, Shape::Hold, 10.0), stage(4, Shape::Hold, 4.0)];
-    let users = Profile { start: 0.0, stages };
+    let users = Profile { start: 0.0, stages, joining: None };
     let mut load = closed(1, Stop::After(Duration::from_secs(3)));
     load.model = LoadModel::Closed { users, think: Think::Constant(Duration::ZERO) };
     let outcome = run(&workload, server.address(), &load, 2);

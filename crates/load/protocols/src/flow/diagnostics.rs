@@ -110,7 +110,7 @@ mod tests {
         let steady = Profile::constant(2.0);
         assert_eq!(rows_taken(&arriving(&steady, Arrivals::Constant)), (4, "4 arrivals".to_owned()));
         let ramp = Stage { length: Duration::from_secs(1), target: 6.0, shape: Shape::Ramp };
-        let rising = Profile { start: 2.0, stages: vec![ramp] };
+        let rising = Profile { start: 2.0, stages: vec![ramp], joining: None };
         assert_eq!(rows_taken(&arriving(&rising, Arrivals::Poisson)), (6, "about 6 arrivals".to_owned()));
     }
 }
