@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll_analysis::quantity;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::{Load, Phase, Validity};
+use plimsoll_model::start::{Load, Phase, Plan, Validity};
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -22,6 +22,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     trials: u32,
     sharing: TimeSharing,
+    /// True if the loads may take less time than is planned.
+    is_limit: bool,
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
@@ -37,7 +39,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Prints what is about to run and where its results go.
-    pub(crate) fn new(title: &str, out: &Path, sharing: TimeSharing) -> Progress {
+    pub(crate) fn new(title: &str, out: &Path, plan: &Plan, sharing: TimeSharing) -> Progress {
         say::note(&format!("{title}\nbundle  {}", out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
         let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %, {left}  {msg}");
@@ -47,6 +49,7 @@ impl Progress {
             bar,
             trials: 0,
             sharing,
+            is_limit: plan.until_done || plan.searches(),
             current: String::new(),
             phase: None,
             load: None,
@@ -145,7 +148,8 @@ impl Progress {
         self.bar.set_length(milliseconds(time_under_load));
         let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
         let unit = if self.sharing.has_starts() { "starts" } else { "trials" };
-        self.say(&format!("{trials} {unit}{done}, {} under load", time(time_under_load)));
+        let at_most = if self.is_limit { "at most " } else { "" };
+        self.say(&format!("{trials} {unit}{done}, {at_most}{} under load", time(time_under_load)));
     }
 
     /// Shows that data is being prepared, which may take long. Without a bar, prints a line now and then.

@@ -66,7 +66,8 @@ fn is_same(one: &Measure, other: &Measure) -> bool {
 /// percentiles are those of the headline, or of iterations where that is no duration.
 fn beside(input: &Input) -> impl Iterator<Item = Measure> {
     let headline = headline(&input.facts).measure;
-    let series = if headline.unit() == Unit::Seconds { headline.series } else { Series::IterationDuration };
+    let is_duration = headline.unit() == Unit::Seconds && headline.series != Series::ElapsedTime;
+    let series = if is_duration { headline.series } else { Series::IterationDuration };
     [
         Measure::new(series.clone(), Statistic::Med),
         Measure::new(Series::Iterations, Statistic::Rate),

@@ -76,6 +76,7 @@ impl<'a> TrialReader<'a> {
             Series::Requests => self.how_many(statistic, Subject::is_request, |second| second.count),
             Series::Subrequests => self.how_many(statistic, is_subrequest, |second| second.count),
             Series::Capacity => search::value(self.load()),
+            Series::ElapsedTime => Ok(self.load().summary.timing.window.seconds()),
             Series::NewOrders => self.new_orders(statistic),
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
             Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),

@@ -142,6 +142,7 @@ pub fn measure(measure: &Measure) -> String {
             Series::Custom(..) => format!("{series}, share that is true"),
             _ => format!("share of {series}"),
         },
+        Statistic::Total => series,
     }
 }
 
@@ -190,6 +191,7 @@ pub fn series(series: &Series) -> String {
         Series::PartDuration(part, name) => of(part.name(), name),
         Series::Subrequests => "subrequests".to_owned(),
         Series::Capacity => "capacity".to_owned(),
+        Series::ElapsedTime => "elapsed time".to_owned(),
         Series::NewOrders => "new orders".to_owned(),
         Series::DataReceived => "data received".to_owned(),
         Series::DataSent => "data sent".to_owned(),
@@ -337,6 +339,7 @@ mod tests {
             with_duplicate: false,
             given_time: None,
             searches: Vec::new(),
+            until_done: false,
             spare_blocks: 0,
             looks: Vec::new(),
         };

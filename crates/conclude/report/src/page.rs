@@ -2,6 +2,7 @@
 
 pub(crate) mod capacity;
 mod cells;
+pub(crate) mod counts;
 mod database;
 pub(crate) mod facts;
 mod measured_time;
@@ -14,6 +15,7 @@ use crate::method::{FloorRow, Gate};
 use crate::{described, figures, method, text};
 use capacity::CapacityView;
 use cells::ConditionView;
+use counts::CountRow;
 pub(crate) use database::Block;
 use facts::Fact;
 use plimsoll_analysis::answer::Sentence;
@@ -81,6 +83,7 @@ pub(crate) struct Page {
     pub(crate) trials: Vec<TrialView>,
     /// True if the list of trials has a column with the time measured, because those times differ.
     pub(crate) tells_measured_time: bool,
+    pub(crate) counts: Vec<CountRow>,
     pub(crate) notes: Vec<Fact>,
     pub(crate) host: Vec<Fact>,
     pub(crate) versions: Vec<Fact>,
@@ -203,6 +206,7 @@ impl Page {
             headline: words::measure(&headline(&input.facts).measure),
             trials: trials(input),
             tells_measured_time: measured_time::range(input).is_some(),
+            counts: counts::counts(input),
             notes: facts::notes(input, analysis),
             host: facts::host(&input.host),
             versions: [facts::versions(&input.versions), facts::commands(input)].concat(),

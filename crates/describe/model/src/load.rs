@@ -85,7 +85,7 @@ pub struct Profile {
     pub start: f64,
     /// The stages of the measure phase; empty when the value is constant.
     pub stages: Vec<Stage>,
-    /// How it comes to `start` in warm-up; none if it is there at once.
+    /// How users come to be there; none if they are there at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joining: Option<Joining>,
 }
@@ -93,7 +93,7 @@ pub struct Profile {
 /// Users who begin one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Joining {
-    /// When the first one begins, in seconds from the start of the measure phase: negative.
+    /// When the first one begins, in seconds from the start of the measure phase: negative where they begin in warm-up.
     pub from: f64,
     /// How many begin in a second.
     pub per_second: f64,
@@ -124,12 +124,19 @@ impl Profile {
         self.stages.iter().map(|stage| stage.target).fold(self.start, f64::max)
     }
 
-    /// The value at `seconds` of the measure phase; before it `start`, or as many as have joined.
+    /// The value at `seconds` of the measure phase, and `start` before it; no more than have joined.
     #[must_use]
     pub fn at(&self, seconds: f64) -> f64 {
-        if let Some(Joining { from, per_second }) = self.joining.filter(|_| seconds < 0.0) {
-            return ((seconds - from) * per_second + 1.0).floor().clamp(0.0, self.start);
-        }
+        self.joining.map_or(f64::INFINITY, |joining| joining.by(seconds)).min(self.of_stages(seconds))
+    }
+
+    /// True if all have joined by `seconds` of the measure phase.
+    #[must_use]
+    pub fn all_have_joined(&self, seconds: f64) -> bool {
+        self.joining.is_none_or(|joining| joining.by(seconds) >= self.peak())
+    }
+
+    fn of_stages(&self, seconds: f64) -> f64 {
         let mut value = self.start;
         let mut begin = 0.0;
         for stage in &self.stages {
@@ -165,6 +172,13 @@ impl Share {
     pub fn of_first(self, total: u64) -> u64 {
         let (index, of) = (self.index as u64, self.of as u64);
         total.saturating_sub(index).div_ceil(of)
+    }
+}
+
+impl Joining {
+    /// How many have begun by `seconds` of the measure phase.
+    fn by(self, seconds: f64) -> f64 {
+        ((seconds - self.from) * self.per_second + 1.0).floor().max(0.0)
     }
 }
 

@@ -54,6 +54,8 @@ pub enum Series {
     DataSent,
     /// The largest load that meets the study's objective: users, or arrivals per second.
     Capacity,
+    /// How long it took until all iterations were done, where a number of them ends a trial.
+    ElapsedTime,
     /// TPC-C's new orders that were committed; its rate is per minute, and known as NOTPM.
     NewOrders,
     /// Exchanges that failed.
@@ -89,6 +91,8 @@ pub enum Statistic {
     Rate,
     /// Share of all, 0 to 1.
     Ratio,
+    /// All of it.
+    Total,
 }
 
 /// Which way is better.
@@ -172,7 +176,7 @@ pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <durat
 request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
 sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
 <iterations|requests|subrequests|new_orders|data_received|data_sent|capacity>.<rate|count>; \
-<errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio (`checks:NAME.ratio` for \
+elapsed_time.total; <errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio (`checks:NAME.ratio` for \
 one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
 
 impl Measure {
@@ -310,6 +314,7 @@ impl fmt::Display for Series {
             Series::DataReceived => ("data_received", &None),
             Series::DataSent => ("data_sent", &None),
             Series::Capacity => ("capacity", &None),
+            Series::ElapsedTime => ("elapsed_time", &None),
             Series::Errors => ("errors", &None),
             Series::FailedIterations => ("failed_iterations", &None),
             Series::Checks(name) => ("checks", name),
@@ -335,6 +340,7 @@ impl fmt::Display for Statistic {
             Statistic::Count => f.write_str("count"),
             Statistic::Rate => f.write_str("rate"),
             Statistic::Ratio => f.write_str("ratio"),
+            Statistic::Total => f.write_str("total"),
         }
     }
 }
@@ -378,7 +384,7 @@ fn parse(text: &str) -> Option<Measure> {
 }
 
 fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<Series> {
-    use Statistic::{Avg, Count, Max, Med, Min, Percentile, Rate, Ratio};
+    use Statistic::{Avg, Count, Max, Med, Min, Percentile, Rate, Ratio, Total};
     let named = name.is_some();
     let series = match statistic {
         Avg | Max if word == "cpu" => Series::Cpu(name),
@@ -389,7 +395,8 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
         _ if custom(word, statistic).is_some() => Series::Custom(custom(word, statistic)?, name?),
         Avg | Min | Med | Max | Percentile(_) => DURATIONS.iter().find(|(known, _)| *known == word)?.1(name),
         Count | Rate => COUNTS.iter().find(|(known, _)| *known == word)?.1.clone(),
-        Ratio => return None,
+        Total if word == "elapsed_time" => Series::ElapsedTime,
+        Ratio | Total => return None,
     };
     let takes_name = matches!(
         series,
@@ -426,6 +433,7 @@ fn statistic(text: &str) -> Option<Statistic> {
         "count" => Statistic::Count,
         "rate" => Statistic::Rate,
         "ratio" => Statistic::Ratio,
+        "total" => Statistic::Total,
         _ => {
             let percentile: f64 = text.strip_prefix('p')?.parse().ok()?;
             PERCENTILES.contains(&percentile).then_some(Statistic::Percentile(percentile))?
@@ -445,6 +453,7 @@ mod tests {
             "sync_duration:write.med",
             "subrequests.count",
             "new_orders.rate",
+            "elapsed_time.total",
             "request_duration.p1",
             "response_time.med",
             "iterations.rate",
@@ -482,6 +491,8 @@ mod tests {
             "request_duration.p0.5",
             "iterations:x.rate",
             "errors.avg",
+            "elapsed_time.max",
+            "iterations.total",
             "checks.avg",
             "counter.count",
             "counter:orders.avg",

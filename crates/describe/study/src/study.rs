@@ -193,6 +193,12 @@ impl Study {
         self.tables.load.search_span().is_some()
     }
 
+    /// True if a number of iterations ends each trial.
+    #[must_use]
+    pub fn ends_after_iterations(&self) -> bool {
+        self.tables.load.ends_after_iterations()
+    }
+
     /// The levels of the baseline under a condition.
     fn baseline_under(&self, condition: &Assignment) -> Assignment {
         let baseline = combinations(self.factors.iter().filter(|factor| factor.is_compared())).swap_remove(0);

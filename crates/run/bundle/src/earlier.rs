@@ -121,6 +121,7 @@ impl From<EarlierPlan> for Plan {
             looks,
             given_time,
             searches: Vec::new(),
+            until_done: false,
         }
     }
 }

@@ -144,7 +144,9 @@ pub(super) fn in_short(plan: &Plan) -> String {
         None => String::new(),
     };
     let alone = if plan.describes() { " of one system, nothing compared" } else { "" };
-    format!("{} trials{duplicates}{alone}, {} under load", plan.starts.len(), time(plan.time_under_load(&plan.starts)))
+    let at_most = if plan.until_done { "at most " } else { "" };
+    let time = time(plan.time_under_load(&plan.starts));
+    format!("{} trials{duplicates}{alone}, {at_most}{time} under load", plan.starts.len())
 }
 
 /// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.

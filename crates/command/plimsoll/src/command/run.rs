@@ -125,7 +125,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
 
 /// Runs what the bundle does not have yet.
 fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
-    let mut progress = Progress::new(&study.title, task.out, TimeSharing::of(plan, &study.facts()));
+    let mut progress = Progress::new(&study.title, task.out, plan, TimeSharing::of(plan, &study.facts()));
     let mut forecaster = Forecaster::new(plan);
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));

@@ -35,7 +35,7 @@ max_lateness = "10s"
 "#;
 
 /// Takes 10 ms for each request. With more than so many at the same time it refuses one, and with many more it ends.
-const COUNTER: &str = r#"
+pub(crate) const COUNTER: &str = r#"
 import asyncio, os, sys
 
 port, most, too_many = map(int, sys.argv[1:])

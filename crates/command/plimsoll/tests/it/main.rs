@@ -18,6 +18,7 @@ mod faults;
 mod flows;
 mod interrupts;
 mod nothing_outlives;
+mod once;
 mod one_system;
 mod other_commands;
 mod outputs;

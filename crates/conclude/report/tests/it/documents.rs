@@ -4,6 +4,7 @@ use crate::sample;
 use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::measure::Unit;
+use plimsoll_model::record::Account;
 use plimsoll_model::result::LoadSecond;
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::units::Nanos;
@@ -64,12 +65,23 @@ fn the_markdown_of_one_system() {
 fn trials_that_a_number_of_iterations_ends_have_their_times() {
     let mut input = sample::one_system();
     for (start, milliseconds) in input.starts.iter_mut().zip([4_000, 4_500, 5_250].into_iter().cycle()) {
-        start.loads[0].summary.timing.window = Nanos(milliseconds * 1_000_000);
+        let summary = &mut start.loads[0].summary;
+        summary.timing.window = Nanos(milliseconds * 1_000_000);
+        let account = Account { sent: 6_600, answered: 6_600, ..Account::default() };
+        summary.replies.accounts.insert("request:update".to_owned(), account);
     }
+    let lost = input.starts[1].loads[0].summary.replies.accounts.get_mut("request:update").expect("an account");
+    (lost.answered, lost.in_flight) = (6_599, 1);
     let documents = documents(&input);
     assert_well_formed(&text(&documents, "report.html"));
     let markdown = text(&documents, "report.md");
-    for told in ["4 s to 5.25 s each, ", " at most. Load: ", "| measured for | counts |", " | 4.50 s | valid | "] {
+    for told in [
+        "4 s to 5.25 s each, ",
+        " at most. Load: ",
+        "| measured for | counts |",
+        " | 4.50 s | valid | ",
+        "| update | 6,600 | 6,599 … 6,600 | 0 | 0 … 1 | ",
+    ] {
         assert!(markdown.contains(told), "{told}:\n{markdown}");
     }
     assert!(!text(&self::documents(&sample::one_system()), "report.md").contains("measured for"));

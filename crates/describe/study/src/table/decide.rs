@@ -12,7 +12,7 @@ use toml::de::DeValue;
 table! {
     /// What decides the answer. Where nothing is compared, the measures are shown first, and the margins are those of a later `plimsoll compare`.
     struct DecideTable {
-        /// The measure that decides. Default: "iteration_duration.p95"; in a search for the capacity, what it finds.
+        /// The measure that decides. Default: "iteration_duration.p95"; in a search for the capacity or a stress test, what it finds; where each user does one iteration, "elapsed_time.total".
         measure: Option<Literal<Measure>>,
         /// Several measures that decide, instead of `measure`; the first is the headline.
         measures: Option<Vec<Literal<Measure>>>,
@@ -71,6 +71,9 @@ impl Margins {
 
 /// The measure that decides where the study names none.
 pub(crate) fn default_measure(load: Option<&LoadTable>) -> Measure {
+    if load.is_some_and(LoadTable::is_once) {
+        return Measure::new(Series::ElapsedTime, Statistic::Total);
+    }
     match load.filter(|load| load.search_span().is_some()) {
         Some(load) if load.is_open() => Measure::new(Series::Capacity, Statistic::Rate),
         Some(_) => Measure::new(Series::Capacity, Statistic::Count),

@@ -15,7 +15,7 @@ use std::time::Duration;
 table! {
     /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
     struct LoadTable {
-        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`, "stress" goes from there to `most` by equal steps, until requests fail. Default: "steady".
+        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`, "stress" goes from there to `most` by equal steps, until requests fail, and "once" lets each user do one iteration. Default: "steady".
         profile: Option<Literal<LoadProfileName>>,
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
         users: Option<Templated<Users>>,
@@ -39,7 +39,7 @@ table! {
         confirm: Option<Templated<PositiveTimeSpan>>,
         /// Load before the measure phase. Default: "2s".
         warmup: Option<Templated<Length>>,
-        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity or a stress test, whose loads last 10 s each.
+        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity or a stress test, whose loads last 10 s each, and where each user does one iteration, which may take an hour.
         duration: Option<Templated<PositiveTimeSpan>>,
         /// How long exchanges under way may take to finish after the measure phase. Default: "10s".
         drain: Option<Templated<Length>>,
@@ -57,6 +57,9 @@ const MAX_USERS: u32 = 1000;
 /// The measure phase of each load of a search, and of the one that confirms what it found.
 const IN_SEARCH: Duration = Duration::from_secs(10);
 const CONFIRMATION: Duration = Duration::from_secs(60);
+
+/// How long it may take until each user has done its one iteration.
+const ONCE_AT_MOST: Duration = Duration::from_secs(3600);
 
 /// The largest load that a search tries, times the first.
 const MOST: f64 = 100.0;
@@ -81,12 +84,15 @@ impl LoadTable {
         let stop = count?.stop(limit?);
         let mut model = model?;
         self.check_stages_fit(&model, stop, faults)?;
-        let mut warmup = warmup?.map_or(WARMUP, |warmup| warmup.0);
+        let mut warmup = warmup?.map_or(if self.is_once() { Duration::ZERO } else { WARMUP }, |warmup| warmup.0);
         if let LoadModel::Closed { users, .. } = &mut model
             && let Some(per_second) = per_second?
         {
-            warmup += Duration::from_secs_f64(users.start / per_second);
-            users.joining = Some(Joining { from: -warmup.as_secs_f64(), per_second });
+            // Where each user does one iteration, all of it is measured.
+            if !self.is_once() {
+                warmup += Duration::from_secs_f64(users.start / per_second);
+            }
+            users.joining = Some(Joining { from: 0.0 - warmup.as_secs_f64(), per_second });
         }
         Some(LoadProfile { model, warmup, stop, drain: drain?.map_or(DRAIN, |drain| drain.0) })
     }
@@ -95,7 +101,7 @@ impl LoadTable {
     /// where it does not.
     pub(crate) fn search_span(&self) -> Option<&Span> {
         let profile = self.profile.as_ref()?;
-        (profile.value != LoadProfileName::Steady).then_some(&profile.span)
+        matches!(profile.value, LoadProfileName::Capacity | LoadProfileName::Stress).then_some(&profile.span)
     }
 
     /// What loads with levels of their own are for: `a search for the capacity`.
@@ -105,6 +111,11 @@ impl LoadTable {
 
     fn is_stress(&self) -> bool {
         self.profile.as_ref().is_some_and(|profile| profile.value == LoadProfileName::Stress)
+    }
+
+    /// True if each user does one iteration.
+    pub(crate) fn is_once(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.value == LoadProfileName::Once)
     }
 
     /// The loads of a search or a stress test. `first` is where it begins.
@@ -164,6 +175,9 @@ impl LoadTable {
         if !self.is_stress() {
             refuse(step, "step", "a stress test (`profile = \"stress\"`)", faults);
         }
+        if self.is_once() {
+            self.check_once(faults);
+        }
         let Some(search) = self.search_span() else {
             refuse(most, "most", "a search for the capacity (`profile = \"capacity\"`) or a stress test", faults);
             return;
@@ -180,6 +194,25 @@ impl LoadTable {
         }
     }
 
+    /// Refuses what load does not have in which each user does one iteration.
+    fn check_once(&self, faults: &mut Faults) {
+        let span = |given: Option<&Span>| given.cloned();
+        let given = [
+            ("rate", span(self.rate.as_ref().map(|rate| &rate.span))),
+            ("warmup", span(self.warmup.as_ref().map(|warmup| &warmup.span))),
+            ("stages", self.stages.as_ref().filter(|stages| !stages.is_empty()).map(|_| self.place.clone())),
+            ("iterations", span(self.iterations.as_ref().map(|count| &count.span))),
+            ("iterations_per_user", span(self.iterations_per_user.as_ref().map(|count| &count.span))),
+        ];
+        for (key, span) in given.into_iter().filter_map(|(key, span)| Some((key, span?))) {
+            let fault = Fault::error(&span, format!("`load.{key}` has no place where each user does one iteration"));
+            faults
+                .add(fault.help(
+                    "leave it out: all users begin one after the other (`new_users`) or at once, and all counts",
+                ));
+        }
+    }
+
     /// Whether load is open.
     pub(crate) fn is_open(&self) -> bool {
         self.rate.is_some()
@@ -189,11 +222,16 @@ impl LoadTable {
     pub(crate) fn why_not_in_slices(&self) -> Option<&'static str> {
         if self.stages.as_ref().is_some_and(|stages| !stages.is_empty()) {
             Some("the load changes in stages")
-        } else if self.iterations.is_some() || self.iterations_per_user.is_some() {
+        } else if self.ends_after_iterations() {
             Some("the load ends after a number of iterations")
         } else {
             None
         }
+    }
+
+    /// True if a number of iterations ends a trial.
+    pub(crate) fn ends_after_iterations(&self) -> bool {
+        self.is_once() || self.iterations.is_some() || self.iterations_per_user.is_some()
     }
 
     /// Where the study says how many users there are.
@@ -249,6 +287,9 @@ impl LoadTable {
         };
         if self.search_span().is_some() && !self.is_stress() {
             words += "; then what the search for the capacity asks for";
+        }
+        if self.is_once() {
+            words += ", until each user has done its one iteration";
         }
         if let Some(iterations) = &self.iterations {
             words += &format!(", until {} iterations are done", iterations.as_written());
@@ -327,6 +368,7 @@ impl LoadTable {
             (Some(duration), _) => duration.resolve(scope, faults).map(|duration| duration.0),
             (None, Some(stages @ [_, ..])) => profile(0.0, stages, scope, faults).map(|profile| profile.length()),
             (None, _) if self.search_span().is_some() => Some(IN_SEARCH),
+            (None, _) if self.is_once() => Some(ONCE_AT_MOST),
             (None, _) => {
                 let fault = Fault::error(&self.place, "`duration` is missing in `load`");
                 faults.add(fault.help("say how long to measure, as in `duration = \"20s\"`"));
@@ -337,6 +379,7 @@ impl LoadTable {
 
     fn count(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Count> {
         match (&self.iterations, &self.iterations_per_user) {
+            (None, None) if self.is_once() => Some(Count::PerUser(1)),
             (None, None) => Some(Count::None),
             (Some(all), None) => all.resolve(scope, faults).map(|count| Count::InAll(count.u64())),
             (None, Some(each)) => each.resolve(scope, faults).map(|count| Count::PerUser(count.u64())),
@@ -369,22 +412,25 @@ pub(crate) enum LoadProfileName {
     Capacity,
     /// It goes up by equal steps.
     Stress,
+    /// Each user does one iteration.
+    Once,
 }
 
 impl Scalar for LoadProfileName {
-    const EXPECTED: &'static str = "\"steady\", \"capacity\" or \"stress\"";
+    const EXPECTED: &'static str = "\"steady\", \"capacity\", \"stress\" or \"once\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let names = [
             ("steady", LoadProfileName::Steady),
             ("capacity", LoadProfileName::Capacity),
             ("stress", LoadProfileName::Stress),
+            ("once", LoadProfileName::Once),
         ];
         keyword(level, &names)
     }
 
     fn schema() -> Value {
-        json!({ "enum": ["steady", "capacity", "stress"] })
+        json!({ "enum": ["steady", "capacity", "stress", "once"] })
     }
 }
 
@@ -487,6 +533,27 @@ mod tests {
         let (rate, arrivals, overflow) = (Profile::constant(500.0), Arrivals::Poisson, Overflow::Wait);
         let model = LoadModel::Open { rate, arrivals, max_users: 20, overflow };
         assert_eq!((load.model, load.stop), (model, Stop::Iterations { count: 9, limit: seconds(60) }));
+    }
+
+    #[test]
+    fn once_is_an_iteration_of_each_user_without_warm_up() {
+        let load = resolved("users = 50\nprofile = 'once'\nnew_users = 2");
+        let limit = seconds(3600);
+        assert_eq!((load.warmup, load.stop), (Duration::ZERO, Stop::IterationsPerUser { count: 1, limit }));
+        let LoadModel::Closed { users, .. } = &load.model else { panic!("users") };
+        assert_eq!([0.0, 0.4, 0.5, 24.0, 24.5, 99.0].map(|at| users.at(at)), [1.0, 1.0, 2.0, 49.0, 50.0, 50.0]);
+        for given in
+            ["warmup = '1s'", "stages = [{ hold = '5s', at = 3 }]", "iterations = 4", "iterations_per_user = 2"]
+        {
+            let (table, mut faults) =
+                (read_table::<LoadTable>(&format!("users = 5\nprofile = 'once'\n{given}")), no_faults());
+            table.check_search(&mut faults);
+            let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            assert!(
+                faults.join("\n").contains("has no place where each user does one iteration"),
+                "{given}: {faults:?}"
+            );
+        }
     }
 
     #[test]

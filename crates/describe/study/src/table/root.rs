@@ -242,6 +242,15 @@ impl StudyTable {
                 faults.add(fault.help("measure `iterations.rate`"));
                 return;
             }
+            Series::ElapsedTime if self.load().is_some_and(|load| !load.ends_after_iterations()) => {
+                let message =
+                    "`elapsed_time` is that of a number of iterations, and time ends the trials of this study";
+                let fault = Fault::error(&measure.span, message);
+                faults.add(
+                    fault.help("write `iterations` or `iterations_per_user` in `[load]`, or `profile = \"once\"`"),
+                );
+                return;
+            }
             Series::Capacity if !self.searches() => {
                 let fault =
                     Fault::error(&measure.span, "the capacity is found by a search, which this study does not make");

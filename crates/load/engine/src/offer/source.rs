@@ -113,7 +113,7 @@ impl Closed {
             return false;
         }
         let into = Instant(now.0 - self.start.0);
-        let joined = self.users.joining.is_none() || into.0 >= 0;
+        let joined = self.users.all_have_joined(into.0 as f64 / 1e9);
         let settled = joined && (self.users.stages.is_empty() || into.0 >= nanos(self.users.length()));
         self.follow_at = (!settled).then(|| now.after(RAMP_STEP));
         let active = users_at(&self.users, into, self.share).min(users);
