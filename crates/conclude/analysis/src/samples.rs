@@ -138,6 +138,23 @@ pub(crate) fn databases_during<'a>(
     means(measured.map(|sample| (sample.database.as_str(), sample.value)))
 }
 
+/// Lines that said that something waited, per second of the measure phase of one load: by system of the variant, and by what
+/// it waited for.
+pub(crate) fn waits_during<'a>(trial: TrialResult<'a>, load: &LoadSummary) -> BTreeMap<(&'a str, &'a str), f64> {
+    let window = window(load);
+    let of_variant = trial.start.waits.iter().filter(|sample| sample.variant == trial.variant());
+    let mut lines: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for sample in of_variant.filter(|sample| window.contains(&(sample.at - 0.5))) {
+        *lines.entry((&sample.system, &sample.wait)).or_default() += sample.lines as f64;
+    }
+    let seconds = load.timing.window.seconds();
+    lines.retain(|_, lines| {
+        *lines /= seconds;
+        lines.is_finite()
+    });
+    lines
+}
+
 /// When a load was measured, on the clock of its start.
 fn window(load: &LoadSummary) -> Range<f64> {
     let begin = load.timing.zero.0 as f64 / 1e9;

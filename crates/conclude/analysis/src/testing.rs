@@ -68,6 +68,7 @@ pub(crate) fn start(scale: f64) -> StartResult {
         processes: Vec::new(),
         host: Vec::new(),
         databases: Vec::new(),
+        waits: Vec::new(),
     }
 }
 

@@ -99,6 +99,7 @@ pub fn start(start: &Start, seconds: i64, scale: f64) -> StartResult {
         loads: vec![load(variant, window, seconds, scale)],
         processes: (0..seconds).map(|second| ProcessSample { variant, ..process(second, scale) }).collect(),
         databases: Vec::new(),
+        waits: Vec::new(),
         host: (0..seconds)
             .map(|second| HostSample { at: (second + 1) as f64, cpu_cores: 1.0, ..HostSample::default() })
             .collect(),

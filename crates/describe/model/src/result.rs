@@ -6,7 +6,7 @@ mod second;
 mod summary;
 
 use crate::database::DatabaseFacts;
-use crate::sample::{DatabaseSample, HostSample, ProcessSample};
+use crate::sample::{DatabaseSample, HostSample, ProcessSample, WaitSample};
 use crate::start::{Start, Validity};
 use crate::units::Nanos;
 use std::collections::BTreeMap;
@@ -45,6 +45,8 @@ pub struct StartResult {
     pub host: Vec<HostSample>,
     /// What databases counted, second by second.
     pub databases: Vec<DatabaseSample>,
+    /// The waits that systems wrote of, second by second.
+    pub waits: Vec<WaitSample>,
 }
 
 impl StartResult {

@@ -96,6 +96,21 @@ pub struct DatabaseSample {
     pub value: f64,
 }
 
+/// Lines in the output of a system that say that something waited, over one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitSample {
+    /// Seconds from the start of the measure phase, at the end of the sampled span.
+    pub at: f64,
+    /// Name of the system.
+    pub system: String,
+    /// The variant that the system is of.
+    pub variant: usize,
+    /// The name that the study gives to what is waited for.
+    pub wait: String,
+    /// The lines that were complete in the span.
+    pub lines: u64,
+}
+
 /// What was sampled over some span, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
@@ -108,13 +123,16 @@ pub struct Samples {
     /// The counters of databases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub databases: Vec<DatabaseSample>,
+    /// The waits that systems write of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitSample>,
 }
 
 impl Samples {
     /// True if nothing was sampled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.processes.is_empty() && self.host.is_empty() && self.databases.is_empty()
+        self.processes.is_empty() && self.host.is_empty() && self.databases.is_empty() && self.waits.is_empty()
     }
 }
 

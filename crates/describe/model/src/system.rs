@@ -32,6 +32,10 @@ pub struct SystemSpec {
     pub version: Option<CommandLine>,
     /// The port it listens on, if the study uses one.
     pub port: Option<u16>,
+    /// For what it waits, by the name that the study gives to it: the regular expression of the lines of its output that say
+    /// so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waits: BTreeMap<String, String>,
 }
 
 /// A program and its arguments. No shell is involved: `sh -c '…'` asks for one.

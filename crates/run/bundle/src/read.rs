@@ -254,6 +254,7 @@ impl StartReader<'_> {
             processes: table(self.folder, files::PROCESSES)?,
             host: table(self.folder, files::HOST_SERIES)?,
             databases: optional_table(self.folder, files::DATABASES)?,
+            waits: optional_table(self.folder, files::WAITS)?,
         };
         if !self.numbered_loads {
             mark_with_only_variant(&mut start);

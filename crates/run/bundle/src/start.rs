@@ -30,6 +30,7 @@ pub(crate) struct StartWriter {
     processes: csv::Writer<File>,
     host: csv::Writer<File>,
     databases: csv::Writer<File>,
+    waits: csv::Writer<File>,
     logs: Option<Logs>,
     totals: BTreeMap<(u32, RecordedPhase, Subject), TotalRow>,
 }
@@ -68,6 +69,7 @@ impl StartWriter {
             processes: table(files::PROCESSES)?,
             host: table(files::HOST_SERIES)?,
             databases: table(files::DATABASES)?,
+            waits: table(files::WAITS)?,
             logs: None,
             totals: BTreeMap::new(),
             number: start.number,
@@ -125,7 +127,8 @@ impl StartWriter {
         let mut write = || -> csv::Result<()> {
             samples.processes.iter().try_for_each(|sample| self.processes.serialize(sample))?;
             samples.host.iter().try_for_each(|sample| self.host.serialize(sample))?;
-            samples.databases.iter().try_for_each(|sample| self.databases.serialize(sample))
+            samples.databases.iter().try_for_each(|sample| self.databases.serialize(sample))?;
+            samples.waits.iter().try_for_each(|sample| self.waits.serialize(sample))
         };
         write().map_err(io::Error::from).map_err(BundleError::io("write to", &self.folder))
     }

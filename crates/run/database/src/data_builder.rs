@@ -195,6 +195,7 @@ impl DataBuilder<'_> {
             cpus: None,
             version: None,
             port: Some(place.port),
+            waits: BTreeMap::new(),
         }
     }
 

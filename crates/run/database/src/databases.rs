@@ -290,6 +290,7 @@ fn system(
         cpus: server.cpus.clone(),
         version: Some(CommandLine(version)),
         port: Some(server.port),
+        waits: BTreeMap::new(),
     }
 }
 

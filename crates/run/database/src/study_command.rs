@@ -53,6 +53,7 @@ impl StudyCommand<'_> {
             cpus: None,
             version: None,
             port: None,
+            waits: BTreeMap::new(),
         }
     }
 }

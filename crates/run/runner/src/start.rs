@@ -14,7 +14,7 @@ use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, Stopped, SystemError, free_port};
-use plimsoll_telemetry::{Sampler, Target, UseByOthers, memory_available};
+use plimsoll_telemetry::{Sampler, Target, UseByOthers, Waits, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -413,6 +413,7 @@ impl RunningVariant {
             system: system.name().to_owned(),
             variant: self.variant,
             root: system.warden(),
+            waits: waits(system),
         };
         self.systems.iter().map(target)
     }
@@ -469,6 +470,13 @@ impl RunningVariant {
             slow,
         }
     }
+}
+
+/// The waits that are counted in the output of a system; none where its table names none.
+fn waits(system: &Running) -> Option<Waits> {
+    let patterns: Vec<(String, String)> = system.spec().waits.clone().into_iter().collect();
+    let (output, from) = system.output();
+    (!patterns.is_empty()).then(|| Waits { output: output.to_owned(), from, patterns })
 }
 
 /// A variant whose systems have ended.

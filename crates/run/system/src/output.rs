@@ -60,6 +60,11 @@ impl Output {
         Ok((Output { path: path.to_owned(), from }, file))
     }
 
+    /// The file, and where in it this command began to write.
+    pub(crate) fn place(&self) -> (&Path, u64) {
+        (&self.path, self.from)
+    }
+
     /// The last lines. None if the file cannot be read, which must not hide the error that needs them.
     pub(crate) fn last(&self) -> LastOutput {
         LastOutput::of(&self.tail().unwrap_or_default(), Some(self.path.clone()))

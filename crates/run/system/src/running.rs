@@ -10,7 +10,7 @@ use crate::port::foreign_listener;
 use crate::ready::Prober;
 use crate::tree::descendants;
 use plimsoll_model::system::SystemSpec;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,18 @@ impl Running {
     ) -> Running {
         let warden = command.warden();
         Running { launcher, spec, output, started, warden, command: Mutex::new(command) }
+    }
+
+    /// What it was started from.
+    #[must_use]
+    pub fn spec(&self) -> &SystemSpec {
+        &self.spec
+    }
+
+    /// The file of its output, and where in it this system began to write.
+    #[must_use]
+    pub fn output(&self) -> (&Path, u64) {
+        self.output.place()
     }
 
     /// Its name in the study.

@@ -28,9 +28,11 @@ mod others;
 mod sampler;
 mod snapshot;
 mod usage;
+mod waits;
 
 pub use facts::{allowed_processors, host_facts};
 pub use lateness::{UnknownLateness, WakeupLateness, lateness};
 pub use machine_state::{MachineState, machine_state, memory_available, most_open_files, processors};
 pub use others::{UseByOthers, other_processes};
 pub use sampler::{Sampler, Target};
+pub use waits::Waits;

@@ -5,7 +5,8 @@ use crate::host::HostCounters;
 use crate::others::{SpanOfOthers, UseByOthers};
 use crate::snapshot::{ProcessTree, Snapshot};
 use crate::usage::usage;
-use plimsoll_model::sample::{HostSample, ProcessSample, Samples, next_whole_second, signed_seconds};
+use crate::waits::{WaitCounter, Waits};
+use plimsoll_model::sample::{HostSample, ProcessSample, Samples, WaitSample, next_whole_second, signed_seconds};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -23,6 +24,8 @@ pub struct Target {
     pub variant: usize,
     /// The process whose descendants are the system's processes. It is not one of them itself.
     pub root: i32,
+    /// What is counted in its output.
+    pub waits: Option<Waits>,
 }
 
 /// Samples systems and host once a second, from its start until it is stopped.
@@ -48,10 +51,13 @@ impl Sampler {
                 "the counters in /proc cannot be read: {error}; mount /proc, or allow access to it"
             ))
         })?;
+        let waits = targets.iter().map(|target| target.waits.as_ref().map(WaitCounter::open).transpose());
+        let waits = waits.collect::<io::Result<_>>()?;
         let ((stop, stopped), (sender, samples)) = (mpsc::channel(), mpsc::channel());
         let sampling = Sampling {
             machine: machine.to_owned(),
             targets,
+            waits,
             began,
             last: first,
             ticks_per_second: procfs::ticks_per_second(),
@@ -87,9 +93,11 @@ fn take(samples: &Receiver<Samples>, began: Instant, zero: Instant) -> Samples {
     for samples in samples.try_iter() {
         all.processes.extend(samples.processes);
         all.host.extend(samples.host);
+        all.waits.extend(samples.waits);
     }
     all.processes.iter_mut().for_each(|sample| sample.at -= shift);
     all.host.iter_mut().for_each(|sample| sample.at -= shift);
+    all.waits.iter_mut().for_each(|sample| sample.at -= shift);
     all
 }
 
@@ -118,6 +126,8 @@ impl Observation {
 struct Sampling {
     machine: String,
     targets: Vec<Target>,
+    /// For each target what is counted in its output.
+    waits: Vec<Option<WaitCounter>>,
     began: Instant,
     last: Observation,
     ticks_per_second: u64,
@@ -159,7 +169,9 @@ impl Sampling {
         });
         let host = now.host.since(&self.last.host, span, self.ticks_per_second);
         let host = HostSample { at, machine: self.machine.clone(), frequency_mhz: self.frequency.read(), ..host };
-        let samples = Samples { processes: processes.collect(), host: vec![host], ..Samples::default() };
+        let processes = processes.collect();
+        let waits = self.waits(at);
+        let samples = Samples { processes, host: vec![host], waits, ..Samples::default() };
         let own = now.own.saturating_sub(self.last.own).as_secs_f64() / span.as_secs_f64();
         let systems: f64 = samples.processes.iter().map(|sample| sample.cpu_cores).sum();
         let host = &samples.host[0];
@@ -168,6 +180,23 @@ impl Sampling {
         let _ = self.samples.send(samples);
         self.last = now;
         Some(SpanOfOthers { from: at - span.as_secs_f64(), to: at, cores })
+    }
+
+    /// The waits that systems wrote of since the last sample.
+    fn waits(&mut self, at: f64) -> Vec<WaitSample> {
+        let counters = self.targets.iter().zip(&mut self.waits);
+        let counted = counters.filter_map(|(target, counter)| Some((target, counter.as_mut()?.take())));
+        counted
+            .flat_map(|(target, counts)| {
+                counts.into_iter().map(|(wait, lines)| WaitSample {
+                    at,
+                    system: target.system.clone(),
+                    variant: target.variant,
+                    wait,
+                    lines,
+                })
+            })
+            .collect()
     }
 }
 

@@ -11,6 +11,7 @@ repeats  = 3
 [system.counter]
 start = "python3 -u counter.py {port} 8 1000"
 ready = { tcp = "{address}", within = "60s" }
+waits = { "a place" = "counter is f[u]ll" }
 
 [workload]
 protocol = "http"
@@ -49,6 +50,8 @@ async def serve(reader, writer):
             if present > too_many:
                 os._exit(3)
             status = b"200 OK" if present <= most else b"503 Full"
+            if present > most:
+                print("the counter is full", flush=True)
             await asyncio.sleep(0.01)
             present -= 1
             writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
@@ -98,6 +101,7 @@ fn a_search_finds_how_many_users_a_server_takes() {
     assert_eq!(cell["starts"].as_array().map(Vec::len), Some(3));
     let fails_from = cell["range"]["requests_fail_from"].as_f64().expect("it refuses");
     assert!((7.5..17.0).contains(&fails_from), "{cell}");
+    assert!(cell["gave_out"]["in_words"].as_str().is_some_and(|words| words.contains("a place of counter")), "{cell}");
     assert!(cell["gave_out"]["resources"].as_array().is_some_and(|resources| !resources.is_empty()), "{cell}");
     let loads = place.read("bundle/report/capacity.csv");
     let of = |part: &str| loads.lines().filter(|line| line.contains(&format!(",{part},"))).count();

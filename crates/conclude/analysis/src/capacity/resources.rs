@@ -21,6 +21,10 @@ const USED_UP: f64 = 0.9;
 /// The same for connections that wait for a lock: users whose work is done one after the other wait all but one.
 const WAITING_FOR_LOCKS: f64 = 0.5;
 
+/// The same for lines that say that something waited, as a share of the requests: a system that writes of waits at all
+/// usually does so of long ones.
+const WAITING: f64 = 0.01;
+
 /// A thread is the limit of a system only where its other threads use less than this share of what it uses.
 const OTHER_THREADS: f64 = 0.5;
 
@@ -51,23 +55,36 @@ pub enum Resource {
     Locks(String),
     /// The busiest disk of the machine.
     Disk,
+    /// What a system writes in its output that it waits for, by the name in the study.
+    Wait(String, String),
 }
 
 impl Resource {
     /// The share of it from which on it counts as used up.
     fn limit(&self) -> f64 {
-        if matches!(self, Resource::Locks(_)) { WAITING_FOR_LOCKS } else { USED_UP }
+        match self {
+            Resource::Locks(_) => WAITING_FOR_LOCKS,
+            Resource::Wait(..) => WAITING,
+            _ => USED_UP,
+        }
     }
 
     /// How much else it may be used up by. A thread, or a system's own processors, that are used up are not held back by the
-    /// rest of the machine, and connections that wait for locks not by how many there are. A pool without a free connection
-    /// may be what follows from anything that is slow.
+    /// rest of the machine, and connections that wait for locks not by how many there are. Waits for a pool, and a pool without
+    /// a free connection, may be what follows from anything that is slow.
     fn generality(&self) -> u8 {
         match self {
             Resource::Thread(_) | Resource::Processors(_) | Resource::Locks(_) => 0,
+            Resource::Wait(..) => 2,
             Resource::Machine | Resource::Disk => 1,
-            Resource::Connections(_) => 2,
+            Resource::Connections(_) => 3,
         }
+    }
+
+    /// True for waits, which are told as a share of the requests.
+    #[must_use]
+    pub fn is_wait(&self) -> bool {
+        matches!(self, Resource::Wait(..))
     }
 
     /// True for what is a share of the time, and so has no amount.
@@ -92,6 +109,7 @@ impl fmt::Display for Resource {
             Resource::Connections(database) => write!(f, "the connections to {database}"),
             Resource::Locks(database) => write!(f, "locks in {database}"),
             Resource::Disk => f.write_str("the disk"),
+            Resource::Wait(system, wait) => write!(f, "{wait} of {system}"),
         }
     }
 }
@@ -99,9 +117,9 @@ impl fmt::Display for Resource {
 /// What a load used of a resource, and how much there is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Use {
-    /// Used: cores, connections, or a share of the time.
+    /// Used: cores, connections, a share of the time, or waits per second.
     pub used: f64,
-    /// How much there is.
+    /// How much there is; of waits, the requests per second.
     pub of: f64,
 }
 
@@ -276,7 +294,8 @@ pub(super) fn intervene(cells: &mut [CapacityCell], comparison: &Comparison) {
     let Some(gave_out) = &mut cells[poor].gave_out else { return };
     for one in gave_out.resources.iter_mut().filter(|one| one.grade > Grade::Free) {
         let amounts = there_is(&poorer, &one.resource).zip(there_is(&richer, &one.resource));
-        if let Some((less, more)) = amounts.filter(|(less, more)| *more >= MORE * less) {
+        let has_amount = !one.resource.is_wait() && !one.resource.is_time();
+        if let Some((less, more)) = amounts.filter(|(less, more)| has_amount && *more >= MORE * less) {
             (one.grade, one.intervention) = (Grade::Shown, Some(Intervention { less, more, ratio, interval }));
         }
     }
@@ -330,6 +349,10 @@ fn uses(load: &LoadOnStart<'_>, processors: f64) -> BTreeMap<Resource, Use> {
         if let Some(waiting) = waiting.get(database) {
             add(Resource::Locks(database.to_owned()), *waiting, busy);
         }
+    }
+    let requests = load.per_second(load.rung.requests).unwrap_or_default();
+    for ((system, wait), lines) in samples::waits_during(trial, summary) {
+        add(Resource::Wait(system.to_owned(), wait.to_owned()), lines, requests);
     }
     uses
 }
@@ -430,7 +453,7 @@ mod tests {
     use crate::testing::{only_trial, start};
     use plimsoll_model::objective::{Judged, Passed};
     use plimsoll_model::result::{RungResult, StartResult};
-    use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+    use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, WaitSample};
     use plimsoll_model::start::{Rung, RungPart};
     use plimsoll_model::units::{Instant, Nanos, Processors};
 
@@ -560,6 +583,21 @@ mod tests {
         let locked = found(&pooled(10.0, 0.9));
         assert_eq!(named(&locked), Some((Resource::Locks("db".to_owned()), Grade::UsedUp)));
         assert_eq!(locked.resources[1].grade, Grade::UsedUp, "connections that wait for locks are busy");
+    }
+
+    #[test]
+    fn waits_that_a_system_writes_of_are_told() {
+        let waiting = |share: f64| {
+            service(&|result, at, [throughput, users]| {
+                cores(result, at, [0.2, 0.1, 0.5]);
+                let lines = if users > 100.0 { (2.0 * throughput * share) as u64 } else { 0 };
+                let (system, wait) = ("web".to_owned(), "pool".to_owned());
+                result.waits.push(WaitSample { at, system, variant: 0, wait, lines });
+            })
+        };
+        let pool = Resource::Wait("web".to_owned(), "pool".to_owned());
+        assert_eq!(named(&found(&waiting(0.03))), Some((pool, Grade::UsedUp)));
+        assert_eq!(named(&found(&waiting(0.005))), None);
     }
 
     #[test]

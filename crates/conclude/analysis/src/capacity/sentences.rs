@@ -170,6 +170,7 @@ fn used(one: &ResourceUse) -> String {
     match &one.resource {
         Resource::Disk => format!("busy {} of the time at {at}", percent(used.share())),
         Resource::Locks(_) => format!("{} of {of} busy connections wait for one at {at}", significant(used.used)),
+        Resource::Wait(..) => format!("{} of the requests waited at {at}", percent(used.share())),
         Resource::Connections(_) => format!("{} of {of} busy at {at}", significant(used.used)),
         _ => format!("{:.2} of {of} {} used at {at}", used.used, if used.of == 1.0 { "core" } else { "cores" }),
     }

@@ -11,6 +11,7 @@ use plimsoll_model::measure::Effect;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal};
 use plimsoll_model::workload::{Connect, HttpStep, Protocol, Steps, Target};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A run whose trials take a multiple of 1, 2, … 100 ms, with a little noise; it began at `hour`.
@@ -90,6 +91,7 @@ fn system(level: &str) -> SystemSpec {
         cpus: None,
         version: None,
         port: Some(1),
+        waits: BTreeMap::new(),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn of_capacity(input: &Input, report: &CapacityReport) -> Vec<Figure>
 fn of_resources(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Option<Figure> {
     let resources = &cell.gave_out.as_ref()?.resources;
     let resources: Vec<&ResourceUse> =
-        resources.iter().filter(|one| one.at_most.is_some()).take(MOST_RESOURCES).collect();
+        resources.iter().filter(|one| one.at_most.is_some() && !one.resource.is_wait()).take(MOST_RESOURCES).collect();
     let loads = || resources.iter().flat_map(|one| one.levels.iter().map(|(level, _)| *level));
     let point = |(x, used): &(f64, Use)| Point { x: *x, centre: used.share(), values: vec![used.share()] };
     let line = |(place, one): (usize, &&ResourceUse)| Line {

@@ -231,6 +231,9 @@ fn resource_rows(input: &Input, cell: &CapacityCell) -> Vec<ResourceRow> {
 /// The share that is used, and of how much: `98 % of 2`.
 fn amount(one: &ResourceUse, used: Use) -> String {
     let share = percent(used.share());
+    if one.resource.is_wait() {
+        return format!("{share} of requests");
+    }
     let of = if one.resource.is_time() { String::new() } else { format!(" of {}", show(used.of, Unit::Number)) };
     format!("{share}{of}")
 }
@@ -238,7 +241,9 @@ fn amount(one: &ResourceUse, used: Use) -> String {
 /// How sure it is that a resource gave out, in words.
 pub(crate) fn grade(one: &ResourceUse) -> &'static str {
     match one.grade {
+        Grade::Free if one.resource.is_wait() => "hardly waited for",
         Grade::Free => "not used up",
+        Grade::UsedUp if one.resource.is_wait() => "waited for where the load was too much",
         Grade::UsedUp => "used up where the load was too much",
         Grade::Explains => "used up, and explains the throughput",
         Grade::Shown if one.explains => "shown by a variant with more of it, and explains the throughput",

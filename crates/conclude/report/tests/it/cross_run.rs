@@ -8,6 +8,7 @@ use plimsoll_model::record::histogram;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
 use plimsoll_model::workload::{Connect, HttpStep, Steps, Target, Workload};
 use plimsoll_report::cross_run::{json, markdown, terminal};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The same study a day later, with trials that take longer by about this factor, and those of
@@ -51,6 +52,7 @@ fn cells(input: &Input, argument: &str) -> Vec<ResolvedCell> {
                     cpus: None,
                     version: None,
                     port: Some(1),
+                    waits: BTreeMap::new(),
                 }],
                 databases: Vec::new(),
                 workload: Workload {

@@ -352,6 +352,7 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         processes: Vec::new(),
         host: Vec::new(),
         databases: Vec::new(),
+        waits: Vec::new(),
     };
     placed(result, start)
 }

@@ -1,6 +1,7 @@
 //! `[system.NAME]`: a process that is started for each trial.
 
-use crate::document::{Fault, Faults, Span, table};
+use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table};
+use crate::table::capture::Pattern;
 use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
@@ -36,6 +37,8 @@ table! {
         version: Option<Command>,
         /// The port it listens on. Default: a free one wherever `{port}` or `{address}` is used.
         port: Option<Templated<Port>>,
+        /// For what it waits: for each name a regular expression of the lines of its output that say so, which are counted.
+        waits: Option<WaitPatterns>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
     }
@@ -49,6 +52,27 @@ table! {
         /// How long it may take to end before it is killed. Default: "5s".
         grace: Option<Templated<Length>>,
     }
+}
+
+/// Regular expressions by name, in the order of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct WaitPatterns(Vec<(String, String)>);
+
+impl FromToml for WaitPatterns {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let table = node.table(faults)?;
+        let patterns: Vec<Option<_>> = table.entries().iter().map(|(name, node)| pattern(name, node, faults)).collect();
+        patterns.into_iter().collect::<Option<_>>().map(WaitPatterns)
+    }
+
+    fn json_schema(schemas: &mut Schemas) -> Value {
+        json!({ "type": "object", "additionalProperties": <Literal<Pattern>>::json_schema(schemas) })
+    }
+}
+
+fn pattern(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<(String, String)> {
+    let pattern: Literal<Pattern> = Literal::from_toml(node, faults)?;
+    Some((name.to_owned(), pattern.value.text))
 }
 
 impl SystemTable {
@@ -81,6 +105,7 @@ impl SystemTable {
             cpus: cpus?,
             version: version?,
             port,
+            waits: self.waits.iter().flat_map(|waits| waits.0.iter().cloned()).collect(),
         })
     }
 }

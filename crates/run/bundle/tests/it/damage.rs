@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files that every start has.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "start.json",
     "measure.hlog",
     "warmup.hlog",
@@ -19,6 +19,7 @@ const FILES: [&str; 12] = [
     "processes.csv",
     "host.csv",
     "databases.csv",
+    "waits.csv",
     "output-counter.log",
 ];
 

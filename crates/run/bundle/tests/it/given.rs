@@ -11,7 +11,7 @@ use plimsoll_model::result::{
     FinishedStart, Headroom, LoadResult, LoadSummary, LoadTiming, Replies, StartResult, StartSummary, StartTiming,
     Steadiness, VariantSystems, Work,
 };
-use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, Samples};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, Samples, WaitSample};
 use plimsoll_model::script::ScriptFacts;
 use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
@@ -241,6 +241,11 @@ pub(crate) fn host_series() -> Vec<HostSample> {
     }]
 }
 
+pub(crate) fn waits() -> Vec<WaitSample> {
+    let (system, wait) = ("web, \"1\"".to_owned(), "pool".to_owned());
+    vec![WaitSample { at: 0.5, system, variant: 1, wait, lines: 4511 }]
+}
+
 pub(crate) fn counters() -> Vec<DatabaseSample> {
     let counter = |at, counter: &str, value| DatabaseSample {
         at,
@@ -318,7 +323,7 @@ pub(crate) fn begin(bundle: &mut BundleWriter, number: u32) {
 
 pub(crate) fn seal(bundle: &mut BundleWriter, number: u32) {
     begin(bundle, number);
-    add_samples(bundle, Samples { processes: processes(), host: host_series(), databases: counters() });
+    add_samples(bundle, Samples { processes: processes(), host: host_series(), databases: counters(), waits: waits() });
     seal_start(bundle, &finished(number));
 }
 

@@ -45,6 +45,7 @@ fn run(dir: &Path, script: &str) -> ExitCode {
         cpus: None,
         version: None,
         port: None,
+        waits: Default::default(),
     };
     let started = Launcher::of_this_program(&["warden"]).start(&spec, &dir.join("output.log"));
     let stopped = started.and_then(|running| {

@@ -45,6 +45,7 @@ impl Place {
             cpus: None,
             version: None,
             port: None,
+            waits: Default::default(),
         }
     }
 

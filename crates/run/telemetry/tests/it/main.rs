@@ -39,7 +39,7 @@ impl System {
     }
 
     fn target(&self) -> Target {
-        Target { system: "server".to_owned(), variant: 1, root: i32::try_from(self.above.id()).unwrap() }
+        Target { system: "server".to_owned(), variant: 1, root: i32::try_from(self.above.id()).unwrap(), waits: None }
     }
 
     fn end(mut self) {

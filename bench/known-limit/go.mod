@@ -1,0 +1,3 @@
+module known-limit
+
+go 1.22

@@ -1,0 +1,130 @@
+// A server whose limit is known: processors, one thread, a lock, a pool, the disk, or another service.
+package main
+
+import (
+	"flag"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:0", "the address")
+	limit := flag.String("limit", "processors", "what limits it: processors, thread, lock, pool, disk or service")
+	work := flag.Duration("work", 4*time.Millisecond, "the time of a request in what limits")
+	size := flag.Int("size", 8, "how many a pool serves at the same time")
+	service := flag.String("service", "", "the URL of another service")
+	flag.Parse()
+
+	serve := map[string]func(){
+		"processors": func() { spin(*work) },
+		"thread":     oneThread(*work),
+		"lock":       locked(*work),
+		"pool":       pooled(*work, *size),
+		"disk":       synced(),
+		"service":    func() { ask(*service) },
+	}[*limit]
+	if serve == nil {
+		log.Fatalf("expected a limit, found %q", *limit)
+	}
+	http.HandleFunc("/", func(reply http.ResponseWriter, _ *http.Request) {
+		serve()
+		reply.WriteHeader(http.StatusNoContent)
+	})
+	log.Fatal(http.ListenAndServe(*listen, nil))
+}
+
+// spin works for so much time of a processor. It looks at the clock of its thread, so the goroutine keeps it.
+func spin(work time.Duration) {
+	for until := ofThread() + work; ofThread() < until; {
+	}
+}
+
+// ofThread is the time of a processor that this thread has had (CLOCK_THREAD_CPUTIME_ID).
+func ofThread() time.Duration {
+	var spent syscall.Timespec
+	syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 3, uintptr(unsafe.Pointer(&spent)), 0)
+	return time.Duration(spent.Nano())
+}
+
+// oneThread does the work of all requests on one thread.
+func oneThread(work time.Duration) func() {
+	jobs := make(chan chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		for done := range jobs {
+			spin(work)
+			close(done)
+		}
+	}()
+	return func() {
+		done := make(chan struct{})
+		jobs <- done
+		<-done
+	}
+}
+
+// locked waits under a lock, as for a slow call that should not be made under one.
+func locked(work time.Duration) func() {
+	var lock sync.Mutex
+	return func() {
+		lock.Lock()
+		defer lock.Unlock()
+		time.Sleep(work)
+	}
+}
+
+// pooled waits with one of a number of connections. It writes of waits for them that are longer than the work itself.
+func pooled(work time.Duration, size int) func() {
+	free := make(chan struct{}, size)
+	for range size {
+		free <- struct{}{}
+	}
+	return func() {
+		began := time.Now()
+		<-free
+		if waited := time.Since(began); waited > work {
+			log.Printf("waited %v for a connection of the pool", waited)
+		}
+		time.Sleep(work)
+		free <- struct{}{}
+	}
+}
+
+// synced writes to a file and has it on the disk, one request after the other.
+func synced() func() {
+	file, err := os.CreateTemp(".", "synced-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	os.Remove(file.Name())
+	var lock sync.Mutex
+	block := make([]byte, 1<<20)
+	return func() {
+		lock.Lock()
+		defer lock.Unlock()
+		if _, err := file.WriteAt(block, 0); err != nil {
+			log.Fatal(err)
+		}
+		if err := file.Sync(); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// ask waits for the reply of another service.
+func ask(service string) {
+	reply, err := http.Get(service)
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	io.Copy(io.Discard, reply.Body)
+	reply.Body.Close()
+}
