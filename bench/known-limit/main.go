@@ -105,7 +105,7 @@ func synced() func() {
 	}
 	os.Remove(file.Name())
 	var lock sync.Mutex
-	block := make([]byte, 1<<20)
+	block := make([]byte, 16<<20)
 	return func() {
 		lock.Lock()
 		defer lock.Unlock()

@@ -176,8 +176,8 @@ pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <durat
 request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
 sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
 <iterations|requests|subrequests|new_orders|data_received|data_sent|capacity>.<rate|count>; \
-elapsed_time.total; <errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio (`checks:NAME.ratio` for \
-one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
+elapsed_time.total; <errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio \
+(`checks:NAME.ratio` for one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
 
 impl Measure {
     /// A measure from its parts.

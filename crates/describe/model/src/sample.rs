@@ -1,4 +1,4 @@
-//! What telemetry samples once a second: the system's processes, the host, and the counters of databases.
+//! What telemetry samples once a second: the system's processes and its waits, the host, and the counters of databases.
 
 use crate::host::local;
 use serde::{Deserialize, Serialize};

@@ -37,6 +37,9 @@ const RANGE_OF_SLOPE: f64 = 2.0;
 /// A variant has more of a resource than another one where it has at least so many times as much.
 const MORE: f64 = 1.2;
 
+/// A load with this share of the most requests per second is light: requests hardly wait for one another.
+const LIGHT: f64 = 0.25;
+
 /// The counter of sessions that wait for a lock.
 const LOCK_WAITS: &str = "lock_waits";
 
@@ -223,7 +226,7 @@ pub struct GaveOut {
     /// The users of the machine's processors at the loads that were too much, the largest first.
     pub parts: Vec<Part>,
     /// The requests that are served at a time, as it looks from outside: the most requests per second times the mean duration
-    /// of one at the lightest load (Little's law).
+    /// of one at the lightest load (Little's law). None where that load is not light.
     pub at_a_time: Option<f64>,
 }
 
@@ -248,24 +251,29 @@ impl GaveOut {
 /// The results of the loads of a variant under a condition, on a machine with so many processors. None where no load was too
 /// much: nothing gave out.
 pub(super) fn gave_out(loads: &[LoadOnStart<'_>], processors: f64) -> Option<GaveOut> {
-    let levels = by_level(loads);
-    let most = levels.iter().filter_map(|loads| throughput(loads)).reduce(f64::max)?;
     if !loads.iter().any(LoadOnStart::missed) {
         return None;
     }
-    let uses: Vec<BTreeMap<Resource, Use>> = loads.iter().map(|load| uses(load, processors)).collect();
-    let all: BTreeSet<&Resource> = uses.iter().flat_map(BTreeMap::keys).collect();
-    let of = |resource: &Resource| {
-        let of_load = |load: &LoadOnStart<'_>| {
-            let place = loads.iter().position(|one| std::ptr::eq(one.rung, load.rung))?;
-            uses[place].get(resource).copied()
-        };
-        resource_use(resource, &levels, &of_load, most)
+    let levels: Vec<Vec<Observed<'_>>> = by_level(loads).into_iter().map(|loads| observed(loads, processors)).collect();
+    let most = levels.iter().filter_map(|loads| median_of(loads, LoadOnStart::throughput)).reduce(f64::max)?;
+    let all: BTreeSet<&Resource> = levels.iter().flatten().flat_map(|observed| observed.uses.keys()).collect();
+    let mut gave_out = GaveOut {
+        resources: all.into_iter().filter_map(|resource| resource_use(resource, &levels, most)).collect(),
+        parts: parts(loads),
+        at_a_time: at_a_time(&levels),
     };
-    let resources = all.into_iter().filter_map(of).collect();
-    let mut gave_out = GaveOut { resources, parts: parts(loads), at_a_time: at_a_time(&levels) };
     gave_out.sort();
     Some(gave_out)
+}
+
+/// A load with what it used of each resource.
+struct Observed<'a> {
+    load: LoadOnStart<'a>,
+    uses: BTreeMap<Resource, Use>,
+}
+
+fn observed(loads: Vec<LoadOnStart<'_>>, processors: f64) -> Vec<Observed<'_>> {
+    loads.into_iter().map(|load| Observed { uses: uses(&load, processors), load }).collect()
 }
 
 /// Looks for resources of which one of the two variants of a comparison of capacities has more: where the other one used it
@@ -302,13 +310,8 @@ pub(super) fn intervene(cells: &mut [CapacityCell], comparison: &Comparison) {
     gave_out.sort();
 }
 
-fn throughput(loads: &[LoadOnStart<'_>]) -> Option<f64> {
-    median(&loads.iter().filter_map(LoadOnStart::throughput).collect::<Vec<f64>>())
-}
-
-fn middle(loads: &[LoadOnStart<'_>]) -> f64 {
-    let level = |load: Option<&LoadOnStart<'_>>| load.map_or(0.0, |load| load.rung.rung.level);
-    (level(loads.first()) * level(loads.last())).sqrt()
+fn median_of<'a>(loads: &[Observed<'a>], of: impl Fn(&LoadOnStart<'a>) -> Option<f64>) -> Option<f64> {
+    median(&loads.iter().filter_map(|observed| of(&observed.load)).collect::<Vec<f64>>())
 }
 
 /// What a load used of each resource.
@@ -357,28 +360,18 @@ fn uses(load: &LoadOnStart<'_>, processors: f64) -> BTreeMap<Resource, Use> {
     uses
 }
 
-fn resource_use(
-    resource: &Resource,
-    levels: &[Vec<LoadOnStart<'_>>],
-    of_load: &dyn Fn(&LoadOnStart<'_>) -> Option<Use>,
-    most: f64,
-) -> Option<ResourceUse> {
-    let of_level = |loads: &[LoadOnStart<'_>]| {
-        let uses: Vec<Use> = loads.iter().filter_map(of_load).collect();
-        let median_of = |of: fn(&Use) -> f64| median(&uses.iter().map(of).collect::<Vec<f64>>());
-        Some((middle(loads), Use { used: median_of(|one| one.used)?, of: median_of(|one| one.of)? }))
-    };
-    let by_level: Vec<(f64, Use)> = levels.iter().filter_map(|loads| of_level(loads)).collect();
-    let too_much = levels.iter().map(|loads| loads.iter().copied().filter(LoadOnStart::missed).collect::<Vec<_>>());
-    let at_most =
-        too_much.filter_map(|loads| of_level(&loads)).max_by(|one, other| one.1.share().total_cmp(&other.1.share()));
-    let of = by_level.last()?.1.of;
-    let demand = if resource.is_of_processors() { demand(levels, of_load, of) } else { None };
+fn resource_use(resource: &Resource, levels: &[Vec<Observed<'_>>], most: f64) -> Option<ResourceUse> {
+    let all: Vec<(f64, Use)> = levels.iter().filter_map(|loads| at_level(resource, loads.iter())).collect();
+    let missed = |loads: &'_ [Observed<'_>]| at_level(resource, loads.iter().filter(|observed| observed.load.missed()));
+    let too_much = levels.iter().filter_map(|loads| missed(loads));
+    let at_most = too_much.max_by(|one, other| one.1.share().total_cmp(&other.1.share()));
+    let of = all.last()?.1.of;
+    let demand = if resource.is_of_processors() { demand(resource, levels, of) } else { None };
     let is_used_up = at_most.is_some_and(|(_, used)| used.share() >= resource.limit());
     let explains = demand.is_some_and(|demand| (demand.allows / most).ln().abs() <= EXPLAINS);
     Some(ResourceUse {
         resource: resource.clone(),
-        levels: by_level,
+        levels: all,
         at_most,
         demand,
         explains,
@@ -391,16 +384,21 @@ fn resource_use(
     })
 }
 
+/// The level of these loads, and the median of what they used of a resource.
+fn at_level<'a>(resource: &Resource, loads: impl Iterator<Item = &'a Observed<'a>>) -> Option<(f64, Use)> {
+    let used: Vec<(f64, Use)> =
+        loads.filter_map(|observed| Some((observed.load.rung.rung.level, *observed.uses.get(resource)?))).collect();
+    let median_of = |of: fn(&(f64, Use)) -> f64| median(&used.iter().map(of).collect::<Vec<f64>>());
+    let level = median_of(|(level, _)| *level)?;
+    Some((level, Use { used: median_of(|(_, one)| one.used)?, of: median_of(|(_, one)| one.of)? }))
+}
+
 /// The demand for a resource of which there is `of`, from the loads that passed: the slope of its use over the throughput, or
 /// their ratio where loads are too near to one another.
-fn demand(
-    levels: &[Vec<LoadOnStart<'_>>],
-    of_load: &dyn Fn(&LoadOnStart<'_>) -> Option<Use>,
-    of: f64,
-) -> Option<Demand> {
-    let passed = levels.iter().flatten().filter(|load| load.passed());
-    let points: Vec<(f64, f64)> =
-        passed.filter_map(|load| Some((load.throughput()?, of_load(load)?.used))).filter(|(x, _)| *x > 0.0).collect();
+fn demand(resource: &Resource, levels: &[Vec<Observed<'_>>], of: f64) -> Option<Demand> {
+    let point = |observed: &Observed<'_>| Some((observed.load.throughput()?, observed.uses.get(resource)?.used));
+    let passed = levels.iter().flatten().filter(|observed| observed.load.passed());
+    let points: Vec<(f64, f64)> = passed.filter_map(point).filter(|(x, _)| *x > 0.0).collect();
     let throughputs = || points.iter().map(|(x, _)| *x);
     let (least, most) = (throughputs().reduce(f64::min)?, throughputs().reduce(f64::max)?);
     let ratio = || median(&points.iter().map(|(x, used)| used / x).collect::<Vec<f64>>());
@@ -433,17 +431,14 @@ fn parts(loads: &[LoadOnStart<'_>]) -> Vec<Part> {
     parts
 }
 
-fn at_a_time(levels: &[Vec<LoadOnStart<'_>>]) -> Option<f64> {
-    let requests = |loads: &[LoadOnStart<'_>]| {
-        let rates: Vec<f64> = loads.iter().filter_map(|load| load.per_second(load.rung.requests)).collect();
-        median(&rates)
-    };
-    let lightest = levels.first()?;
-    let (count, seconds) = lightest
-        .iter()
-        .fold((0, 0.0), |(count, seconds), load| (count + load.rung.requests, seconds + load.rung.in_requests));
-    let most = levels.iter().filter_map(|loads| requests(loads)).reduce(f64::max)?;
-    (count > 0).then(|| most * seconds / count as f64)
+fn at_a_time(levels: &[Vec<Observed<'_>>]) -> Option<f64> {
+    let requests = |load: &LoadOnStart<'_>| load.per_second(load.rung.requests);
+    let most = levels.iter().filter_map(|loads| median_of(loads, requests)).reduce(f64::max)?;
+    let lightest = levels.first()?.iter().map(|observed| observed.load.rung);
+    let (count, seconds) =
+        lightest.fold((0, 0.0), |(count, seconds), rung| (count + rung.requests, seconds + rung.in_requests));
+    let is_light = median_of(levels.first()?, requests)? <= LIGHT * most;
+    (count > 0 && is_light).then(|| most * seconds / count as f64)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub fn in_words(condition: &Condition) -> String {
 pub(crate) fn sentences(input: &Input, report: &CapacityReport) -> Vec<Sentence> {
     let of_cell = |cell: &CapacityCell| {
         let carries = sentence(input, cell, report.noun());
-        let further = [sentence_of_range(input, report, cell), sentence_of_resources(input, cell)];
+        let further = [sentence_of_range(input, report, cell), sentence_of_resources(input, report, cell)];
         std::iter::once(carries).chain(further.into_iter().flatten()).collect::<Vec<Sentence>>()
     };
     report.cells.iter().flat_map(of_cell).collect()
@@ -96,7 +96,11 @@ fn sentence_of_range(input: &Input, report: &CapacityReport, cell: &CapacityCell
     };
     let claim = match range.knee? {
         Knee::At(level) => {
-            format!("The throughput{} stops to grow at about {} {noun}", of_cell(input, cell), number(level))
+            format!(
+                "The throughput{} stops to grow at about {} {noun}",
+                cell_in_words(input, cell, "of"),
+                number(level)
+            )
         }
         Knee::Beyond(_) => return None,
     };
@@ -105,10 +109,10 @@ fn sentence_of_range(input: &Input, report: &CapacityReport, cell: &CapacityCell
 }
 
 /// A sentence about what gave out; none where no load was too much.
-fn sentence_of_resources(input: &Input, cell: &CapacityCell) -> Option<Sentence> {
+fn sentence_of_resources(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Option<Sentence> {
     let gave_out = cell.gave_out.as_ref()?;
-    let place = of_cell(input, cell);
-    let (what, evidence) = what_gave_out(gave_out);
+    let place = cell_in_words(input, cell, "in");
+    let (what, evidence) = what_gave_out(gave_out, report.noun());
     let claim = match gave_out.first() {
         Some(_) => format!("What gave out first{place}: {what}"),
         None => format!("What gave out{place} is not known"),
@@ -117,16 +121,20 @@ fn sentence_of_resources(input: &Input, cell: &CapacityCell) -> Option<Sentence>
 }
 
 /// The variant and the condition: ` of base at 10 users`.
-fn of_cell(input: &Input, cell: &CapacityCell) -> String {
-    let name = if input.plan.describes() { String::new() } else { format!(" of {}", input.plan.label(cell.variant)) };
+fn cell_in_words(input: &Input, cell: &CapacityCell, preposition: &str) -> String {
+    let name = match input.plan.describes() {
+        true => String::new(),
+        false => format!(" {preposition} {}", input.plan.label(cell.variant)),
+    };
     name + &words::conditions(&input.plan, &[cell.condition])
 }
 
-/// What gave out, and the evidence: `the processors of the machine, mostly used by db`, and `1.96 of 2 cores used at 412`.
+/// What gave out, and the evidence: `the processors of the machine, mostly used by db`, and `1.96 of 2 cores used at 412
+/// users`, with the noun for loads.
 #[must_use]
-pub fn what_gave_out(gave_out: &GaveOut) -> (String, String) {
+pub fn what_gave_out(gave_out: &GaveOut, noun: &str) -> (String, String) {
     let Some(first) = gave_out.first() else { return ("unknown".to_owned(), nothing_used_up(gave_out)) };
-    let mut evidence = vec![used(first)];
+    let mut evidence = vec![used(first, noun)];
     if first.resource == Resource::Machine {
         let parts = gave_out.parts.iter().filter(|part| part.cores >= 0.005);
         evidence.push(and_list(parts.map(|part| format!("{} {:.2}", part.of, part.cores))));
@@ -145,7 +153,7 @@ pub fn what_gave_out(gave_out: &GaveOut) -> (String, String) {
     let others: Vec<String> = gave_out.resources[1..]
         .iter()
         .filter(|one| one.grade > Grade::Free)
-        .map(|one| format!("{}, {}", one.resource, used(one)))
+        .map(|one| format!("{}, {}", one.resource, used(one, noun)))
         .collect();
     if !others.is_empty() {
         evidence.push(format!("also used up: {}", others.join(", ")));
@@ -163,10 +171,10 @@ fn named(gave_out: &GaveOut, first: &ResourceUse) -> String {
     }
 }
 
-/// How much of it was used: `1.96 of 2 cores used at 412`.
-fn used(one: &ResourceUse) -> String {
+/// How much of it was used: `1.96 of 2 cores used at 412 users`.
+fn used(one: &ResourceUse, noun: &str) -> String {
     let Some((level, used)) = one.at_most else { return String::new() };
-    let (of, at) = (show(used.of, Unit::Number), grouped(level.round()));
+    let (of, at) = (show(used.of, Unit::Number), format!("{} {noun}", grouped(level.round())));
     match &one.resource {
         Resource::Disk => format!("busy {} of the time at {at}", percent(used.share())),
         Resource::Locks(_) => format!("{} of {of} busy connections wait for one at {at}", significant(used.used)),

@@ -1,11 +1,11 @@
 //! The JSON of a search for the capacity: users or arrivals per second, seconds, cores, bytes.
 
 use super::ends;
-use crate::page::capacity::{found, grade, limited_by};
+use crate::page::capacity::{found, limited_by};
 use plimsoll_analysis::Input;
 use plimsoll_analysis::capacity::Capacity as OfStart;
 use plimsoll_analysis::capacity::{
-    CapacityCell, CapacityReport, Found, GaveOut, Knee, LevelOfLoad, OverTheRange, ScalabilityLaw, what_gave_out,
+    CapacityCell, CapacityReport, Found, GaveOut, Grade, Knee, LevelOfLoad, OverTheRange, ScalabilityLaw, what_gave_out,
 };
 use plimsoll_model::objective::Objective;
 use serde::Serialize;
@@ -139,7 +139,7 @@ fn cell_row<'a>(input: &Input, report: &CapacityReport, cell: &'a CapacityCell) 
             })
             .collect(),
         range: cell.range.as_ref().map(range_row),
-        gave_out: cell.gave_out.as_ref().map(gave_out_row),
+        gave_out: cell.gave_out.as_ref().map(|gave_out| gave_out_row(gave_out, report.noun())),
         levels: cell.levels.iter().map(level_row).collect(),
     }
 }
@@ -160,8 +160,8 @@ fn range_row(range: &OverTheRange) -> RangeRow {
     }
 }
 
-fn gave_out_row(gave_out: &GaveOut) -> GaveOutRow {
-    let (what, evidence) = what_gave_out(gave_out);
+fn gave_out_row(gave_out: &GaveOut, noun: &str) -> GaveOutRow {
+    let (what, evidence) = what_gave_out(gave_out, noun);
     GaveOutRow {
         first: gave_out.first().map(|first| first.resource.to_string()),
         in_words: format!("{what}: {evidence}"),
@@ -171,7 +171,7 @@ fn gave_out_row(gave_out: &GaveOut) -> GaveOutRow {
             .iter()
             .map(|one| ResourceRow {
                 resource: one.resource.to_string(),
-                grade: grade(one),
+                grade: grade(one.grade),
                 level: one.at_most.map(|(level, _)| level),
                 used: one.at_most.map(|(_, used)| used.used),
                 of: one.at_most.map(|(_, used)| used.of),
@@ -179,6 +179,16 @@ fn gave_out_row(gave_out: &GaveOut) -> GaveOutRow {
                 allows_iterations_per_second: one.demand.map(|demand| demand.allows),
             })
             .collect(),
+    }
+}
+
+/// How sure it is that a resource gave out, in a word.
+fn grade(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Free => "free",
+        Grade::UsedUp => "used_up",
+        Grade::Explains => "explains",
+        Grade::Shown => "shown",
     }
 }
 

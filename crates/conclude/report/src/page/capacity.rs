@@ -35,7 +35,7 @@ pub(crate) struct CapacityView {
 }
 
 /// The peak of the Universal Scalability Law says something up to so many times the largest load.
-pub(crate) const FARTHEST: f64 = 1.5;
+const FARTHEST: f64 = 1.5;
 
 /// The capacity of a variant under a condition.
 pub(crate) struct CapacityRow {
@@ -97,7 +97,7 @@ pub(crate) fn capacity(input: &Input, report: &CapacityReport) -> CapacityView {
         rows: report.cells.iter().map(|cell| capacity_row(input, report, cell)).collect(),
         duration: limit.map(|limit| words::measure(&limit.measure)).unwrap_or_default(),
         noun: report.noun(),
-        ranges: report.cells.iter().filter_map(|cell| range_row(input, cell)).collect(),
+        ranges: report.cells.iter().filter_map(|cell| range_row(input, report, cell)).collect(),
         of_users: !input.facts.open_load,
         laws: report.cells.iter().filter_map(|cell| law(input, cell)).collect(),
         resources: report.cells.iter().flat_map(|cell| resource_rows(input, cell)).collect(),
@@ -168,7 +168,7 @@ pub(crate) fn confirmed(cell: &CapacityCell, measure: &Measure) -> String {
     if all.is_empty() { "not tried".to_owned() } else { all.join("; ") }
 }
 
-fn range_row(input: &Input, cell: &CapacityCell) -> Option<RangeRow> {
+fn range_row(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Option<RangeRow> {
     let range = cell.range.as_ref()?;
     let users = |level: f64| show(level, Unit::Count);
     Some(RangeRow {
@@ -183,7 +183,7 @@ fn range_row(input: &Input, cell: &CapacityCell) -> Option<RangeRow> {
         requests: value(range.peak.map(|peak| peak.requests), Unit::PerSecond),
         fails_from: range.fails_from.map_or_else(|| format!("not up to {}", users(range.most)), users),
         gave_out: match &cell.gave_out {
-            Some(gave_out) => what_gave_out(gave_out).0,
+            Some(gave_out) => what_gave_out(gave_out, report.noun()).0,
             None => "nothing that was tried was too much".to_owned(),
         },
     })
@@ -239,7 +239,7 @@ fn amount(one: &ResourceUse, used: Use) -> String {
 }
 
 /// How sure it is that a resource gave out, in words.
-pub(crate) fn grade(one: &ResourceUse) -> &'static str {
+fn grade(one: &ResourceUse) -> &'static str {
     match one.grade {
         Grade::Free if one.resource.is_wait() => "hardly waited for",
         Grade::Free => "not used up",
