@@ -9,6 +9,7 @@ use plimsoll_analysis::quantity;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::start::{Load, Phase, Plan, Validity};
+use plimsoll_study::Study;
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -39,8 +40,9 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Prints what is about to run and where its results go.
-    pub(crate) fn new(title: &str, out: &Path, plan: &Plan, sharing: TimeSharing) -> Progress {
-        say::note(&format!("{title}\nbundle  {}", out.display()));
+    pub(crate) fn new(study: &Study, out: &Path, plan: &Plan) -> Progress {
+        let sharing = TimeSharing::of(plan, &study.facts());
+        say::note(&format!("{}\nbundle  {}", study.title, out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
         let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %, {left}  {msg}");
         let style = style.expect("the template is well-formed").with_key("left", left);
@@ -49,7 +51,7 @@ impl Progress {
             bar,
             trials: 0,
             sharing,
-            is_limit: plan.until_done || plan.searches(),
+            is_limit: study.ends_after_iterations() || plan.searches(),
             current: String::new(),
             phase: None,
             load: None,

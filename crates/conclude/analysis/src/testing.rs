@@ -39,7 +39,6 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> StartResult) -> Input {
             with_duplicate: false,
             given_time: None,
             searches: Vec::new(),
-            until_done: false,
             spare_blocks: 0,
             looks: Vec::new(),
         },

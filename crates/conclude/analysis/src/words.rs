@@ -339,7 +339,6 @@ mod tests {
             with_duplicate: false,
             given_time: None,
             searches: Vec::new(),
-            until_done: false,
             spare_blocks: 0,
             looks: Vec::new(),
         };

@@ -209,13 +209,6 @@ pub struct Plan {
     /// The searches for the capacity, by condition; empty where the study names its loads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<CapacitySearch>,
-    /// True if a number of iterations ends each load, so that the measure phases in `lengths` are limits.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub until_done: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// The loads that a search for the capacity may try, or those of a stress test.
@@ -506,7 +499,6 @@ mod tests {
             looks: vec![1, 2],
             given_time: None,
             searches: Vec::new(),
-            until_done: false,
         }
     }
 

@@ -49,7 +49,6 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
         looks: options.looks.clone(),
         given_time: None,
         searches: Vec::new(),
-        until_done: false,
         design: options.design,
     };
     plan.starts = starts(&plan);

@@ -20,5 +20,7 @@ pub(crate) fn shortened(mut load: LoadProfile) -> LoadProfile {
     for stage in &mut profile.stages {
         stage.length = stage.length.mul_f64(share);
     }
+    // The warm-up is too short for users who begin one after the other.
+    profile.joining = None;
     load
 }

@@ -121,7 +121,6 @@ impl From<EarlierPlan> for Plan {
             looks,
             given_time,
             searches: Vec::new(),
-            until_done: false,
         }
     }
 }

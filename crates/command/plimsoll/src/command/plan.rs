@@ -72,7 +72,8 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    let _ = writeln!(text, "\n{} (warm-up + measure; starting and stopping systems comes on top)", in_short(plan));
+    let _ =
+        writeln!(text, "\n{} (warm-up + measure; starting and stopping systems comes on top)", in_short(study, plan));
     if let Some(spare) = spare(plan) {
         let _ = writeln!(text, "{spare}");
     }
@@ -122,7 +123,7 @@ fn load(plan: &Plan, start: &Start) -> String {
 }
 
 /// The number of trials and their time: `30 trials, 10 of them of mutex (duplicate), 2 min under load`.
-pub(super) fn in_short(plan: &Plan) -> String {
+pub(super) fn in_short(study: &Study, plan: &Plan) -> String {
     if plan.searches() {
         let starts = counted(plan.starts.len(), "start");
         let of = if plan.describes() { "one system".to_owned() } else { counted(plan.block_size(), "variant") };
@@ -144,7 +145,7 @@ pub(super) fn in_short(plan: &Plan) -> String {
         None => String::new(),
     };
     let alone = if plan.describes() { " of one system, nothing compared" } else { "" };
-    let at_most = if plan.until_done { "at most " } else { "" };
+    let at_most = if study.ends_after_iterations() { "at most " } else { "" };
     let time = time(plan.time_under_load(&plan.starts));
     format!("{} trials{duplicates}{alone}, {at_most}{time} under load", plan.starts.len())
 }

@@ -7,7 +7,6 @@ use super::study::{self, Extent, Source};
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::forecast::{self, Forecaster};
-use crate::machine::TimeSharing;
 use crate::progress::Progress;
 use crate::say;
 use plimsoll_analysis::analyse;
@@ -125,7 +124,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
 
 /// Runs what the bundle does not have yet.
 fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
-    let mut progress = Progress::new(&study.title, task.out, plan, TimeSharing::of(plan, &study.facts()));
+    let mut progress = Progress::new(study, task.out, plan);
     let mut forecaster = Forecaster::new(plan);
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));

@@ -210,7 +210,7 @@ fn plan_of(study: &Study, repeats: u32, looks: &[u32]) -> Plan {
     let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
     let ranges = plan.conditions.iter().filter_map(|condition| study.search(condition));
     let searches = ranges.map(plimsoll_plan::search).collect();
-    Plan { searches, until_done: study.ends_after_iterations(), ..plan }
+    Plan { searches, ..plan }
 }
 
 /// Finds everything else that would go wrong, before anything is started.

@@ -254,7 +254,6 @@ pub(crate) fn plan(facts: &StudyFacts) -> Plan {
         with_duplicate: true,
         given_time: None,
         searches: Vec::new(),
-        until_done: false,
         spare_blocks: 0,
         looks: Vec::new(),
     }

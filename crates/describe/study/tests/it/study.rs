@@ -281,6 +281,16 @@ fn a_quick_look_squeezes_stages() {
 }
 
 #[test]
+fn in_a_quick_look_users_begin_at_once() {
+    let text = GRPC.replace("duration = \"20s\"", "duration = \"20s\"\nnew_users = 5");
+    let joining = |study: &Study| match resolved(study, &mutex_with(10)).load.model {
+        LoadModel::Closed { users, .. } => users.joining.is_some(),
+        LoadModel::Open { .. } => panic!("closed"),
+    };
+    assert!(joining(&study(&text)) && !joining(&quick(study(&text))));
+}
+
+#[test]
 fn numbers_are_written_in_every_way_that_toml_has() {
     let text = GRPC.replace("[10, 100, 200, 300, 1000]", "[1_0, 0x64, 200, 1e3]");
     let levels: Vec<String> = study(&text).factors[1].levels.iter().map(Level::to_string).collect();

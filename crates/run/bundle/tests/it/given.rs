@@ -70,7 +70,6 @@ pub(crate) fn plan(starts: u32) -> Plan {
         with_duplicate: false,
         given_time: None,
         searches: Vec::new(),
-        until_done: false,
         spare_blocks: 1,
         looks: Vec::new(),
     }
