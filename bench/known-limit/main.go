@@ -22,15 +22,21 @@ func main() {
 	service := flag.String("service", "", "the URL of another service")
 	flag.Parse()
 
-	serve := map[string]func(){
-		"processors": func() { spin(*work) },
-		"thread":     oneThread(*work),
-		"lock":       locked(*work),
-		"pool":       pooled(*work, *size),
-		"disk":       synced(),
-		"service":    func() { ask(*service) },
-	}[*limit]
-	if serve == nil {
+	var serve func()
+	switch *limit {
+	case "processors":
+		serve = func() { spin(*work) }
+	case "thread":
+		serve = oneThread(*work)
+	case "lock":
+		serve = locked(*work)
+	case "pool":
+		serve = pooled(*work, *size)
+	case "disk":
+		serve = synced()
+	case "service":
+		serve = func() { ask(*service) }
+	default:
 		log.Fatalf("expected a limit, found %q", *limit)
 	}
 	http.HandleFunc("/", func(reply http.ResponseWriter, _ *http.Request) {

@@ -3,6 +3,7 @@
 
 mod levels;
 mod range;
+mod resource;
 mod resources;
 mod sentences;
 
@@ -10,7 +11,7 @@ pub use levels::LevelOfLoad;
 pub use plimsoll_statistics::ScalabilityLaw;
 pub use plimsoll_statistics::capacity::Capacity;
 pub use range::{Knee, OverTheRange, Peak};
-pub use resources::{Demand, GaveOut, Grade, Intervention, Part, Resource, ResourceUse, Use, User};
+pub use resource::{Demand, GaveOut, Grade, Intervention, Part, Resource, ResourceUse, Use, User};
 pub(crate) use sentences::sentences;
 pub use sentences::{in_words, what_gave_out};
 
@@ -57,9 +58,9 @@ pub struct CapacityCell {
     pub confirmations: Vec<Confirmation>,
     /// The results of the loads, by level.
     pub levels: Vec<LevelOfLoad>,
-    /// How it does over the whole range of loads; none without a load that counts.
+    /// Throughput and failures over the whole range of loads; none without a load that counts.
     pub range: Option<OverTheRange>,
-    /// What gave out; none where no load was too much.
+    /// The resources that gave out; none where no load was too much.
     pub gave_out: Option<GaveOut>,
 }
 
@@ -206,11 +207,5 @@ impl CapacityCell {
     #[must_use]
     pub fn confirmed(&self) -> Option<&Confirmation> {
         self.confirmations.iter().find(|one| one.passed)
-    }
-
-    /// The highest throughput of any load, in iterations per second.
-    #[must_use]
-    pub fn peak_throughput(&self) -> Option<f64> {
-        self.levels.iter().filter_map(|level| level.throughput).reduce(f64::max)
     }
 }

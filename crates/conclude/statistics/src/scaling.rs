@@ -31,7 +31,7 @@ impl ScalabilityLaw {
         self.gamma * n / self.slowdown(n)
     }
 
-    /// Where throughput is highest; none where it has no peak.
+    /// The load with the highest throughput; none where it has no peak.
     #[must_use]
     pub fn peak(self) -> Option<f64> {
         (self.beta > 0.0).then(|| ((1.0 - self.alpha) / self.beta).sqrt())

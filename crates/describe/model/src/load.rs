@@ -85,7 +85,7 @@ pub struct Profile {
     pub start: f64,
     /// The stages of the measure phase; empty when the value is constant.
     pub stages: Vec<Stage>,
-    /// How users come to be there; none if they are there at once.
+    /// The way in which users join; none if all are there at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joining: Option<Joining>,
 }
@@ -93,9 +93,9 @@ pub struct Profile {
 /// Users who begin one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Joining {
-    /// When the first one begins, in seconds from the start of the measure phase: negative where they begin in warm-up.
+    /// The instant at which the first one begins, in seconds from the start of the measure phase: negative where they begin in warm-up.
     pub from: f64,
-    /// How many begin in a second.
+    /// The number that begins in a second.
     pub per_second: f64,
 }
 
@@ -176,7 +176,7 @@ impl Share {
 }
 
 impl Joining {
-    /// How many have begun by `seconds` of the measure phase.
+    /// The number that has begun by `seconds` of the measure phase.
     fn by(self, seconds: f64) -> f64 {
         ((seconds - self.from) * self.per_second + 1.0).floor().max(0.0)
     }

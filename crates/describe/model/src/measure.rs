@@ -54,7 +54,7 @@ pub enum Series {
     DataSent,
     /// The largest load that meets the study's objective: users, or arrivals per second.
     Capacity,
-    /// How long it took until all iterations were done, where a number of them ends a trial.
+    /// The time until all iterations were done, where a number of them ends a trial.
     ElapsedTime,
     /// TPC-C's new orders that were committed; its rate is per minute, and known as NOTPM.
     NewOrders,

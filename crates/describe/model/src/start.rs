@@ -225,7 +225,7 @@ pub struct SearchRange {
     /// The distance of loads that go up by equal steps, as of a stress test; none where the capacity is searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
-    /// How many users begin in a second of the warm-up, which is longer by the time that they take; none where all begin at
+    /// The number of users that begin in a second of the warm-up, which is longer by the time that they take; none where all begin at
     /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_users: Option<f64>,

@@ -32,8 +32,7 @@ pub struct SystemSpec {
     pub version: Option<CommandLine>,
     /// The port it listens on, if the study uses one.
     pub port: Option<u16>,
-    /// For what it waits, by the name that the study gives to it: the regular expression of the lines of its output that say
-    /// so.
+    /// The waits that its output tells of, by the name in the study: the regular expression of the lines that do.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, String>,
 }

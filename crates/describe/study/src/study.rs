@@ -15,7 +15,7 @@ use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
-use plimsoll_model::load::{LoadModel, LoadProfile};
+use plimsoll_model::load::LoadProfile;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::start::{Design, PhaseLengths, SearchRange};
 use plimsoll_model::storage::{KeyPair, Secret};
@@ -413,11 +413,8 @@ impl TrialTables {
         self.load.search_span()?;
         let bindings = self.stand_in_bindings(assignment, faults);
         let scope = self.scope(assignment, &bindings);
-        let first = match self.load.resolve(&scope, faults)?.model {
-            LoadModel::Closed { users, .. } => users.start,
-            LoadModel::Open { rate, .. } => rate.start,
-        };
-        self.load.search(first, &scope, faults)
+        let load = self.load.resolve(&scope, faults)?;
+        self.load.search(&load.model, &scope, faults)
     }
 
     /// The systems that run in trials with these levels.

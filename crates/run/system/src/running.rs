@@ -52,7 +52,7 @@ impl Running {
         Running { launcher, spec, output, started, warden, command: Mutex::new(command) }
     }
 
-    /// What it was started from.
+    /// The description that it was started from.
     #[must_use]
     pub fn spec(&self) -> &SystemSpec {
         &self.spec

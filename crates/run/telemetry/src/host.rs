@@ -17,12 +17,12 @@ pub(crate) struct HostCounters {
     context_switches: u64,
     runnable: u64,
     memory_available: u64,
-    /// How long each disk had something to do, in milliseconds, by name.
+    /// The time in which each disk had something to do, in milliseconds, by name.
     disks: BTreeMap<String, u64>,
     waited: Waited,
 }
 
-/// How long some task of the machine waited, in microseconds (pressure stall information); none where the kernel does not
+/// The time in which some task of the machine waited, in microseconds (pressure stall information); none where the kernel does not
 /// count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Waited {

@@ -16,9 +16,9 @@ const LONGEST_LINE: usize = 64 << 10;
 pub struct Waits {
     /// The file of its output.
     pub output: PathBuf,
-    /// Where in the file the system began to write.
+    /// The place in the file at which the system began to write.
     pub from: u64,
-    /// For what it waits, each with the regular expression of the lines that say so.
+    /// The names of waits, each with the regular expression of the lines that tell of them.
     pub patterns: Vec<(String, String)>,
 }
 

@@ -64,11 +64,11 @@ impl LoadOnStart<'_> {
 pub struct LevelOfLoad {
     /// The smallest and the largest level.
     pub levels: Interval,
-    /// How many loads there were.
+    /// The number of loads.
     pub loads: usize,
-    /// How many of them passed.
+    /// The number of those that passed.
     pub passed: usize,
-    /// How many had more failures than the objective allows, or ended a system.
+    /// The number of those with more failures than the objective allows, or that ended a system.
     pub failed: usize,
     /// Iterations per second, the median of the loads.
     pub throughput: Option<f64>,

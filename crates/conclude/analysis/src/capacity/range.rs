@@ -11,7 +11,7 @@ const LIGHT: f64 = 0.25;
 /// grow, and there is no knee in the range.
 const STILL_GROWS: f64 = 0.9;
 
-/// How systems do over the range of loads that were offered.
+/// Throughput and failures over the range of loads that were offered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverTheRange {
     /// The largest load.

@@ -171,7 +171,7 @@ fn named(gave_out: &GaveOut, first: &ResourceUse) -> String {
     }
 }
 
-/// How much of it was used: `1.96 of 2 cores used at 412 users`.
+/// The use of a resource in words: `1.96 of 2 cores used at 412 users`.
 fn used(one: &ResourceUse, noun: &str) -> String {
     let Some((level, used)) = one.at_most else { return String::new() };
     let (of, at) = (show(used.of, Unit::Number), format!("{} {noun}", grouped(level.round())));
@@ -184,7 +184,7 @@ fn used(one: &ResourceUse, noun: &str) -> String {
     }
 }
 
-/// What it allows, and what was reached.
+/// The demand in words, with the iterations that it allows.
 fn demand(one: &ResourceUse) -> Option<String> {
     let demand = one.demand?;
     let each = show(demand.of_iteration, Unit::Seconds);

@@ -46,7 +46,6 @@ pub(crate) struct CapacityRow {
     pub(crate) starts: usize,
     pub(crate) limited_by: String,
     pub(crate) confirmed: String,
-    pub(crate) peak: String,
 }
 
 /// How a variant does over the whole range of loads.
@@ -127,7 +126,6 @@ fn capacity_row(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> 
         starts: cell.starts.len(),
         limited_by: limited_by(cell),
         confirmed: confirmed(cell, &report.measure),
-        peak: value(cell.peak_throughput(), Unit::PerSecond),
     }
 }
 

@@ -1,5 +1,5 @@
-//! How many requests of each name there were, where a number of iterations ends trials: they are the same in each, or
-//! something was lost or sent twice.
+//! The numbers of requests by name, where a number of iterations ends trials: they are the same in each, or something was
+//! lost or sent twice.
 
 use super::measured_time;
 use plimsoll_analysis::quantity::grouped;

@@ -37,7 +37,7 @@ table! {
         version: Option<Command>,
         /// The port it listens on. Default: a free one wherever `{port}` or `{address}` is used.
         port: Option<Templated<Port>>,
-        /// For what it waits: for each name a regular expression of the lines of its output that say so, which are counted.
+        /// The waits that its output tells of: for each name a regular expression of the lines that do, which are counted.
         waits: Option<WaitPatterns>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
