@@ -109,11 +109,12 @@ mod tests {
 
     #[test]
     fn a_port_in_use_is_named_with_its_holder() {
-        for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
-            let Ok(listener) = TcpListener::bind(address) else { continue }; // no IPv6 here
-            let port = listener.local_addr().unwrap().port();
+        for address in ["127.0.0.1", "::1", "::"] {
+            // One that the kernel does not give to another process's connection in the meantime.
+            let port = free_port().unwrap();
+            let Ok(_listener) = TcpListener::bind((address, port)) else { continue }; // no IPv6 here
             let taken = check_port_free(port);
-            if address == "[::1]:0" {
+            if address == "::1" {
                 assert!(taken.is_ok(), "the IPv4 port is free");
                 continue;
             }

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A mounted file system. Dropping it unmounts.
 #[derive(Debug)]
@@ -49,8 +51,14 @@ fn mount(kind: &str, options: &str, point: &Path) -> Result<(), String> {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let done = Command::new("umount").arg(&self.point).status();
-        let gone = done.is_ok_and(|status| status.success()) && fs::remove_dir(&self.point).is_ok();
+        // It is busy for a moment while another process looks through `/proc` or the mounts.
+        let unmounted = (0..50).any(|tries| {
+            if tries > 0 {
+                sleep(Duration::from_millis(100));
+            }
+            Command::new("umount").arg(&self.point).status().is_ok_and(|status| status.success())
+        });
+        let gone = unmounted && fs::remove_dir(&self.point).is_ok();
         assert!(gone || std::thread::panicking(), "{} stays mounted", self.point.display());
     }
 }

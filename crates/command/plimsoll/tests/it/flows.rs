@@ -166,11 +166,10 @@ fn a_step_that_no_iteration_came_to_is_named() {
     for trial in bundle(&place, "bundle").starts {
         let count = |name: &str| trial.loads[0].tallies.get(&Subject::Request(name.to_owned())).map_or(0, Tally::count);
         let iterations = trial.loads[0].tallies[&Subject::Iteration].count();
-        assert_eq!(
-            (count("GET /state"), count("GET /never")),
-            (iterations, 0),
-            "the loop goes round in each iteration"
-        );
+        assert_eq!(count("GET /never"), 0);
+        // Where measuring begins or ends, each of the three users may be between its request and the end of its iteration.
+        let rounds = count("GET /state");
+        assert!(rounds.abs_diff(iterations) <= 6, "the loop goes round in each iteration: {rounds} in {iterations}");
         let warnings = &trial.loads[0].summary.warnings;
         assert!(warnings.iter().any(|warning| warning.contains("`GET /never`")), "{warnings:?}");
     }

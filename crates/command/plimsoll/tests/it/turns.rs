@@ -134,9 +134,9 @@ fn a_system_that_stands_still_in_a_turn_voids_its_start_and_is_named() {
 fn a_variant_that_works_between_its_slices_is_named_and_never_called_equivalent() {
     let start = "start = \"sh busy.sh '{plimsoll}' {mode} {address}\"";
     let place = Place::with_study(&edited(&edited(&study(), START, start), "count = 4", "count = 14"));
-    // Half of a processor or so, whoever is loaded.
+    // Three quarters of a processor or so, whoever is loaded.
     let script = "\"$1\" demo-server --mode mutex --listen \"$3\" &\n\
-                  [ \"$2\" = inputQ ] && while :; do timeout 0.05 sh -c 'while :; do :; done'; sleep 0.05; done\n\
+                  [ \"$2\" = inputQ ] && while :; do timeout 0.15 sh -c 'while :; do :; done'; sleep 0.05; done\n\
                   wait\n";
     place.write("busy.sh", script);
     place.plimsoll(&RUN).with_any_verdict();
