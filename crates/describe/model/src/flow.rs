@@ -86,7 +86,7 @@ impl Flow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ValueId(pub u16);
 
-/// One kind of iteration.
+/// One kind of iteration, or of what may be done at one place of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowAction {
     /// Its name in the study.
@@ -147,6 +147,8 @@ pub enum Instruction {
         /// The second.
         otherwise: Block,
     },
+    /// Runs the steps of one of these, drawn by weight. Never empty.
+    Choose(Vec<FlowAction>),
     /// Runs a block a fixed number of times.
     Repeat {
         /// How often.
@@ -179,14 +181,15 @@ pub enum Instruction {
 impl Instruction {
     /// The blocks in it.
     fn blocks(&self) -> impl Iterator<Item = &Block> {
-        let (first, second) = match self {
-            Instruction::Request(_) | Instruction::Pause(_) => (None, None),
-            Instruction::When { then, otherwise, .. } => (Some(then), Some(otherwise)),
+        let (first, second, chosen) = match self {
+            Instruction::Request(_) | Instruction::Pause(_) => (None, None, None),
+            Instruction::When { then, otherwise, .. } => (Some(then), Some(otherwise), None),
+            Instruction::Choose(choices) => (None, None, Some(choices)),
             Instruction::Repeat { steps, .. } | Instruction::Each { steps, .. } | Instruction::While { steps, .. } => {
-                (Some(steps), None)
+                (Some(steps), None, None)
             }
         };
-        first.into_iter().chain(second)
+        first.into_iter().chain(second).chain(chosen.into_iter().flatten().map(|choice| &choice.steps))
     }
 }
 

@@ -107,6 +107,11 @@ impl Words<'_> {
             Instruction::When { conditions, then, otherwise } => {
                 format!("if {} ({}), else ({})", self.conditions(conditions), self.block(then), self.block(otherwise))
             }
+            Instruction::Choose(choices) => {
+                let choices =
+                    choices.iter().map(|choice| format!("{} (weight {})", self.block(&choice.steps), choice.weight));
+                format!("one of ({})", choices.collect::<Vec<_>>().join(" or "))
+            }
             Instruction::Repeat { times, steps } => format!("{times} times ({})", self.block(steps)),
             Instruction::Each { list, item, at_most, steps } => format!(
                 "for each {} of {}, at most {at_most} ({})",
@@ -310,6 +315,11 @@ mod tests {
         let steps = Block(vec![
             Instruction::Request(0),
             Instruction::When { conditions: vec![condition], then: Block(vec![each]), otherwise: Block::default() },
+            Instruction::Choose(vec![FlowAction {
+                name: "again".to_owned(),
+                weight: 4,
+                steps: Block(vec![Instruction::Request(0)]),
+            }]),
         ]);
         Flow {
             requests: vec![request],
@@ -345,7 +355,7 @@ mod tests {
                 "before the first iteration: nothing",
                 "after the last iteration: nothing",
                 "action `look`: weight 3: request 1, then if user < '10' (for each id of ids, at most 5 (a pause (1s))), else \
-                 (nothing)",
+                 (nothing), then one of (request 1 (weight 4))",
                 "value `page`: 1 to 9, uniform",
                 "feed `account`: plan of accounts.csv: each row once, then users stop",
                 "line of request 1 `GET /plan/{$plan}`: GET /plan/{$account.plan}",

@@ -130,6 +130,7 @@ impl HttpTable {
         for steps in self.blocks() {
             requests(steps).into_iter().for_each(|request| request.check(faults));
             check_loops(steps, 0, faults);
+            check_choices(steps, faults);
         }
         value_check::check(self, faults);
         Some(())
@@ -211,6 +212,18 @@ impl HttpTable {
     }
 }
 
+/// Something can be drawn wherever there is a choice.
+fn check_choices(steps: &[StepTable], faults: &mut Faults) {
+    walk(steps, &mut |step| {
+        if let StepTable::Choose(table) = step
+            && table.choose.is_empty()
+        {
+            let fault = Fault::error(&table.place, "`choose` is empty");
+            faults.add(fault.help("give it choices: `choose = [{ weight = 4, steps = [ … ] }, { steps = [ … ] }]`"));
+        }
+    });
+}
+
 /// Loops lie in one another only so deep.
 fn check_loops(steps: &[StepTable], depth: usize, faults: &mut Faults) {
     for step in steps {
@@ -232,8 +245,12 @@ impl HttpTable {
         let defaults = RequestDefaults { headers: self.headers.as_ref(), auth: self.auth.as_ref(), values: &names };
         let mut compiler = Compiler { scope, defaults, requests: Vec::new() };
         let on_start = compiler.block(self.on_start.as_deref().unwrap_or_default(), faults);
-        let actions: Vec<Option<FlowAction>> =
-            self.kinds().iter().zip(1..).map(|(kind, number)| kind.resolve(number, &mut compiler, faults)).collect();
+        let kinds = self.kinds();
+        let actions: Vec<Option<FlowAction>> = kinds
+            .iter()
+            .zip(1..)
+            .map(|(kind, number)| compiler.action(kind.weight, number, kind.steps, faults))
+            .collect();
         let on_stop = compiler.block(self.on_stop.as_deref().unwrap_or_default(), faults);
         let requests = compiler.requests;
         let draws = self.draws(scope, &names, faults);
@@ -320,26 +337,20 @@ impl HttpTable {
 }
 
 impl IterationKind<'_> {
-    fn resolve(&self, number: usize, compiler: &mut Compiler<'_>, faults: &mut Faults) -> Option<FlowAction> {
-        let scope = compiler.scope;
-        let name = self.weight.and_then(|table| table.name.as_ref());
-        let name = resolve_optional(name, |name| name.resolve(scope, faults));
-        let weight = self.weight.and_then(|table| table.weight.as_ref());
-        let weight = resolve_optional(weight, |weight| weight.resolve(scope, faults));
-        let steps = compiler.block(self.steps, faults);
-        Some(FlowAction {
-            name: name?.map_or_else(|| number.to_string(), |name| name.0),
-            weight: weight?.map_or(1, crate::value::WholeNumber::u32),
-            steps: steps?,
-        })
-    }
-
     /// Its name, or its steps, with the weight among several.
     fn in_words(&self, with_weight: bool) -> String {
-        let work = self.name.map_or_else(|| steps_in_words(self.steps), str::to_owned);
-        let weight = self.weight.and_then(|table| table.weight.as_ref());
-        if with_weight { format!("{work} (weight {})", written_or(weight, "1")) } else { work }
+        match self.weight {
+            Some(action) if with_weight => action_in_words(action),
+            _ => self.name.map_or_else(|| steps_in_words(self.steps), str::to_owned),
+        }
     }
+}
+
+/// Its name, or its steps, with its weight.
+fn action_in_words(action: &HttpActionTable) -> String {
+    let name = action.name.as_ref().map(|name| name.as_written().to_owned());
+    let work = name.unwrap_or_else(|| steps_in_words(&action.steps));
+    format!("{work} (weight {})", written_or(action.weight.as_ref(), "1"))
 }
 
 fn steps_in_words(steps: &[StepTable]) -> String {
@@ -357,6 +368,9 @@ fn step_in_words(step: &StepTable) -> String {
             let then = format!("if {} ({})", table.when.in_words(), steps_in_words(&table.steps));
             let otherwise = table.otherwise.as_ref().map(|steps| format!(", else ({})", steps_in_words(steps)));
             then + &otherwise.unwrap_or_default()
+        }
+        StepTable::Choose(table) => {
+            format!("one of ({})", table.choose.iter().map(action_in_words).collect::<Vec<_>>().join(" or "))
         }
         StepTable::Repeat(table) => format!("{} times ({})", table.repeat.as_written(), steps_in_words(&table.steps)),
         StepTable::Each(table) => format!("for each of {} ({})", table.each.value.0, steps_in_words(&table.steps)),

@@ -61,13 +61,13 @@ table! {
 }
 
 table! {
-    /// One kind of iteration.
+    /// One kind of iteration, or one choice in it.
     struct HttpActionTable {
         /// Its name in reports. Default: its number.
         name: Option<Templated<Text>>,
         /// How often it is drawn, beside the other weights. Default: 1.
         weight: Option<Templated<Weight>>,
-        /// The steps of such an iteration.
+        /// What is done then.
         steps: Vec<StepTable>,
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, table};
 use crate::table::condition::Conditions;
-use crate::table::http::{HttpStepTable, RequestDefaults};
+use crate::table::http::{HttpActionTable, HttpStepTable, RequestDefaults};
 use crate::table::stage::ThinkValue;
-use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, WholeNumber, is_name};
+use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, WholeNumber, is_name, resolve_optional};
 use plimsoll_model::factor::Level;
-use plimsoll_model::flow::{Block, FlowRequest, Instruction};
+use plimsoll_model::flow::{Block, FlowAction, FlowRequest, Instruction};
 use serde_json::{Value, json};
 
 /// One step. Which kind it is, one key of it says.
@@ -15,6 +15,7 @@ pub(crate) enum StepTable {
     Request(Box<HttpStepTable>),
     Pause(PauseTable),
     When(WhenTable),
+    Choose(ChooseTable),
     Repeat(RepeatTable),
     Each(EachTable),
     While(WhileTable),
@@ -37,6 +38,14 @@ table! {
         steps: Vec<StepTable>,
         /// What is done else. Default: nothing.
         otherwise: Option<Vec<StepTable>>,
+    }
+}
+
+table! {
+    /// The steps of one of several choices.
+    struct ChooseTable {
+        /// The choices, of which one is drawn by weight each time.
+        choose: Vec<HttpActionTable>,
     }
 }
 
@@ -97,6 +106,7 @@ impl StepTable {
             StepTable::When(WhenTable { steps, otherwise, .. }) => {
                 [steps.as_slice()].into_iter().chain(otherwise.as_deref()).collect()
             }
+            StepTable::Choose(table) => table.choose.iter().map(|choice| choice.steps.as_slice()).collect(),
             StepTable::Repeat(RepeatTable { steps, .. })
             | StepTable::Each(EachTable { steps, .. })
             | StepTable::While(WhileTable { steps, .. }) => vec![steps],
@@ -112,6 +122,7 @@ impl StepTable {
             StepTable::Request(table) => &table.place,
             StepTable::Pause(table) => &table.place,
             StepTable::When(table) => &table.place,
+            StepTable::Choose(table) => &table.place,
             StepTable::Repeat(table) => &table.place,
             StepTable::Each(table) => &table.place,
             StepTable::While(table) => &table.place,
@@ -163,6 +174,12 @@ impl Compiler<'_> {
                 let otherwise = self.block(table.otherwise.as_deref().unwrap_or_default(), faults);
                 Some(Instruction::When { conditions: conditions?, then: then?, otherwise: otherwise? })
             }
+            StepTable::Choose(table) => {
+                let numbered = table.choose.iter().zip(1..);
+                let choices: Vec<Option<FlowAction>> =
+                    numbered.map(|(choice, number)| self.action(Some(choice), number, &choice.steps, faults)).collect();
+                choices.into_iter().collect::<Option<_>>().map(Instruction::Choose)
+            }
             StepTable::Repeat(table) => {
                 let times = table.repeat.resolve(scope, faults);
                 let steps = self.block(&table.steps, faults);
@@ -182,6 +199,26 @@ impl Compiler<'_> {
                 Some(Instruction::While { conditions: conditions?, at_most: at_most?.u32(), steps: steps? })
             }
         }
+    }
+
+    /// An action or a choice with these steps; one that the study has no table for counts once and has its number as its name.
+    pub(crate) fn action(
+        &mut self,
+        table: Option<&HttpActionTable>,
+        number: usize,
+        steps: &[StepTable],
+        faults: &mut Faults,
+    ) -> Option<FlowAction> {
+        let scope = self.scope;
+        let name = resolve_optional(table.and_then(|table| table.name.as_ref()), |name| name.resolve(scope, faults));
+        let weight =
+            resolve_optional(table.and_then(|table| table.weight.as_ref()), |weight| weight.resolve(scope, faults));
+        let steps = self.block(steps, faults);
+        Some(FlowAction {
+            name: name?.map_or_else(|| number.to_string(), |name| name.0),
+            weight: weight?.map_or(1, WholeNumber::u32),
+            steps: steps?,
+        })
     }
 
     /// A request, under its own condition if it has one.
@@ -206,7 +243,8 @@ impl FromToml for StepTable {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let table = node.table(faults)?;
         let has = |key: &str| table.get(key).is_some();
-        let mut kinds: Vec<&str> = ["pause", "repeat", "each", "while"].into_iter().filter(|key| has(key)).collect();
+        let mut kinds: Vec<&str> =
+            ["pause", "choose", "repeat", "each", "while"].into_iter().filter(|key| has(key)).collect();
         // A request may have a condition of its own.
         if has("when") && (has("steps") || has("otherwise")) {
             kinds.push("when");
@@ -222,6 +260,7 @@ impl FromToml for StepTable {
         Some(match kinds.first() {
             None => StepTable::Request(Box::new(HttpStepTable::from_toml(node, faults)?)),
             Some(&"pause") => StepTable::Pause(PauseTable::from_toml(node, faults)?),
+            Some(&"choose") => StepTable::Choose(ChooseTable::from_toml(node, faults)?),
             Some(&"repeat") => StepTable::Repeat(RepeatTable::from_toml(node, faults)?),
             Some(&"each") => StepTable::Each(EachTable::from_toml(node, faults)?),
             Some(&"while") => StepTable::While(WhileTable::from_toml(node, faults)?),
@@ -237,6 +276,7 @@ impl FromToml for StepTable {
                     HttpStepTable::json_schema(schemas),
                     PauseTable::json_schema(schemas),
                     WhenTable::json_schema(schemas),
+                    ChooseTable::json_schema(schemas),
                     RepeatTable::json_schema(schemas),
                     EachTable::json_schema(schemas),
                     WhileTable::json_schema(schemas),

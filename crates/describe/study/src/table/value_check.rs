@@ -25,7 +25,7 @@ pub(crate) fn uses(table: &HttpTable) -> Vec<ValueUse> {
             }
             StepTable::When(table) => uses.extend(named_in(&table.when)),
             StepTable::While(table) => uses.extend(named_in(&table.r#while)),
-            StepTable::Pause(_) | StepTable::Repeat(_) | StepTable::Each(_) => {}
+            StepTable::Pause(_) | StepTable::Choose(_) | StepTable::Repeat(_) | StepTable::Each(_) => {}
         });
     }
     uses
@@ -249,6 +249,11 @@ impl KnownValues {
         KnownValues { definite: self.definite.clone(), possible: &self.possible | &captured_in(steps) }
     }
 
+    /// What is known after one of two branches, whichever it was.
+    fn after_either(&self, other: &KnownValues) -> KnownValues {
+        KnownValues { definite: &self.definite & &other.definite, possible: &self.possible | &other.possible }
+    }
+
     /// What is known where `conditions` hold.
     fn where_true(&self, conditions: &Conditions) -> KnownValues {
         let mut known = self.clone();
@@ -281,8 +286,15 @@ impl ValueCheck<'_> {
                     let (mut then, mut otherwise) = (known.where_true(&table.when), known.clone());
                     self.steps(&table.steps, &mut then);
                     self.steps(table.otherwise.as_deref().unwrap_or_default(), &mut otherwise);
-                    known.definite = &then.definite & &otherwise.definite;
-                    known.possible = &then.possible | &otherwise.possible;
+                    *known = then.after_either(&otherwise);
+                }
+                StepTable::Choose(table) => {
+                    let ways = table.choose.iter().map(|choice| {
+                        let mut inside = known.clone();
+                        self.steps(&choice.steps, &mut inside);
+                        inside
+                    });
+                    *known = ways.reduce(|one, other| one.after_either(&other)).unwrap_or_else(|| known.clone());
                 }
                 StepTable::Repeat(table) => {
                     *known = known.inside_loop_of(&table.steps);

@@ -297,6 +297,8 @@ fn flows() {
         ("token in the study", with("{$token}", "eyJhbGciOi")),
         ("password in the study", step("{ get = '/', auth = { user = 'bob', password = 'hunter2' } }")),
         ("password from nowhere", step("{ get = '/', auth = { user = 'bob' } }")),
+        ("choice among nothing", step("{ get = '/' }, { choose = [] }")),
+        ("choice without steps", step("{ get = '/' }, { choose = [{ weight = 4 }] }")),
         ("step that does two things", step("{ get = '/', pause = '1s' }")),
         ("branch without steps", step("{ when = { plan = 'exists' }, otherwise = [{ pause = '1s' }] }")),
         ("loop without an end", step("{ while = { plan = 'x' }, steps = [{ get = '/' }] }")),

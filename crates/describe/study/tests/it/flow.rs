@@ -111,6 +111,26 @@ fn branches_and_loops_are_blocks() {
 }
 
 #[test]
+fn one_of_several_choices_is_drawn() {
+    let choose = |choices: &str| {
+        FLOW.replace("repeat = 3, steps = [", &format!("choose = [{choices}{{ name = 'form', weight = 4, steps = ["))
+            .replace("b = \"{$next}\" } }]", "b = \"{$next}\" } }] }]")
+    };
+    let with_two = choose("{ steps = [{ get = '/plan/{$plan}', capture = { seen = { header = 'x' } } }] }, ");
+    let flow = flow(&with_two);
+    let Some(Instruction::Choose(choices)) = flow.actions[1].steps.0.last() else { panic!("{:?}", flow.actions[1]) };
+    let named: Vec<_> =
+        choices.iter().map(|choice| (choice.name.as_str(), choice.weight, choice.steps.0.len())).collect();
+    assert_eq!(named, [("1", 1, 1), ("form", 4, 1)]);
+    let facts = study(&with_two).facts();
+    let told = "then one of (GET /plan/{$plan} (weight 1) or form (weight 4)) (weight 4)";
+    assert!(facts.workload.contains(told), "{}", facts.workload);
+    let doubted = with_two.replace("on_stop     = [", "on_stop     = [{ get = '/{$seen}' }, ");
+    let (_, said) = read_text(&doubted);
+    assert!(said.iter().any(|one| one.to_string().contains("`seen` may not be known here")), "{said:?}");
+}
+
+#[test]
 fn a_flow_says_what_it_is_about() {
     let facts = study(FLOW).facts();
     assert_eq!(

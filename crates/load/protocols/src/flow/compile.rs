@@ -3,7 +3,7 @@
 use super::capture::compiled;
 use super::check::{Condition, Test};
 use super::feeds::Feeds;
-use super::program::{Op, Program};
+use super::program::{Choices, Op, Program};
 use super::request::{Basic, Request};
 use super::template::{Draft, Encoding, Piece, Template, ValueRef};
 use super::value::Value;
@@ -198,16 +198,20 @@ impl<'a> Compiler<'a> {
         let mut program = Program::default();
         program.on_start = self.top_level_block(&self.flow.on_start, &mut program);
         program.on_stop = self.top_level_block(&self.flow.on_stop, &mut program);
-        let mut up_to = 0;
+        let mut actions = Vec::new();
         for action in &self.flow.actions {
-            up_to += u64::from(action.weight);
-            let address = self.top_level_block(&action.steps, &mut program);
-            program.actions.push((address, up_to));
+            actions.push((self.top_level_block(&action.steps, &mut program), action.weight));
         }
-        if up_to == 0 {
-            self.faults.push(WorkloadDiagnostic::new("expected an action with a weight above zero, found none"));
-        }
+        program.actions = self.choices(&actions, "an action", &mut program);
         program
+    }
+
+    /// Choices of a program, of which one at least can be drawn.
+    fn choices(&mut self, choices: &[(u32, u32)], what: &str, program: &mut Program) -> Choices {
+        if choices.iter().all(|(_, weight)| *weight == 0) {
+            self.faults.push(WorkloadDiagnostic::new(format!("expected {what} with a weight above zero, found none")));
+        }
+        program.push_choices(choices)
     }
 
     fn top_level_block(&mut self, block: &Block, program: &mut Program) -> u32 {
@@ -232,6 +236,17 @@ impl<'a> Compiler<'a> {
                 program.patch_target(unless);
                 self.block(otherwise, loops, program);
                 jump.into_iter().for_each(|jump| program.patch_target(jump));
+            }
+            Instruction::Choose(actions) => {
+                let jump = program.push(Op::JumpToOneOf(Choices::default()));
+                let (mut choices, mut ends) = (Vec::new(), Vec::new());
+                for action in actions {
+                    choices.push((program.next_address(), action.weight));
+                    self.block(&action.steps, loops, program);
+                    ends.push(program.push(Op::Jump(0)));
+                }
+                ends.into_iter().for_each(|end| program.patch_target(end));
+                program.ops[jump as usize] = Op::JumpToOneOf(self.choices(&choices, "a choice", program));
             }
             Instruction::Repeat { times, steps } => {
                 self.loop_block(steps, loops, program, |_, counter, program| {

@@ -1,7 +1,9 @@
 //! Steps, conditions and loops as one list of operations, so that the position of a user is a number.
 
+use super::capture::below;
 use super::check::Condition;
 use super::template::ValueRef;
+use plimsoll_engine::schedule::Random;
 use plimsoll_model::load::Think;
 
 /// The index of an operation.
@@ -23,6 +25,8 @@ pub(super) enum Op {
         to: Address,
     },
     Jump(Address),
+    /// Jumps to one of these choices, drawn by weight.
+    JumpToOneOf(Choices),
     /// Sets the counter of a loop to zero, before the loop.
     ResetCounter(u8),
     /// Counts one more round of a loop with a fixed number of rounds.
@@ -49,6 +53,13 @@ pub(super) enum Op {
     End,
 }
 
+/// Choices that lie beside each other in a program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Choices {
+    from: u32,
+    to: u32,
+}
+
 /// All blocks of a flow.
 #[derive(Default)]
 pub(super) struct Program {
@@ -56,8 +67,10 @@ pub(super) struct Program {
     pub(super) conditions: Vec<Condition>,
     pub(super) on_start: Address,
     pub(super) on_stop: Address,
-    /// The address of each action, and the sum of weights up to and including it.
-    pub(super) actions: Vec<(Address, u64)>,
+    /// The actions, of which each iteration is one.
+    pub(super) actions: Choices,
+    /// The address of each choice, and the sum of weights from the first of its choices up to and including it.
+    choices: Vec<(Address, u64)>,
 }
 
 impl Program {
@@ -82,8 +95,29 @@ impl Program {
         match &mut self.ops[at as usize] {
             Op::JumpUnless { to, .. } | Op::Jump(to) => *to = next,
             Op::CountRound { end, .. } | Op::NextItem { end, .. } => *end = next,
-            Op::Request(_) | Op::Pause(_) | Op::ResetCounter(_) | Op::LimitRounds { .. } | Op::End => {}
+            Op::Request(_)
+            | Op::Pause(_)
+            | Op::JumpToOneOf(_)
+            | Op::ResetCounter(_)
+            | Op::LimitRounds { .. }
+            | Op::End => {}
         }
+    }
+
+    /// Appends choices: the address of each, and its weight.
+    pub(super) fn push_choices(&mut self, choices: &[(Address, u32)]) -> Choices {
+        let from = self.choices.len() as u32;
+        let mut up_to = 0;
+        for (address, weight) in choices {
+            up_to += u64::from(*weight);
+            self.choices.push((*address, up_to));
+        }
+        Choices { from, to: self.choices.len() as u32 }
+    }
+
+    /// The addresses of choices, each with the sum of weights up to and including it.
+    pub(super) fn choices(&self, Choices { from, to }: Choices) -> &[(Address, u64)] {
+        &self.choices[from as usize..to as usize]
     }
 
     /// The conditions of this range.
@@ -93,20 +127,19 @@ impl Program {
 
     /// The request that every iteration begins with, if there is one.
     pub(super) fn first_request(&self) -> Option<u32> {
-        match (&*self.actions, self.actions.first().map(|(begin, _)| &self.ops[*begin as usize])) {
-            ([_], Some(Op::Request(request))) => Some(*request),
+        let [(begin, _)] = self.choices(self.actions) else { return None };
+        match self.ops[*begin as usize] {
+            Op::Request(request) => Some(request),
             _ => None,
         }
     }
 
-    /// The action for a number below the sum of all weights.
-    pub(super) fn action(&self, drawn: u64) -> Address {
-        let index = self.actions.partition_point(|(_, up_to)| *up_to <= drawn);
-        self.actions[index.min(self.actions.len() - 1)].0
-    }
-
-    /// The sum of all weights.
-    pub(super) fn weight(&self) -> u64 {
-        self.actions.last().map_or(0, |(_, up_to)| *up_to)
+    /// One of these choices, drawn by weight.
+    pub(super) fn draw(&self, choices: Choices, random: &mut Random) -> Address {
+        let choices = self.choices(choices);
+        let weight = choices.last().map_or(0, |(_, up_to)| *up_to);
+        let drawn = below(weight as usize, random) as u64;
+        let index = choices.partition_point(|(_, up_to)| *up_to <= drawn);
+        choices[index.min(choices.len() - 1)].0
     }
 }

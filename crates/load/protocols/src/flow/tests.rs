@@ -103,6 +103,11 @@ fn all(count: usize) -> Block {
     Block((0..count).map(Instruction::Request).collect())
 }
 
+/// What may be drawn, with its weight.
+fn choice(weight: u32, steps: Block) -> FlowAction {
+    FlowAction { name: String::new(), weight, steps }
+}
+
 /// One action of all requests in a row.
 fn flow(requests: Vec<FlowRequest>) -> Flow {
     let steps = all(requests.len());

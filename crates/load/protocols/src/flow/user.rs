@@ -1,7 +1,6 @@
 //! A user of a flow: its position in the program, and its values.
 
 use super::Flows;
-use super::capture::below;
 use super::check::Condition;
 use super::compile::RandomValue;
 use super::program::{Address, MOST_STEPS_WITHOUT_WAIT, Op};
@@ -147,7 +146,7 @@ impl Flows<'_> {
     /// Draws an action, and begins it.
     fn begin_action(&self, user: &mut User) -> Next {
         let program = &self.flow.program;
-        let action = program.action(below(program.weight() as usize, &mut user.random) as u64);
+        let action = program.draw(program.actions, &mut user.random);
         self.enter(user, Stage::Iterating, action)
     }
 
@@ -229,6 +228,7 @@ impl Flows<'_> {
                 }
             }
             Op::Jump(to) => user.at = *to,
+            Op::JumpToOneOf(choices) => user.at = self.flow.program.draw(*choices, &mut user.random),
             Op::ResetCounter(counter) => user.counters[*counter as usize] = 0,
             Op::CountRound { counter, times, end } => {
                 if !count_up_to(&mut user.counters[*counter as usize], *times) {

@@ -121,6 +121,7 @@ fn blocks_become_a_list_of_operations() {
             steps: Block(vec![Instruction::Repeat { times: 2, steps: all(1) }]),
         },
         Instruction::While { conditions: vec![condition("c", less)], at_most: 5, steps: all(2) },
+        Instruction::Choose(vec![choice(1, all(1)), choice(4, all(2))]),
     ];
     let mut flow = with_steps(vec![request("GET", "/a"), request("GET", "/b")], steps);
     flow.on_stop = all(1);
@@ -130,7 +131,14 @@ fn blocks_become_a_list_of_operations() {
         writeln!(all, "{at:2} {op:?}").expect("text");
     }
     let program = &compiled.program;
-    writeln!(all, "start {}, stop {}, actions {:?}", program.on_start, program.on_stop, program.actions).expect("text");
+    writeln!(
+        all,
+        "start {}, stop {}, actions {:?}",
+        program.on_start,
+        program.on_stop,
+        program.choices(program.actions)
+    )
+    .expect("text");
     insta::assert_snapshot!(all);
     assert!(matches!(program.ops[0], Op::End));
 }

@@ -282,6 +282,22 @@ fn actions_come_as_often_as_their_weights_say() {
 }
 
 #[test]
+fn choices_are_drawn_anew_in_each_round() {
+    let one = |request| Block(vec![Instruction::Request(request)]);
+    let inner = Instruction::Choose(vec![choice(1, one(1)), choice(1, Block::default())]);
+    let choose = Instruction::Choose(vec![choice(1, one(0)), choice(4, Block(vec![inner])), choice(0, one(3))]);
+    let steps = Block(vec![choose, Instruction::Request(2)]);
+    let requests = ["/0", "/1", "/2", "/3"].map(|path| request("GET", path)).into();
+    let compiled = compiled(&with_steps(requests, vec![Instruction::Repeat { times: 2000, steps }]));
+    let mut driven = Driven::new(&compiled);
+    driven.iterate(|_| ok("")).expect("it is right");
+    let count = |line: &str| driven.lines().iter().filter(|sent| **sent == line).count();
+    assert_eq!((count("GET /2"), count("GET /3")), (2000, 0));
+    assert!((320..480).contains(&count("GET /0")), "a fifth: {}", count("GET /0"));
+    assert!((720..880).contains(&count("GET /1")), "half of four fifths: {}", count("GET /1"));
+}
+
+#[test]
 fn cookies_are_kept_and_sent_back() {
     let mut flow = flow(vec![
         capturing(request("GET", "/a/x"), [capture("a", Source::Cookie("sid".to_owned()))]),
