@@ -12,6 +12,7 @@ use crate::lengths::Lengths;
 use crate::next_step::NextStep;
 use crate::numbers::{Cell, Numbers};
 use crate::sensitivity::Sensitivity;
+use crate::soak::SoakReport;
 use crate::storage::StorageReport;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 
@@ -38,6 +39,8 @@ pub struct Analysis {
     pub lengths: Option<Lengths>,
     /// The capacity of the systems, where it was searched for.
     pub capacity: Option<CapacityReport>,
+    /// The changes over the time of each load, where the study is to show them.
+    pub soak: Option<SoakReport>,
     /// The durations of operations on objects, where the workload was storage.
     pub storage: Option<StorageReport>,
     /// The results of the databases, where there were any.

@@ -43,6 +43,11 @@ impl Answer {
         Answer { headline, further: [first, self.further.clone()].concat() }
     }
 
+    /// The answer with what changes over the time of the loads, before what decides beside the headline.
+    pub(crate) fn with_soak(&self, sentences: Vec<Sentence>) -> Answer {
+        Answer { headline: self.headline.clone(), further: [sentences, self.further.clone()].concat() }
+    }
+
     /// The headline as a paragraph.
     #[must_use]
     pub fn paragraph(&self) -> String {

@@ -11,9 +11,10 @@
 //!    [`description`]: where nothing is compared, the values of the one system;
 //! 4. [`turns`]: the same where variants took turns, with what slices leave to the next ones;
 //!    [`lengths`]: how many turns and starts would do;
-//! 5. [`storage`]: for storage, the durations of operations on objects of each size;
-//! 6. [`database`]: for databases, the throughput of each setting and its cost;
-//! 7. [`answer`], [`finding`], [`next_step`] and [`conclusion`]: the answer, what limits it, what to do where it is
+//! 5. [`soak`]: for a load of hours, what changes over its time;
+//! 6. [`storage`]: for storage, the durations of operations on objects of each size;
+//! 7. [`database`]: for databases, the throughput of each setting and its cost;
+//! 8. [`answer`], [`finding`], [`next_step`] and [`conclusion`]: the answer, what limits it, what to do where it is
 //!    open, and the exit code.
 //!
 //! [`forecast`] says, while a run is under way, when it will probably decide.
@@ -56,6 +57,7 @@ mod reason;
 pub mod samples;
 mod search;
 pub mod sensitivity;
+pub mod soak;
 pub mod storage;
 #[cfg(test)]
 mod testing;
@@ -99,6 +101,7 @@ pub fn analyse(input: &Input) -> Analysis {
         sensitivities: sensitivity::sensitivities(input, &comparisons),
         lengths: lengths::lengths(input, &comparisons, alpha),
         capacity: capacity::report(input, &readers, &cells, &comparisons),
+        soak: soak::report(input, &readers),
         storage: storage::report(input, &readers),
         database: database::report(input, &readers, numbers),
         excluded: excluded::excluded(input),
@@ -112,6 +115,9 @@ pub fn analyse(input: &Input) -> Analysis {
     };
     if let Some(report) = &analysis.capacity {
         analysis.answer = analysis.answer.with_capacity(capacity::sentences(input, report), input.plan.describes());
+    }
+    if let Some(report) = &analysis.soak {
+        analysis.answer = analysis.answer.with_soak(soak::sentences(input, report));
     }
     analysis.findings = findings::findings(input, &readers, &analysis);
     analysis.next = next_step::next_step(input, &analysis);

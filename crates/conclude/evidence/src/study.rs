@@ -176,6 +176,7 @@ fn facts(shape: Shape) -> StudyFacts {
         quick: false,
         design_reason: String::new(),
         can_take_turns: false,
+        soak: false,
         objective: None,
     }
 }

@@ -4,6 +4,7 @@
 
 mod capacity;
 mod database;
+mod soak;
 mod storage;
 
 use plimsoll_analysis::compare::{Comparison, POWER};
@@ -56,6 +57,8 @@ struct Report<'a> {
     lengths: Option<LengthsRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     capacity: Option<capacity::Capacity<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    soak: Option<soak::Soak>,
     #[serde(skip_serializing_if = "Option::is_none")]
     storage: Option<storage::Storage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -297,6 +300,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         could_have_seen: analysis.sensitivities.iter().map(sensitivity).collect(),
         lengths: analysis.lengths.as_ref().map(lengths),
         capacity: analysis.capacity.as_ref().map(|report| capacity::capacity(input, report)),
+        soak: analysis.soak.as_ref().map(|report| soak::soak(input, report)),
         storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
         database: analysis.database.as_ref().map(|report| database::database(input, report)),
         findings: findings(analysis),

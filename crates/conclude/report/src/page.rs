@@ -6,6 +6,7 @@ pub(crate) mod counts;
 mod database;
 pub(crate) mod facts;
 mod measured_time;
+pub(crate) mod soak;
 mod storage;
 pub(crate) mod top;
 
@@ -28,6 +29,7 @@ use plimsoll_drawing::{Surface, svg};
 use plimsoll_model::measure::{Direction, Measure, Unit};
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::Start;
+use soak::SoakView;
 use storage::StorageView;
 use top::{Brief, DecidingRow};
 
@@ -59,6 +61,7 @@ pub(crate) struct Page {
     pub(crate) confidence: String,
     pub(crate) how_sure: Vec<Fact>,
     pub(crate) capacity: Option<CapacityView>,
+    pub(crate) soak: Option<SoakView>,
     pub(crate) storage: Option<StorageView>,
     /// The blocks about databases, from top to bottom; empty where there are none.
     pub(crate) database: Vec<Block>,
@@ -189,6 +192,7 @@ impl Page {
             how_sure: method::how_sure(input, analysis, gate),
             floors: method::floors(input, analysis),
             capacity: analysis.capacity.as_ref().map(|report| capacity::capacity(input, report)),
+            soak: analysis.soak.as_ref().map(|report| soak::soak(input, report)),
             storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
             database: database::blocks(input, analysis),
             values: described::rows(input, analysis),

@@ -255,6 +255,8 @@ impl Think {
 pub enum Stop {
     /// Time.
     After(Duration),
+    /// Time too, of a load that shows what changes over it: it need not become steady.
+    Soak(Duration),
     /// Every user has done this many iterations, or the limit passed.
     IterationsPerUser {
         /// Iterations of each user.
@@ -276,7 +278,10 @@ impl Stop {
     #[must_use]
     pub fn limit(self) -> Duration {
         match self {
-            Stop::After(limit) | Stop::IterationsPerUser { limit, .. } | Stop::Iterations { limit, .. } => limit,
+            Stop::After(limit)
+            | Stop::Soak(limit)
+            | Stop::IterationsPerUser { limit, .. }
+            | Stop::Iterations { limit, .. } => limit,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Starts of systems, the loads on them, and the plan that orders them.
 
 use crate::factor::Assignment;
+use crate::load::{LoadModel, LoadProfile};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -232,6 +233,15 @@ pub struct SearchRange {
 }
 
 impl SearchRange {
+    /// The largest load that is tried, where the first one is `load`.
+    #[must_use]
+    pub fn largest(&self, load: &LoadProfile) -> LoadProfile {
+        let mut load = load.clone();
+        let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &mut load.model;
+        profile.start = self.most;
+        load
+    }
+
     /// The warm-up of a load of this size, where that of the first load takes `of_first`.
     #[must_use]
     pub fn warmup(&self, of_first: Duration, level: f64) -> Duration {

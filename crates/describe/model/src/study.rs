@@ -59,9 +59,16 @@ pub struct StudyFacts {
     /// True if variants can take turns, whether they do or not. Old bundles do not tell.
     #[serde(default)]
     pub can_take_turns: bool,
+    /// True if each load is to show what changes over its time.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub soak: bool,
     /// The objective by which loads are judged, where the study has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A measure that decides, and what counts as a difference in it.

@@ -12,7 +12,7 @@ use plimsoll_model::database::{Database, Origin, Snapshot};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadModel;
 use plimsoll_model::start::PhaseLengths;
-use plimsoll_model::workload::{Connect, Steps};
+use plimsoll_model::workload::Steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -89,7 +89,6 @@ pub(crate) fn resolve_every_combination(
             let bindings = tables.stand_in_bindings(&assignment, faults);
             match tables.resolve(&assignment, &bindings, faults) {
                 Some(spec) => {
-                    tables.search(&assignment, faults);
                     // A script says only when it runs where it goes.
                     let at_home =
                         hosts(&spec).all(is_loopback) && (!tables.workload.is_script() || tables.allowed.is_empty());
@@ -125,7 +124,7 @@ pub(crate) fn resolve_every_combination(
 }
 
 /// The connections that one address can have to another: one for each port that is not reserved.
-const MOST_CONNECTIONS: u32 = 65_535 - 1_023;
+pub(crate) const MOST_CONNECTIONS: u32 = 65_535 - 1_023;
 
 /// Iterations per second that no processor starts: the cheapest exchange takes 2.5 µs of one (bench/RESULTS.md), and half
 /// of that leaves room for faster ones.
@@ -134,9 +133,9 @@ const MOST_RATE_OF_A_PROCESSOR: f64 = 800_000.0;
 /// The fault of a load that no machine of this kind can offer; what depends on the limits of a machine is told where
 /// these are known.
 fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
-    let users = spec.load.most_users();
-    let of_their_own = spec.workload.target.is_some() && !matches!(spec.workload.connect, Connect::Shared(_));
-    if of_their_own && users > MOST_CONNECTIONS {
+    let largest = spec.largest_load();
+    let users = largest.most_users();
+    if spec.has_connections_of_users() && users > MOST_CONNECTIONS {
         let message = format!(
             "{users} users with a connection each are too many: an address has {MOST_CONNECTIONS} ports for connections to \
              another one"
@@ -144,7 +143,7 @@ fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
         let help = "name fewer users, or let them share connections: `connect = { shared = 1000 }`";
         return Some(Fault::error(tables.load.users_span(), message).help(help));
     }
-    let LoadModel::Open { rate, .. } = &spec.load.model else { return None };
+    let LoadModel::Open { rate, .. } = &largest.model else { return None };
     let most = MOST_RATE_OF_A_PROCESSOR * tables.processors.len().max(1) as f64;
     (rate.peak() > most).then(|| {
         let message = format!(

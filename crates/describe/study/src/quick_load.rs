@@ -11,7 +11,10 @@ pub(crate) fn shortened(mut load: LoadProfile) -> LoadProfile {
     let full = load.stop.limit();
     load.warmup = load.warmup.min(WARMUP);
     match &mut load.stop {
-        Stop::After(limit) | Stop::IterationsPerUser { limit, .. } | Stop::Iterations { limit, .. } => {
+        Stop::After(limit)
+        | Stop::Soak(limit)
+        | Stop::IterationsPerUser { limit, .. }
+        | Stop::Iterations { limit, .. } => {
             *limit = (*limit).min(MEASURE);
         }
     }

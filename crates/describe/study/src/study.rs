@@ -1,9 +1,10 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
+use crate::combination_check::MOST_CONNECTIONS;
 use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
 use crate::quick_load::shortened;
 use crate::sample_size;
-use crate::table::database::{DatabaseTable, check_connections};
+use crate::table::database::{DatabaseTable, check_connections, most_users};
 use crate::table::design::DesignSpec;
 use crate::table::load::LoadTable;
 use crate::table::secret::{SecretSource, SecretTable};
@@ -22,7 +23,7 @@ use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::Processors;
-use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_model::workload::{Connect, Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -102,9 +103,22 @@ pub struct TrialSpec {
     pub workload: Workload,
     /// How load is offered.
     pub load: LoadProfile,
+    /// The range of loads of a search for the capacity or a stress test; none where the study names its loads.
+    pub search: Option<SearchRange>,
 }
 
 impl TrialSpec {
+    /// The largest load that is offered: of a search, the largest that is tried.
+    #[must_use]
+    pub fn largest_load(&self) -> LoadProfile {
+        self.search.map_or_else(|| self.load.clone(), |range| range.largest(&self.load))
+    }
+
+    /// True if each user has a connection of its own to the target.
+    pub(crate) fn has_connections_of_users(&self) -> bool {
+        self.workload.target.is_some() && !matches!(self.workload.connect, Connect::Shared(_))
+    }
+
     /// The names of the databases that it has besides that one.
     pub(crate) fn databases_beside(&self, one: &str) -> impl Iterator<Item = String> {
         self.databases.iter().map(|database| &database.name).filter(move |name| *name != one).cloned()
@@ -322,6 +336,7 @@ impl Study {
             quick: self.quick,
             design_reason: self.design.reason.clone(),
             can_take_turns: self.design.can_take_turns,
+            soak: self.tables.load.is_soak(),
             objective: self.objective.clone(),
         }
     }
@@ -364,12 +379,18 @@ impl TrialTables {
             StudyContext { stores: &self.stores, databases: &self.databases, seed: self.seed, allowed: &self.allowed };
         let workload = self.workload.resolve(&scope, context, faults);
         let load = self.load.resolve(&scope, faults);
+        let search = match (self.load.search_span(), &load) {
+            (Some(_), Some(load)) => Some(self.load.search(&load.model, &scope, faults)?),
+            _ => None,
+        };
         let mut spec = TrialSpec {
             systems: systems.into_iter().collect::<Option<_>>()?,
             databases: databases.into_iter().collect::<Option<_>>()?,
             workload: workload?,
             load: load?,
+            search,
         };
+        self.limit_search(&mut spec);
         self.prepare_workload_database(&mut spec, faults)?;
         Some(spec)
     }
@@ -384,14 +405,30 @@ impl TrialTables {
         logins.collect()
     }
 
+    /// Lets a search whose largest load the study does not name end where connections do: those of the database that users work
+    /// with, and those that one address can have to another.
+    fn limit_search(&self, spec: &mut TrialSpec) {
+        let of_database = match &spec.workload.steps {
+            Steps::Sql(sql) => spec.databases.iter().find(|one| one.name == sql.database).and_then(most_users),
+            _ => spec.has_connections_of_users().then_some(MOST_CONNECTIONS),
+        };
+        if let (Some(range), Some(most)) = (&mut spec.search, of_database)
+            && !self.load.names_most()
+            && range.of_users
+        {
+            range.most = range.most.min(f64::from(most)).max(range.first);
+        }
+    }
+
     /// Gives the database of a SQL workload the data that this workload needs, and checks that the
     /// load fits.
     fn prepare_workload_database(&self, spec: &mut TrialSpec, faults: &mut Faults) -> Option<()> {
         let (Steps::Sql(sql), Some(table)) = (&spec.workload.steps, self.workload.sql()) else { return Some(()) };
         table.check_load(sql, &spec.load, faults)?;
+        let largest = spec.largest_load();
         let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
         let span = self.span_of_database(&sql.database);
-        check_connections(database, &spec.load, span, faults)?;
+        check_connections(database, &largest, span, faults)?;
         sql::check_writes(sql, database, span, faults);
         let Some(dataset) = sql::dataset(sql, self.seed) else { return Some(()) };
         if let Some(span) = self.database(&sql.database).and_then(DatabaseTable::load_span) {
@@ -412,9 +449,7 @@ impl TrialTables {
     pub(crate) fn search(&self, assignment: &Assignment, faults: &mut Faults) -> Option<SearchRange> {
         self.load.search_span()?;
         let bindings = self.stand_in_bindings(assignment, faults);
-        let scope = self.scope(assignment, &bindings);
-        let load = self.load.resolve(&scope, faults)?;
-        self.load.search(&load.model, &scope, faults)
+        self.resolve(assignment, &bindings, faults)?.search
     }
 
     /// The systems that run in trials with these levels.

@@ -47,7 +47,7 @@ impl LocalJob<'_> {
         let last_done = findings.iter().filter_map(|found| found.last_done).max();
         let all_stopped = findings.iter().all(|found| found.all_stopped);
         let window = match stop {
-            Stop::After(_) if !all_stopped => limit,
+            Stop::After(_) | Stop::Soak(_) if !all_stopped => limit,
             // The phase ends with the last iteration, unless time ran out first.
             _ => last_done.map_or(limit, |at| at.0.clamp(1, limit)),
         };

@@ -105,7 +105,7 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
     let mut notes: Vec<Diagnostic> = Vec::new();
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
     let mut known: Vec<(Workload, LoadProfile)> = Vec::new();
-    for pair in specs.map(|spec| (spec.workload, spec.load)) {
+    for pair in specs.map(|spec| (spec.workload.clone(), spec.largest_load())) {
         if !known.contains(&pair) {
             let of_script = plimsoll_generator::notes(&pair.0).into_iter();
             notes.extend(of_script.map(|note| study.warning_of_workload(&note)));

@@ -26,6 +26,7 @@ mod resume;
 mod script_studies;
 mod scripts;
 mod secrets;
+mod soak;
 mod spare_blocks;
 mod steady;
 mod storage;

@@ -70,7 +70,7 @@ fn load(load: &LoadProfile) -> Vec<NamedValue> {
 
 fn stop(stop: Stop) -> String {
     match stop {
-        Stop::After(span) => format!("after {span:?}"),
+        Stop::After(span) | Stop::Soak(span) => format!("after {span:?}"),
         Stop::IterationsPerUser { count, limit } => {
             format!("after {} iterations of each user, at most {limit:?}", grouped(count as f64))
         }

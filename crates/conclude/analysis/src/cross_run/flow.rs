@@ -315,17 +315,13 @@ mod tests {
         let steps = Block(vec![
             Instruction::Request(0),
             Instruction::When { conditions: vec![condition], then: Block(vec![each]), otherwise: Block::default() },
-            Instruction::Choose(vec![FlowAction {
-                name: "again".to_owned(),
-                weight: 4,
-                steps: Block(vec![Instruction::Request(0)]),
-            }]),
         ]);
+        let again = FlowAction { name: "again".to_owned(), weight: 4, steps: Block(vec![Instruction::Request(0)]) };
         Flow {
             requests: vec![request],
             actions: vec![FlowAction { name: "look".to_owned(), weight: 3, steps }],
             on_start: Block::default(),
-            on_stop: Block::default(),
+            on_stop: Block(vec![Instruction::Choose(vec![again])]),
             values: ["account.plan", "ids", "id", "page"].map(str::to_owned).into(),
             draws: vec![(ValueId(3), Parameter::Number { low: 1, high: 9, distribution: Distribution::Uniform })],
             feeds: vec![Feed {
@@ -353,9 +349,9 @@ mod tests {
                 "content codings: gzip",
                 "what a user keeps: for an iteration",
                 "before the first iteration: nothing",
-                "after the last iteration: nothing",
+                "after the last iteration: one of (request 1 (weight 4))",
                 "action `look`: weight 3: request 1, then if user < '10' (for each id of ids, at most 5 (a pause (1s))), else \
-                 (nothing), then one of (request 1 (weight 4))",
+                 (nothing)",
                 "value `page`: 1 to 9, uniform",
                 "feed `account`: plan of accounts.csv: each row once, then users stop",
                 "line of request 1 `GET /plan/{$plan}`: GET /plan/{$account.plan}",

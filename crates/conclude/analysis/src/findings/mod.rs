@@ -9,6 +9,7 @@ mod machine;
 mod method;
 mod missing_measures;
 mod script;
+mod soak;
 mod steady;
 mod storage;
 mod validity;
@@ -38,6 +39,7 @@ pub(crate) fn findings(input: &Input, readers: &[TrialReader<'_>], analysis: &An
         validity::findings(&context),
         method::findings(&context),
         steady::findings(&context),
+        soak::findings(&context),
         load::findings(&context),
         capacity::findings(&context),
         script::findings(&context),

@@ -88,6 +88,32 @@ fn trials_that_a_number_of_iterations_ends_have_their_times() {
 }
 
 #[test]
+fn a_soak_test_has_a_table_of_what_changes_over_its_time() {
+    let mut input = sample::one_system();
+    input.facts.soak = true;
+    for start in &mut input.starts {
+        for sample in &mut start.processes {
+            sample.resident = (30e6 * (1.0 + sample.at.max(0.0) / 10.0)) as u64;
+        }
+    }
+    let documents = documents(&input);
+    assert_well_formed(&text(&documents, "report.html"));
+    let (markdown, json) = (text(&documents, "report.md"), text(&documents, "report.json"));
+    for told in [
+        "## Over the time of a load",
+        "Mean memory of counter: over 10 s of load the system changes by",
+        "| changed, then no more |",
+        "| stays |",
+    ] {
+        assert!(markdown.contains(told), "{told}:\n{markdown}");
+    }
+    for told in ["\"measure\": \"memory:counter.avg\"", "\"judgement\": \"changed, then no more\""] {
+        assert!(json.contains(told), "{told}:\n{json}");
+    }
+    assert!(!text(&self::documents(&sample::one_system()), "report.md").contains("Over the time of a load"));
+}
+
+#[test]
 fn the_terminal_summary_of_one_system() {
     let input = sample::one_system();
     let summary = terminal(&input, &analyse(&input));

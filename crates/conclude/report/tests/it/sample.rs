@@ -217,6 +217,7 @@ fn facts() -> StudyFacts {
         quick: false,
         design_reason: String::new(),
         can_take_turns: true,
+        soak: false,
         objective: None,
     }
 }

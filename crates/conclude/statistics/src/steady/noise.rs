@@ -13,8 +13,21 @@ pub struct Halves {
     pub second: f64,
     /// The standard error of their difference, autocorrelation included.
     pub standard_error: f64,
+    /// The degrees of freedom of that error.
+    pub df: f64,
     /// The two-sided p value of the null hypothesis of no difference.
     pub p: f64,
+}
+
+impl Halves {
+    /// The logarithm of the ratio of the second half to the first, with the error that the difference gives it (to first order);
+    /// `None` unless both means are above zero.
+    #[must_use]
+    pub fn log_ratio(&self) -> Option<TTest> {
+        let standard_error = self.standard_error / (self.first * self.second).sqrt();
+        let positive = self.first > 0.0 && self.second > 0.0 && standard_error.is_finite();
+        positive.then(|| TTest { estimate: (self.second / self.first).ln(), standard_error, df: self.df })
+    }
 }
 
 /// Compares the first half of a series with the second: whether the series stays the same. `None`
@@ -33,7 +46,7 @@ pub fn halves(values: &[f64]) -> Option<Halves> {
     let standard_error = noise.error_of_difference(early.len(), late.len());
     let test = TTest { estimate: second - first, standard_error, df: noise.df };
     let fine = test.estimate.is_finite() && standard_error.is_finite();
-    fine.then(|| Halves { first, second, standard_error, p: test.p_two_sided(0.0) })
+    fine.then(|| Halves { first, second, standard_error, df: noise.df, p: test.p_two_sided(0.0) })
 }
 
 /// The noise of a series, as a first-order autoregressive process.
@@ -170,6 +183,26 @@ mod tests {
             let share = found.count() as f64 / f64::from(runs);
             assert!(share <= 0.03, "n {n}, rho {rho}: {share}");
         }
+    }
+
+    #[test]
+    fn the_interval_of_the_ratio_holds_the_truth() {
+        let mut random = testing::Noise::new(24);
+        for (n, rho, growth) in [(60, 0.0, 1.0), (60, 0.0, 1.3), (60, 0.3, 1.1), (20, 0.0, 1.1)] {
+            let runs = 3_000;
+            let holds = |_: &i32| {
+                // A line whose second half has the mean of the first times `growth`.
+                let slope = 2.0 * (growth - 1.0) / n as f64;
+                let level = |at: usize| 1.0 + slope * (at as f64 - n as f64 / 4.0 + 0.5);
+                let noise = random.autoregressive(rho, n);
+                let series: Vec<f64> = noise.iter().enumerate().map(|(at, one)| level(at) + 0.05 * one).collect();
+                let interval = halves(&series).unwrap().log_ratio().unwrap().interval(0.95);
+                interval.contains(f64::ln(growth))
+            };
+            let share = (0..runs).filter(holds).count() as f64 / f64::from(runs);
+            assert!((0.93..=0.995).contains(&share), "n {n}, rho {rho}, growth {growth}: {share}");
+        }
+        assert_eq!(halves(&[0.0; 8]).unwrap().log_ratio(), None);
     }
 
     #[test]

@@ -345,6 +345,24 @@ const OWN_CONNECTIONS: u32 = 1;
 /// Connections that are worth having beside.
 const ROOM: u32 = 4;
 
+/// The connections of a server that the run starts; none where its settings do not tell.
+fn connections(database: &Database) -> Option<u32> {
+    if matches!(database.origin, Origin::External(_)) {
+        return None;
+    }
+    let told = database.settings.iter().find(|(name, _)| name.replace('-', "_") == "max_connections");
+    match (told, database.engine) {
+        (Some((_, value)), _) => value.parse().ok(), // what else it may be, the server knows
+        (None, Engine::Postgresql) => Some(100),
+        (None, Engine::Mariadb | Engine::Mysql) => Some(151),
+    }
+}
+
+/// The most users that have a connection each to a server that the run starts; none where its settings do not tell.
+pub(crate) fn most_users(database: &Database) -> Option<u32> {
+    Some(connections(database)?.saturating_sub(OWN_CONNECTIONS + ROOM))
+}
+
 /// Refuses more users than a server that the run starts has connections: each has one from the start.
 pub(crate) fn check_connections(
     database: &Database,
@@ -352,19 +370,14 @@ pub(crate) fn check_connections(
     span: &Span,
     faults: &mut Faults,
 ) -> Option<()> {
-    let told = database.settings.iter().find(|(name, _)| name.replace('-', "_") == "max_connections");
-    let most = match (told, database.engine) {
-        (Some((_, value)), _) => value.parse().unwrap_or(u32::MAX), // what else it may be, the server knows
-        (None, Engine::Postgresql) => 100,
-        (None, Engine::Mariadb | Engine::Mysql) => 151,
-    };
+    let Some(most) = connections(database) else { return Some(()) };
     let users = load.most_users();
     let fewer = match &load.model {
         LoadModel::Closed { .. } => "offer fewer `users`",
         LoadModel::Open { .. } => "give the load fewer `max_users`",
     };
     let needed = users.saturating_add(OWN_CONNECTIONS);
-    if needed <= most || matches!(database.origin, Origin::External(_)) {
+    if needed <= most {
         return Some(());
     }
     let message = format!("{users} users take more than the {most} connections of {}", database.engine);

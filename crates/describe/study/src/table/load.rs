@@ -17,7 +17,7 @@ use std::time::Duration;
 table! {
     /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
     struct LoadTable {
-        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`, "stress" goes from there to `most` by equal steps, until requests fail, and "once" lets each user do one iteration. Default: "steady".
+        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`, "stress" goes from there to `most` by equal steps, until requests fail, "once" lets each user do one iteration, and "soak" offers the same for hours, to see what changes meanwhile. Default: "steady".
         profile: Option<Literal<LoadProfileName>>,
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
         users: Option<Templated<Users>>,
@@ -73,7 +73,10 @@ impl LoadTable {
         let per_second = self.new_users_per_second(scope, faults);
         let limit = self.limit(scope, faults);
         let count = self.count(scope, faults);
-        let stop = count?.stop(limit?);
+        let stop = match count?.stop(limit?) {
+            Stop::After(limit) if self.is_soak() => Stop::Soak(limit),
+            stop => stop,
+        };
         let mut model = model?;
         self.check_stages_fit(&model, stop, faults)?;
         let mut warmup = warmup?.map_or(if self.is_once() { Duration::ZERO } else { WARMUP }, |warmup| warmup.0);
@@ -100,6 +103,8 @@ impl LoadTable {
             Some("the load changes in stages")
         } else if self.ends_after_iterations() {
             Some("the load ends after a number of iterations")
+        } else if self.is_soak() {
+            Some("each load is to show what changes over its time")
         } else {
             None
         }
@@ -163,6 +168,9 @@ impl LoadTable {
         };
         if self.search_span().is_some() && !self.is_stress() {
             words += "; then what the search for the capacity asks for";
+        }
+        if self.is_soak() {
+            words += ", to see what changes over its time";
         }
         if self.is_once() {
             words += ", until each user has done its one iteration";

@@ -128,8 +128,9 @@ impl StudyTable {
 
     /// The rule of the noise floor; none within for a study without one.
     pub(crate) fn noise_floor(&self) -> Option<Option<FloorRule>> {
-        // A second search of the baseline would take as much time as that of a variant.
-        let default = Some((self.compares() && !self.searches()).then_some(FLOOR_RULE));
+        // A second search of the baseline, and a second soak of it, would take as much time as that of a variant.
+        let takes_long = self.searches() || self.load().is_some_and(LoadTable::is_soak);
+        let default = Some((self.compares() && !takes_long).then_some(FLOOR_RULE));
         let floor = self.noise_floor.as_ref().map_or(default, |floor| floor.valid().map(|floor| floor.value.0))?;
         Some(floor.filter(|_| self.compares()))
     }

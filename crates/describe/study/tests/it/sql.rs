@@ -49,6 +49,23 @@ fn each_trial_has_the_database_that_it_allows_with_the_data_of_its_workload() {
 }
 
 #[test]
+fn a_search_ends_where_the_connections_of_the_database_do() {
+    let search = |most: &str| {
+        let load = format!("profile = 'capacity'\nusers = '{{users}}'{most}");
+        edited("users    = \"{users}\"\nduration = \"20s\"", &load)
+            + "\n[objective]\nlimits = { 'request_duration.p95' = '1s' }\n"
+    };
+    let most = |engine| resolved(&search(""), engine, 1).search.expect("a search").most;
+    assert_eq!((most("mariadb"), most("postgresql")), (146.0, 95.0));
+    assert_eq!(resolved(&search("\nmost = 40"), "postgresql", 1).search.expect("a search").most, 40.0);
+    let said = said(&search("\nmost = 120"));
+    assert!(
+        said.iter().any(|one| one.contains("120 users take more than the 100 connections of PostgreSQL")),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn a_database_that_is_started_always_has_a_port() {
     let ports = |text: &str| study(text).system_ports(&levels("mariadb", 1));
     assert_eq!(ports(SQL), [("mariadb".to_owned(), PortChoice::Free)]);

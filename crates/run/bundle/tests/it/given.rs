@@ -52,6 +52,7 @@ pub(crate) fn facts() -> StudyFacts {
         quick: false,
         design_reason: String::new(),
         can_take_turns: false,
+        soak: false,
         objective: None,
     }
 }

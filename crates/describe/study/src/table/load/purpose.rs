@@ -1,4 +1,4 @@
-//! The purposes of a load: what a search for the capacity, a stress test, and each user once have of their own.
+//! The purposes of a load: what a search for the capacity, a stress test, each user once, and a soak test have of their own.
 
 use super::{LoadTable, refuse};
 use crate::document::{Fault, Faults, Span};
@@ -32,10 +32,12 @@ pub(crate) enum LoadProfileName {
     Stress,
     /// Each user does one iteration.
     Once,
+    /// It is offered for long, to see what changes over its time.
+    Soak,
 }
 
 impl Scalar for LoadProfileName {
-    const EXPECTED: &'static str = "\"steady\", \"capacity\", \"stress\" or \"once\"";
+    const EXPECTED: &'static str = "\"steady\", \"capacity\", \"stress\", \"once\" or \"soak\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let names = [
@@ -43,12 +45,13 @@ impl Scalar for LoadProfileName {
             ("capacity", LoadProfileName::Capacity),
             ("stress", LoadProfileName::Stress),
             ("once", LoadProfileName::Once),
+            ("soak", LoadProfileName::Soak),
         ];
         keyword(level, &names)
     }
 
     fn schema() -> Value {
-        json!({ "enum": ["steady", "capacity", "stress", "once"] })
+        json!({ "enum": ["steady", "capacity", "stress", "once", "soak"] })
     }
 }
 
@@ -69,9 +72,19 @@ impl LoadTable {
         self.profile.as_ref().is_some_and(|profile| profile.value == LoadProfileName::Stress)
     }
 
+    /// True if the study names the largest load of a search.
+    pub(crate) fn names_most(&self) -> bool {
+        self.most.is_some()
+    }
+
     /// True if each user does one iteration.
     pub(crate) fn is_once(&self) -> bool {
         self.profile.as_ref().is_some_and(|profile| profile.value == LoadProfileName::Once)
+    }
+
+    /// True if the load is to show what changes over its time.
+    pub(crate) fn is_soak(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.value == LoadProfileName::Soak)
     }
 
     /// The loads of a search or a stress test that begins with `model`.
@@ -135,7 +148,16 @@ impl LoadTable {
             refuse(step, "step", "a stress test (`profile = \"stress\"`)", faults);
         }
         if self.is_once() {
-            self.check_once(faults);
+            let more = [
+                ("rate", self.rate.as_ref().map(|rate| &rate.span)),
+                ("warmup", self.warmup.as_ref().map(|warmup| &warmup.span)),
+            ];
+            let help = "leave it out: users begin at once or one after the other (`new_users`), and all counts";
+            self.refuse_changes(&more, "where each user does one iteration", help, faults);
+        }
+        if self.is_soak() {
+            let help = "leave it out: a soak test is the same load for all of `duration`";
+            self.refuse_changes(&[], "in a soak test", help, faults);
         }
         let Some(search) = self.search_span() else {
             refuse(most, "most", "a search for the capacity (`profile = \"capacity\"`) or a stress test", faults);
@@ -153,21 +175,17 @@ impl LoadTable {
         }
     }
 
-    /// Refuses what load does not have in which each user does one iteration.
-    fn check_once(&self, faults: &mut Faults) {
+    /// Refuses stages and numbers of iterations, and `more`, where load of this purpose has none.
+    fn refuse_changes(&self, more: &[(&str, Option<&Span>)], place: &str, help: &str, faults: &mut Faults) {
         let stages = self.stages.as_ref().filter(|stages| !stages.is_empty()).map(|_| &self.place);
-        let given = [
-            ("rate", self.rate.as_ref().map(|rate| &rate.span)),
-            ("warmup", self.warmup.as_ref().map(|warmup| &warmup.span)),
+        let changes = [
             ("stages", stages),
             ("iterations", self.iterations.as_ref().map(|count| &count.span)),
             ("iterations_per_user", self.iterations_per_user.as_ref().map(|count| &count.span)),
         ];
-        for (key, span) in given.into_iter().filter_map(|(key, span)| Some((key, span?))) {
-            let fault = Fault::error(span, format!("`load.{key}` has no place where each user does one iteration"));
-            faults.add(
-                fault.help("leave it out: users begin at once or one after the other (`new_users`), and all counts"),
-            );
+        for (key, span) in more.iter().chain(&changes).filter_map(|(key, span)| Some((key, (*span)?))) {
+            let fault = Fault::error(span, format!("`load.{key}` has no place {place}"));
+            faults.add(fault.help(help.to_owned()));
         }
     }
 }
@@ -204,6 +222,19 @@ mod tests {
                 faults.join("\n").contains("has no place where each user does one iteration"),
                 "{given}: {faults:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_soak_test_is_the_same_load_all_the_time() {
+        let load = resolved("users = 50\nprofile = 'soak'\nduration = '4h'");
+        assert_eq!((load.stop, load.is_constant()), (Stop::Soak(Duration::from_secs(14_400)), false));
+        for given in ["stages = [{ hold = '5s', at = 3 }]", "iterations = 4", "iterations_per_user = 2"] {
+            let table = read_table::<LoadTable>(&format!("users = 5\nprofile = 'soak'\nduration = '1h'\n{given}"));
+            let mut faults = no_faults();
+            table.check_search(&mut faults);
+            let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            assert!(faults.join("\n").contains("has no place in a soak test"), "{given}: {faults:?}");
         }
     }
 
