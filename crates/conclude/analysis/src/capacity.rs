@@ -1,6 +1,7 @@
 //! The capacity of systems: the largest load that meets the objective, over the starts on which it was searched for, what
 //! each load showed, how systems do over the whole range, and what gave out.
 
+mod advice;
 mod levels;
 mod range;
 mod resource;
@@ -15,6 +16,7 @@ pub use resource::{Demand, GaveOut, Grade, Intervention, Part, Resource, Resourc
 pub(crate) use sentences::sentences;
 pub use sentences::{in_words, what_gave_out};
 
+use crate::answer::Sentence;
 use crate::compare::Comparison;
 use crate::estimate::{Estimate, centre, interval_of_centre};
 use crate::input::Input;
@@ -38,6 +40,8 @@ pub struct CapacityReport {
     pub measure: Measure,
     /// By condition, then by variant.
     pub cells: Vec<CapacityCell>,
+    /// What follows: which variant to take and what it costs, what to plan for, and what to watch.
+    pub advice: Vec<Sentence>,
 }
 
 /// The capacity of a variant under a condition.
@@ -116,7 +120,9 @@ pub(crate) fn report(
     let mut cells: Vec<CapacityCell> = cells.iter().map(cell).collect();
     let of_capacity = comparisons.iter().filter(|comparison| comparison.measure == measure);
     of_capacity.for_each(|comparison| resources::intervene(&mut cells, comparison));
-    Some(CapacityReport { objective, measure, cells })
+    let mut report = CapacityReport { objective, measure, cells, advice: Vec::new() };
+    report.advice = advice::advice(input, &report, comparisons);
+    Some(report)
 }
 
 fn capacity_cell(input: &Input, cell: &Cell, trials: &[TrialResult<'_>], estimate: Option<&Estimate>) -> CapacityCell {

@@ -121,7 +121,7 @@ fn sentence_of_resources(input: &Input, report: &CapacityReport, cell: &Capacity
 }
 
 /// The variant and the condition: ` of base at 10 users`.
-fn cell_in_words(input: &Input, cell: &CapacityCell, preposition: &str) -> String {
+pub(super) fn cell_in_words(input: &Input, cell: &CapacityCell, preposition: &str) -> String {
     let name = match input.plan.describes() {
         true => String::new(),
         false => format!(" {preposition} {}", input.plan.label(cell.variant)),

@@ -15,6 +15,7 @@ pub(super) struct Capacity<'a> {
     measure: String,
     objective: &'a Objective,
     cells: Vec<CellRow<'a>>,
+    advice: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -108,6 +109,7 @@ pub(super) fn capacity<'a>(input: &Input, report: &'a CapacityReport) -> Capacit
         measure: report.measure.to_string(),
         objective: &report.objective,
         cells: report.cells.iter().map(|cell| cell_row(input, report, cell)).collect(),
+        advice: report.advice.iter().map(ToString::to_string).collect(),
     }
 }
 

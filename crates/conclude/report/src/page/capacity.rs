@@ -30,6 +30,8 @@ pub(crate) struct CapacityView {
     /// The Universal Scalability Law of each variant, in words.
     pub(crate) laws: Vec<String>,
     pub(crate) resources: Vec<ResourceRow>,
+    /// What follows, sentence by sentence.
+    pub(crate) advice: Vec<String>,
     pub(crate) levels: Vec<LevelsView>,
     pub(crate) charts: Vec<ChartView>,
 }
@@ -101,6 +103,7 @@ pub(crate) fn capacity(input: &Input, report: &CapacityReport) -> CapacityView {
         laws: report.cells.iter().filter_map(|cell| law(input, cell)).collect(),
         resources: report.cells.iter().flat_map(|cell| resource_rows(input, cell)).collect(),
         levels: report.cells.iter().map(|cell| levels_view(input, cell)).collect(),
+        advice: report.advice.iter().map(ToString::to_string).collect(),
         charts: figures::of_capacity(input, report).iter().map(chart_view).collect(),
     }
 }
