@@ -22,6 +22,7 @@ mod once;
 mod one_system;
 mod other_commands;
 mod outputs;
+mod planner;
 mod resume;
 mod script_studies;
 mod scripts;

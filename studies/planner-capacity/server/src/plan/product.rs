@@ -1,0 +1,186 @@
+//! The parts of a plan, as requests and replies have them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+use uuid::Uuid;
+
+/// What a plan is of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Dataset {
+    /// Names the dataset.
+    pub(crate) id: Uuid,
+    /// True if nothing in it is triggered.
+    #[serde(default)]
+    pub(crate) paused: bool,
+    /// What its user noted about it.
+    pub(crate) extra: Option<Value>,
+}
+
+/// Something that is made for a dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DataProduct {
+    /// Names the product in its dataset.
+    pub(crate) id: String,
+    /// The cluster that makes it.
+    pub(crate) compute: Compute,
+    /// A name for people.
+    pub(crate) name: String,
+    /// The version of the code that makes it.
+    pub(crate) version: String,
+    /// True if it is queued as soon as its parents are successful; otherwise its user starts it.
+    pub(crate) eager: bool,
+    /// How far it is. A posted plan has no say in this, and neither in a run's values below.
+    #[serde(skip_deserializing, default)]
+    pub(crate) state: State,
+    /// What is handed to the run that makes it.
+    pub(crate) passthrough: Option<Value>,
+    /// Names its last run.
+    #[serde(skip_deserializing)]
+    pub(crate) run_id: Option<Uuid>,
+    /// Where its last run can be looked at.
+    #[serde(skip_deserializing)]
+    pub(crate) link: Option<String>,
+    /// What its last run handed back.
+    #[serde(skip_deserializing)]
+    pub(crate) passback: Option<Value>,
+    /// What its user noted about it.
+    pub(crate) extra: Option<Value>,
+}
+
+impl DataProduct {
+    /// True if the plan counts on it.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.state != State::Disabled
+    }
+
+    /// Takes over the definition that was posted.
+    pub(super) fn redefine(&mut self, posted: &DataProduct) {
+        let state = if self.is_enabled() { self.state } else { State::Waiting };
+        let (run_id, link, passback) = (self.run_id, self.link.take(), self.passback.take());
+        *self = DataProduct { state, run_id, link, passback, ..posted.clone() };
+    }
+
+    /// Takes over what is reported of its run. What the report leaves out stays.
+    pub(super) fn report(&mut self, update: &StateUpdate) {
+        self.state = update.state;
+        self.run_id = update.run_id.or(self.run_id);
+        self.link = update.link.clone().or(self.link.take());
+        self.passback = update.passback.clone().or(self.passback.take());
+    }
+
+    /// Lets it wait again, without the values of its last run. A disabled product stays disabled.
+    pub(super) fn reset(&mut self) {
+        if self.is_enabled() {
+            self.state = State::Waiting;
+            (self.run_id, self.link, self.passback) = (None, None, None);
+        }
+    }
+}
+
+/// That a data product is made from another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Dependency {
+    /// Id of the product that is needed.
+    pub(crate) parent_id: String,
+    /// Id of the product that needs it.
+    pub(crate) child_id: String,
+    /// What its user noted about it.
+    pub(crate) extra: Option<Value>,
+}
+
+impl Dependency {
+    /// The ids of the parent and the child.
+    pub(crate) fn ends(&self) -> (&str, &str) {
+        (&self.parent_id, &self.child_id)
+    }
+}
+
+/// What a user reports of a data product.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StateUpdate {
+    /// Id of the product.
+    pub(crate) id: String,
+    /// Its state from now on.
+    pub(crate) state: State,
+    /// Names its run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run_id: Option<Uuid>,
+    /// Where its run can be looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) link: Option<String>,
+    /// What its run handed back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) passback: Option<Value>,
+}
+
+impl StateUpdate {
+    /// An update of the state alone.
+    pub(crate) fn new(id: &str, state: State) -> StateUpdate {
+        StateUpdate { id: id.to_owned(), state, run_id: None, link: None, passback: None }
+    }
+}
+
+/// The cluster that makes a data product: to this service no more than a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Compute {
+    /// The cluster `cams`.
+    Cams,
+    /// The cluster `dbxaas`.
+    Dbxaas,
+}
+
+impl Compute {
+    /// Its name in the database.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Compute::Cams => "cams",
+            Compute::Dbxaas => "dbxaas",
+        }
+    }
+}
+
+/// How far a data product is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// For its parents, or for its user.
+    #[default]
+    Waiting,
+    /// To be run as soon as somebody can.
+    Queued,
+    /// Somebody makes it.
+    Running,
+    /// It is made.
+    Success,
+    /// It could not be made.
+    Failed,
+    /// The plan counts on it no more.
+    Disabled,
+}
+
+impl State {
+    /// Its name in the database.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Queued => "queued",
+            State::Running => "running",
+            State::Success => "success",
+            State::Failed => "failed",
+            State::Disabled => "disabled",
+        }
+    }
+
+    /// True if a user may set it: the others are the service's.
+    pub(super) fn is_reported(self) -> bool {
+        matches!(self, State::Running | State::Success | State::Failed)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
