@@ -84,6 +84,27 @@ fn the_users_of_the_script_do_the_same() {
 }
 
 #[test]
+fn the_searches_of_the_study_and_their_profiles_are_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../studies/planner-capacity");
+    for file in ["study.toml", "stress.toml"] {
+        let place = Place::with_study(&std::fs::read_to_string(folder.join(file)).unwrap());
+        for name in ["plans.sql", "plans.csv"] {
+            place.write(name, std::fs::read(folder.join(name)).unwrap());
+        }
+        std::fs::create_dir_all(place.path("server/src")).unwrap();
+        place.write("server/src/schema.sql", std::fs::read(folder.join("server/src/schema.sql")).unwrap());
+        let checked = place.plimsoll(&["check", "study.toml"]);
+        if checked.stderr.contains("install the package") {
+            return skipped(checked.stderr);
+        }
+        let checked = checked.with(0);
+        assert!(!checked.stderr.contains("warning"), "{}", checked.stderr);
+        let plan = ["plan", "study.toml", "--profile", "quick"];
+        place.plimsoll(&plan).with(0).prints(&["3 starts, each a ", "of 2 variants"]);
+    }
+}
+
+#[test]
 fn a_plan_too_many_fails_the_start() {
     let Some(place) = place(&edited(BUSIEST_DAY, "count(*) from dataset\"", "count(*) + 1 from dataset\""), &TIMES)
     else {
