@@ -30,6 +30,7 @@ use plimsoll_model::objective::{Condition, Judged, Objective, Passed};
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::RungPart;
 use plimsoll_statistics::Interval;
+use std::collections::BTreeMap;
 
 /// The results of a study that searches for the capacity.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,11 +142,19 @@ fn capacity_cell(input: &Input, cell: &Cell, trials: &[TrialResult<'_>], estimat
         found: found(&starts, estimate),
         limits: limits(loads.iter().filter_map(LoadOnStart::judged)),
         confirmations: loads.iter().filter_map(confirmation).collect(),
-        range: range::over_the_range(&levels, killed, input.facts.open_load),
+        range: range::over_the_range(&levels, killed, input.facts.open_load)
+            .map(|range| OverTheRange { knee_interval: knee_interval(&loads), ..range }),
         gave_out: resources::gave_out(&loads, input.host.processors as f64),
         levels,
         starts,
     }
+}
+
+/// The interval over the starts of the load at which throughput stops to grow.
+fn knee_interval(loads: &[LoadOnStart<'_>]) -> Option<Interval> {
+    let mut starts: BTreeMap<u32, Vec<LoadOnStart<'_>>> = BTreeMap::new();
+    loads.iter().for_each(|load| starts.entry(load.trial.number()).or_default().push(*load));
+    range::knee_interval(&starts.values().map(|loads| levels::levels(loads)).collect::<Vec<_>>())
 }
 
 /// The load as one that was to confirm the capacity; none for another.

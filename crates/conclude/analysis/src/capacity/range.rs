@@ -2,7 +2,8 @@
 //! requests fail.
 
 use super::levels::LevelOfLoad;
-use plimsoll_statistics::{ScalabilityLaw, scalability};
+use crate::estimate::interval_of_centre;
+use plimsoll_statistics::{Interval, ScalabilityLaw, scalability};
 
 /// Loads up to this share of the largest are light.
 const LIGHT: f64 = 0.25;
@@ -20,6 +21,8 @@ pub struct OverTheRange {
     pub of_user: Option<f64>,
     /// The load at which throughput stops to grow with the users; none in open load.
     pub knee: Option<Knee>,
+    /// The interval of that load over the starts, where each of three or more goes from light load to beyond it.
+    pub knee_interval: Option<Interval>,
     /// The level with the highest throughput.
     pub peak: Option<Peak>,
     /// The smallest load at which most loads had more failures than the objective allows, or ended a system.
@@ -66,10 +69,25 @@ pub(super) fn over_the_range(levels: &[LevelOfLoad], killed: Option<f64>, is_ope
         most,
         of_user,
         knee: of_user.zip(peak).map(|(of_user, peak)| knee(of_user, peak, &points)),
+        knee_interval: None,
         peak,
         fails_from: failed.into_iter().chain(killed).reduce(f64::min),
         law: if is_open { None } else { scalability(&pairs) },
     })
+}
+
+/// The interval of the knee over the starts, each with the levels of its own loads; none unless each of them goes from light load
+/// to beyond its knee.
+pub(super) fn knee_interval(starts: &[Vec<LevelOfLoad>]) -> Option<Interval> {
+    let knee = |levels: &Vec<LevelOfLoad>| {
+        let range = over_the_range(levels, None, false)?;
+        let from_light = levels.first()?.levels.low <= LIGHT * range.most;
+        match range.knee? {
+            Knee::At(level) if from_light => Some(level),
+            _ => None,
+        }
+    };
+    interval_of_centre(&starts.iter().map(knee).collect::<Option<Vec<f64>>>()?).ok()
 }
 
 /// The mean throughput for each user of the light loads; of the smallest alone, where no other is light.
@@ -91,7 +109,6 @@ fn knee(of_user: f64, peak: Peak, points: &[Peak]) -> Knee {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_statistics::Interval;
 
     /// A level with this many iterations per second; `failed` of two loads failed.
     fn level(users: f64, throughput: f64, failed: usize) -> LevelOfLoad {
@@ -124,6 +141,20 @@ mod tests {
         assert_eq!((peak.iterations, peak.requests), (100.0, 200.0));
         assert_eq!(found.fails_from, Some(640.0), "one of two is not most of them");
         assert!(found.law.is_some());
+    }
+
+    #[test]
+    fn the_knee_has_an_interval_where_each_start_shows_one() {
+        // Starts that do at most 95, 100 and 105 iterations a second.
+        let start = |most: f64| -> Vec<LevelOfLoad> {
+            [10.0, 40.0, 160.0, 640.0].map(|users: f64| level(users, (users / 2.0).min(most), 0)).to_vec()
+        };
+        let starts = [95.0, 100.0, 105.0].map(start);
+        let interval = knee_interval(&starts).expect("an interval");
+        assert!(interval.low < 190.0 && interval.low > 170.0 && interval.high > 210.0, "{interval:?}");
+        assert_eq!(knee_interval(&starts[..2]), None, "two starts");
+        let from_the_middle = vec![starts[0].clone(), starts[1].clone(), starts[2][3..].to_vec()];
+        assert_eq!(knee_interval(&from_the_middle), None);
     }
 
     #[test]

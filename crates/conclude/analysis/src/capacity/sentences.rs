@@ -104,7 +104,10 @@ fn sentence_of_range(input: &Input, report: &CapacityReport, cell: &CapacityCell
         }
         Knee::Beyond(_) => return None,
     };
-    let evidence = [peak, Some(fails)].into_iter().flatten().collect::<Vec<String>>().join("; ");
+    let interval = range.knee_interval.map(|interval| {
+        format!("{} interval {} to {}", confidence(1.0 - CONFIDENCE), number(interval.low), number(interval.high))
+    });
+    let evidence = [interval, peak, Some(fails)].into_iter().flatten().collect::<Vec<String>>().join("; ");
     Some(Sentence { outcome: None, claim, evidence: format!("({evidence})") })
 }
 

@@ -56,6 +56,7 @@ struct ConfirmationRow<'a> {
 struct RangeRow {
     most: f64,
     throughput_stops_to_grow_at: Option<f64>,
+    throughput_stops_to_grow_interval: Option<[f64; 2]>,
     iterations_per_second_of_a_user: Option<f64>,
     most_iterations_per_second: Option<f64>,
     most_requests_per_second: Option<f64>,
@@ -154,6 +155,7 @@ fn range_row(range: &OverTheRange) -> RangeRow {
             Knee::At(level) => Some(level),
             Knee::Beyond(_) => None,
         }),
+        throughput_stops_to_grow_interval: range.knee_interval.map(|interval| [interval.low, interval.high]),
         iterations_per_second_of_a_user: range.of_user,
         most_iterations_per_second: range.peak.map(|peak| peak.iterations),
         most_requests_per_second: range.peak.map(|peak| peak.requests),

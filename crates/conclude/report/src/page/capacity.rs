@@ -176,7 +176,10 @@ fn range_row(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Opt
         condition: words::condition_in(&input.plan, cell.condition),
         variant: input.plan.label(cell.variant),
         knee: match range.knee {
-            Some(Knee::At(level)) => users(level),
+            Some(Knee::At(level)) => match range.knee_interval {
+                Some(interval) => format!("{} ({} … {})", users(level), users(interval.low), users(interval.high)),
+                None => users(level),
+            },
             Some(Knee::Beyond(level)) => format!("beyond {}", users(level)),
             None => "–".to_owned(),
         },
