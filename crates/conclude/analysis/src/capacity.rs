@@ -8,7 +8,7 @@ mod resource;
 mod resources;
 mod sentences;
 
-pub use levels::LevelOfLoad;
+pub use levels::{LevelOfLoad, TimedLoad};
 pub use plimsoll_statistics::ScalabilityLaw;
 pub use plimsoll_statistics::capacity::Capacity;
 pub use range::{Knee, OverTheRange, Peak};
@@ -63,6 +63,8 @@ pub struct CapacityCell {
     pub confirmations: Vec<Confirmation>,
     /// The results of the loads, by level.
     pub levels: Vec<LevelOfLoad>,
+    /// The loads of the first start that counts, in the order in which they were offered.
+    pub of_first_start: Vec<TimedLoad>,
     /// Throughput and failures over the whole range of loads; none without a load that counts.
     pub range: Option<OverTheRange>,
     /// The resources that gave out; none where no load was too much.
@@ -144,6 +146,7 @@ fn capacity_cell(input: &Input, cell: &Cell, trials: &[TrialResult<'_>], estimat
         confirmations: loads.iter().filter_map(confirmation).collect(),
         range: range::over_the_range(&levels, killed, input.facts.open_load)
             .map(|range| OverTheRange { knee_interval: knee_interval(&loads), ..range }),
+        of_first_start: levels::of_first_start(&loads),
         gave_out: resources::gave_out(&loads, input.host.processors as f64),
         levels,
         starts,

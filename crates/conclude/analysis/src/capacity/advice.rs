@@ -37,7 +37,8 @@ fn choice(input: &Input, capacity: &Comparison, comparisons: &[Comparison], noun
         Outcome::Better => format!("Take {variant}{place}: it carries more {noun} than {baseline}"),
         Outcome::Worse => format!("Stay with {baseline}{place}: {variant} carries fewer {noun}"),
         Outcome::Equivalent => format!("Both will do{place}: {variant} carries as many {noun} as {baseline}"),
-        Outcome::Inconclusive | Outcome::Void => return None,
+        Outcome::Inconclusive => format!("It is open whether {variant} carries more {noun} than {baseline}{place}"),
+        Outcome::Void => return None,
     };
     let is_beside = |one: &&Comparison| (one.condition, one.variant) == (capacity.condition, capacity.variant);
     let uses: Vec<(&Comparison, &Contrast)> = comparisons
@@ -62,8 +63,11 @@ fn choice(input: &Input, capacity: &Comparison, comparisons: &[Comparison], noun
         part("each at its capacity, it costs", told(true)),
         part("each at its capacity, it saves", told(false)),
     ];
-    let evidence = parts.into_iter().flatten().collect::<Vec<String>>().join("; ");
-    Some(Sentence { outcome: None, claim, evidence: format!("({evidence})") })
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    // Without a cost or a saving it would only repeat the verdict.
+    let is_open = verdict.outcome == Outcome::Inconclusive;
+    let is_told = !is_open || parts.len() > 1;
+    is_told.then(|| Sentence { outcome: None, claim, evidence: format!("({})", parts.join("; ")) })
 }
 
 /// True for the CPU and the memory of a single system.
@@ -184,6 +188,7 @@ mod tests {
             limits: Vec::new(),
             confirmations: vec![Confirmation { level: confirmed_at, seconds: 60.0, passed: true, reasons: Vec::new() }],
             levels: Vec::new(),
+            of_first_start: Vec::new(),
             range: None,
             gave_out: Some(GaveOut { resources: vec![machine], parts: Vec::new(), at_a_time: None }),
         }
@@ -214,8 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_is_open() {
-        assert_eq!(told(&comparisons(Outcome::Inconclusive, 1.1, 1.5, 1.0), Vec::new()), Vec::<String>::new());
+    fn what_is_open_has_its_costs_told_all_the_same() {
+        assert_eq!(told(&comparisons(Outcome::Inconclusive, 1.1, 1.0, 1.0), Vec::new()), Vec::<String>::new());
+        let open = told(&comparisons(Outcome::Inconclusive, 1.1, 1.0, 2.4), Vec::new());
+        assert!(open[0].starts_with("It is open whether new carries more users than old (+10.0 %"), "{open:?}");
+        assert!(open[0].contains("it costs peak memory of web"), "{open:?}");
         let equal = told(&comparisons(Outcome::Equivalent, 1.0, 1.0, 1.3), Vec::new());
         assert!(equal[0].starts_with("Both will do: new carries as many users as old ("), "{equal:?}");
         assert!(equal[0].contains("it costs peak memory of web +30.0 %") && !equal[0].contains("CPU"), "{equal:?}");

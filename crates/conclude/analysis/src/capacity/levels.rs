@@ -84,6 +84,15 @@ pub struct LevelOfLoad {
     pub memory: Option<f64>,
 }
 
+/// A single load, with its place in time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedLoad {
+    /// The middle of its measure phase on the clock of its start, in seconds.
+    pub at: f64,
+    /// Its results.
+    pub load: LevelOfLoad,
+}
+
 impl LevelOfLoad {
     /// The middle of the levels.
     #[must_use]
@@ -114,6 +123,21 @@ fn level_of(load: &LoadOnStart<'_>) -> f64 {
 /// The results by level.
 pub(super) fn levels(loads: &[LoadOnStart<'_>]) -> Vec<LevelOfLoad> {
     by_level(loads).iter().map(|loads| level(loads)).collect()
+}
+
+/// The loads of the first start, in the order in which they were offered.
+pub(super) fn of_first_start(loads: &[LoadOnStart<'_>]) -> Vec<TimedLoad> {
+    let Some(first) = loads.iter().map(|load| load.trial.number()).min() else { return Vec::new() };
+    let timed = |load: &LoadOnStart<'_>| {
+        let timing = &load.rung.summary.timing;
+        TimedLoad {
+            at: timing.zero.0 as f64 / 1e9 + timing.window.seconds() / 2.0,
+            load: level(std::slice::from_ref(load)),
+        }
+    };
+    let mut timed: Vec<TimedLoad> = loads.iter().filter(|load| load.trial.number() == first).map(timed).collect();
+    timed.sort_by(|one, other| one.at.total_cmp(&other.at));
+    timed
 }
 
 fn level(loads: &[LoadOnStart<'_>]) -> LevelOfLoad {

@@ -1,9 +1,10 @@
-//! The charts of a search for the capacity, over the load: what loads showed, and what they used of each resource.
+//! The charts of a search for the capacity: what loads showed over the load, what they used of each resource, and the loads of a
+//! start over its time.
 
 use super::variants;
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style};
 use crate::text;
-use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad, ResourceUse, Use};
+use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad, ResourceUse, TimedLoad, Use};
 use plimsoll_analysis::{Input, words};
 use plimsoll_model::measure::Unit;
 
@@ -13,11 +14,13 @@ const MOST_RESOURCES: usize = 5;
 /// The points of a curve.
 const POINTS: usize = 40;
 
-/// For each condition a chart of what loads showed, and for each variant under it one of what they used.
+/// For each condition a chart of what loads showed, for each variant under it one of what they used, and a chart of the loads over
+/// the time of a start.
 pub(crate) fn of_capacity(input: &Input, report: &CapacityReport) -> Vec<Figure> {
     let of_condition = |condition: usize| {
         let cells = report.cells.iter().filter(move |cell| cell.condition == condition);
-        figure(input, report, condition).into_iter().chain(cells.filter_map(|cell| of_resources(input, report, cell)))
+        let of_resources = cells.filter_map(|cell| of_resources(input, report, cell));
+        over_loads(input, report, condition).into_iter().chain(of_resources).chain(over_time(input, report, condition))
     };
     (0..input.plan.conditions.len()).flat_map(of_condition).collect()
 }
@@ -50,7 +53,7 @@ fn of_resources(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> 
     })
 }
 
-fn figure(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
+fn over_loads(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
     let cells: Vec<&CapacityCell> = report.cells.iter().filter(|cell| cell.condition == condition).collect();
     let levels = || cells.iter().flat_map(|cell| &cell.levels);
     let axis = || Axis::of_loads(report.noun(), levels().flat_map(|level| [level.levels.low, level.levels.high]));
@@ -96,6 +99,49 @@ fn figure(input: &Input, report: &CapacityReport, condition: usize) -> Option<Fi
              objective.{dashed}",
             report.noun()
         ),
+        variants: variants(input),
+        panels,
+    })
+}
+
+/// The loads of the first start, one after the other.
+fn over_time(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
+    let cells: Vec<&CapacityCell> = report.cells.iter().filter(|cell| cell.condition == condition).collect();
+    let last = cells.iter().flat_map(|cell| &cell.of_first_start).map(|timed| timed.at).fold(1.0, f64::max);
+    let lines = |of: fn(&LevelOfLoad) -> Option<f64>| -> Vec<Line> {
+        let point = |timed: &TimedLoad| {
+            let value = of(&timed.load)?;
+            Some(Point { x: timed.at, centre: value, values: vec![value] })
+        };
+        let line = |cell: &&CapacityCell| Line {
+            variant: cell.variant,
+            style: Style::Joined,
+            points: cell.of_first_start.iter().filter_map(point).collect(),
+        };
+        cells.iter().map(line).collect()
+    };
+    let panel = |title: &str, unit: Unit, lines: Vec<Line>| {
+        Panel::new(title.to_owned(), Axis::of_seconds(0.0, last), unit, lines)
+    };
+    let limit = report.objective.limits.first()?;
+    let duration = panel(&words::measure(&limit.measure), Unit::Seconds, lines(|level| level.duration));
+    let panels: Vec<Panel> = [
+        panel(report.noun(), Unit::Count, lines(|level| Some(level.middle()))),
+        duration.map(|panel| panel.with_limit(limit.at_most)),
+        panel("requests per second", Unit::PerSecond, lines(|level| level.requests)),
+        panel("errors", Unit::Share, lines(|level| level.errors)),
+        panel("CPU of the systems, cores", Unit::Cores, lines(|level| level.cpu)),
+        panel("memory of the systems", Unit::Bytes, lines(|level| level.memory)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let place = words::conditions(&input.plan, &[condition]);
+    (!panels.is_empty()).then(|| Figure {
+        name: text::slug(&format!("capacity-over-time{place}")),
+        title: format!("The loads of the first start, one after the other{place}"),
+        caption: "Each dot: a load, at the middle of its measure phase. Grey line: the limit of the objective."
+            .to_owned(),
         variants: variants(input),
         panels,
     })

@@ -173,6 +173,7 @@ fn a_variant_with_more_of_it_shows_that_it_gave_out() {
         limits: Vec::new(),
         confirmations: Vec::new(),
         levels: Vec::new(),
+        of_first_start: Vec::new(),
         range: None,
         gave_out: Some(found(&pooled(connections, 0.0))),
     };
