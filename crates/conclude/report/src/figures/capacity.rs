@@ -4,7 +4,7 @@
 use super::variants;
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style};
 use crate::text;
-use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad, ResourceUse, TimedLoad, Use};
+use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad, ResourceUse, Use};
 use plimsoll_analysis::{Input, words};
 use plimsoll_model::measure::Unit;
 
@@ -55,36 +55,13 @@ fn of_resources(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> 
 
 fn over_loads(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
     let cells: Vec<&CapacityCell> = report.cells.iter().filter(|cell| cell.condition == condition).collect();
-    let levels = || cells.iter().flat_map(|cell| &cell.levels);
-    let axis = || Axis::of_loads(report.noun(), levels().flat_map(|level| [level.levels.low, level.levels.high]));
-    let lines = |of: fn(&LevelOfLoad) -> Option<f64>| -> Vec<Line> {
-        let point = |level: &LevelOfLoad| {
-            let value = of(level)?;
-            Some(Point { x: level.middle(), centre: value, values: vec![value] })
-        };
-        let line = |cell: &&CapacityCell| Line {
-            variant: cell.variant,
-            style: Style::Joined,
-            points: cell.levels.iter().filter_map(point).collect(),
-        };
-        cells.iter().map(line).collect()
-    };
-    let panel = |title: &str, unit: Unit, lines: Vec<Line>| Panel::new(title.to_owned(), axis(), unit, lines);
-    let limit = report.objective.limits.first()?;
-    let duration = panel(&words::measure(&limit.measure), Unit::Seconds, lines(|level| level.duration));
+    let levels = cells.iter().flat_map(|cell| &cell.levels);
+    let axis = Axis::of_loads(report.noun(), levels.flat_map(|level| [level.levels.low, level.levels.high]));
+    let mut panels = panels(report, &axis, &cells, by_level)?;
     let laws = cells.iter().filter_map(|cell| law(cell));
-    let iterations = lines(|level| level.throughput).into_iter().chain(laws).collect();
-    let panels: Vec<Panel> = [
-        duration.map(|panel| panel.with_limit(limit.at_most)),
-        panel("iterations per second", Unit::PerSecond, iterations),
-        panel("requests per second", Unit::PerSecond, lines(|level| level.requests)),
-        panel("errors", Unit::Share, lines(|level| level.errors)),
-        panel("CPU of the systems, cores", Unit::Cores, lines(|level| level.cpu)),
-        panel("memory of the systems", Unit::Bytes, lines(|level| level.memory)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let iterations = lines(&cells, by_level, |level| level.throughput).into_iter().chain(laws).collect();
+    let iterations = Panel::new("iterations per second".to_owned(), axis, Unit::PerSecond, iterations);
+    iterations.into_iter().for_each(|panel| panels.insert(panels.len().min(1), panel));
     let place = words::conditions(&input.plan, &[condition]);
     let dashed = if cells.iter().any(|cell| law(cell).is_some()) {
         " Dashed: the Universal Scalability Law that is nearest to them, which describes and does not explain."
@@ -107,35 +84,12 @@ fn over_loads(input: &Input, report: &CapacityReport, condition: usize) -> Optio
 /// The loads of the first start, one after the other.
 fn over_time(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
     let cells: Vec<&CapacityCell> = report.cells.iter().filter(|cell| cell.condition == condition).collect();
-    let last = cells.iter().flat_map(|cell| &cell.of_first_start).map(|timed| timed.at).fold(1.0, f64::max);
-    let lines = |of: fn(&LevelOfLoad) -> Option<f64>| -> Vec<Line> {
-        let point = |timed: &TimedLoad| {
-            let value = of(&timed.load)?;
-            Some(Point { x: timed.at, centre: value, values: vec![value] })
-        };
-        let line = |cell: &&CapacityCell| Line {
-            variant: cell.variant,
-            style: Style::Joined,
-            points: cell.of_first_start.iter().filter_map(point).collect(),
-        };
-        cells.iter().map(line).collect()
-    };
-    let panel = |title: &str, unit: Unit, lines: Vec<Line>| {
-        Panel::new(title.to_owned(), Axis::of_seconds(0.0, last), unit, lines)
-    };
-    let limit = report.objective.limits.first()?;
-    let duration = panel(&words::measure(&limit.measure), Unit::Seconds, lines(|level| level.duration));
-    let panels: Vec<Panel> = [
-        panel(report.noun(), Unit::Count, lines(|level| Some(level.middle()))),
-        duration.map(|panel| panel.with_limit(limit.at_most)),
-        panel("requests per second", Unit::PerSecond, lines(|level| level.requests)),
-        panel("errors", Unit::Share, lines(|level| level.errors)),
-        panel("CPU of the systems, cores", Unit::Cores, lines(|level| level.cpu)),
-        panel("memory of the systems", Unit::Bytes, lines(|level| level.memory)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let last = cells.iter().flat_map(|cell| in_order(cell)).map(|(at, _)| at).fold(1.0, f64::max);
+    let mut axis = Axis::of_seconds(0.0, last);
+    "seconds since the first load".clone_into(&mut axis.label);
+    let offered = lines(&cells, in_order, |level| Some(level.middle()));
+    let offered = Panel::new(report.noun().to_owned(), axis.clone(), Unit::Count, offered);
+    let panels: Vec<Panel> = offered.into_iter().chain(panels(report, &axis, &cells, in_order)?).collect();
     let place = words::conditions(&input.plan, &[condition]);
     (!panels.is_empty()).then(|| Figure {
         name: text::slug(&format!("capacity-over-time{place}")),
@@ -145,6 +99,48 @@ fn over_time(input: &Input, report: &CapacityReport, condition: usize) -> Option
         variants: variants(input),
         panels,
     })
+}
+
+/// The loads of a cell, each with its place on the horizontal axis.
+type Loads = fn(&CapacityCell) -> Vec<(f64, &LevelOfLoad)>;
+
+fn by_level(cell: &CapacityCell) -> Vec<(f64, &LevelOfLoad)> {
+    cell.levels.iter().map(|level| (level.middle(), level)).collect()
+}
+
+fn in_order(cell: &CapacityCell) -> Vec<(f64, &LevelOfLoad)> {
+    cell.of_first_start.iter().map(|timed| (timed.at, &timed.load)).collect()
+}
+
+/// A line for each variant.
+fn lines(cells: &[&CapacityCell], loads: Loads, of: fn(&LevelOfLoad) -> Option<f64>) -> Vec<Line> {
+    let point = |(x, level): (f64, &LevelOfLoad)| {
+        let value = of(level)?;
+        Some(Point { x, centre: value, values: vec![value] })
+    };
+    let line = |cell: &&CapacityCell| Line {
+        variant: cell.variant,
+        style: Style::Joined,
+        points: loads(cell).into_iter().filter_map(point).collect(),
+    };
+    cells.iter().map(line).collect()
+}
+
+/// What loads showed, a panel for each kind of it. None without a limit of a duration.
+fn panels(report: &CapacityReport, axis: &Axis, cells: &[&CapacityCell], loads: Loads) -> Option<Vec<Panel>> {
+    let limit = report.objective.limits.first()?;
+    let panel = |title: &str, unit: Unit, of: fn(&LevelOfLoad) -> Option<f64>| {
+        Panel::new(title.to_owned(), axis.clone(), unit, lines(cells, loads, of))
+    };
+    let duration = panel(&words::measure(&limit.measure), Unit::Seconds, |level| level.duration);
+    let all = [
+        duration.map(|panel| panel.with_limit(limit.at_most)),
+        panel("requests per second", Unit::PerSecond, |level| level.requests),
+        panel("errors", Unit::Share, |level| level.errors),
+        panel("CPU of the systems, cores", Unit::Cores, |level| level.cpu),
+        panel("memory of the systems", Unit::Bytes, |level| level.memory),
+    ];
+    Some(all.into_iter().flatten().collect())
 }
 
 /// The scalability law of a variant, over the loads that were offered.
