@@ -326,7 +326,7 @@ proptest! {
         prop_assert!(outcome.begun.iter().all(|(due, _)| *due < end), "nothing begins after the window");
         let measured = outcome.begun.iter().filter(|(due, _)| due.0 >= 0).count() as u64;
         match stop {
-            Stop::After(_) => {}
+            Stop::After(_) | Stop::Soak(_) => {}
             Stop::Iterations { count, .. } => prop_assert!(measured <= count),
             Stop::IterationsPerUser { count, .. } => prop_assert!(measured <= count * outcome.iterations.len() as u64),
         }
