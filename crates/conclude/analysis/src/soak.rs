@@ -4,7 +4,7 @@
 //! autocorrelation of the windows in the error ([`plimsoll_statistics::halves`]).
 
 use crate::answer::Sentence;
-use crate::estimate::CONFIDENCE;
+use crate::estimate::{CONFIDENCE, MIN_REPEATS};
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::quantity::{change, confidence, percent, show};
@@ -13,6 +13,7 @@ use crate::words;
 use plimsoll_model::measure::{Direction, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::LoadSecond;
+use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::workload::Protocol;
 use plimsoll_statistics::{Halves, TTest, halves, mean, one_sample};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,9 +28,6 @@ const MATERIAL: f64 = 0.05;
 /// The share of the change between the halves that must come within the second half for it to go on. It is 1/2 for what changes at
 /// the same pace all the time.
 const GOES_ON: f64 = 0.25;
-
-/// The fewest loads whose spread gives the interval; of fewer, the noise within them does.
-const FEWEST_LOADS: usize = 3;
 
 /// What changes over the time of the loads.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,7 +195,7 @@ fn trend(overall: &Change, within_second: Option<&Change>) -> Trend {
 /// One estimate from those of several loads: by their spread, or by their own errors where they are too few for that.
 fn combined(of_loads: &[TTest]) -> Option<TTest> {
     let estimates: Vec<f64> = of_loads.iter().map(|one| one.estimate).collect();
-    if estimates.len() >= FEWEST_LOADS {
+    if estimates.len() >= MIN_REPEATS {
         return one_sample(&estimates);
     }
     let squares: f64 = of_loads.iter().map(|one| one.standard_error * one.standard_error).sum();
@@ -215,7 +213,7 @@ fn windows(values: &[f64]) -> Vec<f64> {
 
 /// The values of a measure in the whole seconds of the measure phase.
 fn by_second(reader: &TrialReader<'_>, measure: &Measure) -> Vec<f64> {
-    let of_system = |system: &Option<String>, of: fn(&plimsoll_model::sample::ProcessSample) -> f64| {
+    let of_system = |system: &Option<String>, of: fn(&ProcessSample) -> f64| {
         samples::by_second(reader.trial(), system.as_deref(), of).into_values().collect()
     };
     match (&measure.series, measure.statistic) {
@@ -342,7 +340,6 @@ mod tests {
     use crate::testing::{input, start};
     use crate::{Analysis, analyse};
     use plimsoll_model::result::StartResult;
-    use plimsoll_model::sample::ProcessSample;
     use plimsoll_model::units::Nanos;
 
     /// Two minutes of load, with so many bytes of memory and so long iterations in each second.

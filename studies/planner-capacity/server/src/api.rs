@@ -13,10 +13,10 @@ use axum::routing::{delete, get, post, put};
 use serde::Serialize;
 use uuid::Uuid;
 
-/// What a handler replies: JSON, or an error.
+/// The reply of a handler: JSON, or an error.
 type Reply<T> = Result<axum::Json<T>, RequestError>;
 
-/// A plan, and what its user may do with it.
+/// A plan, with the updates that its user may make next.
 #[derive(Serialize)]
 struct WholePlan {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! What all handlers share, and what they do with plans: each time in a transaction of a connection of the pool.
+//! The state that all handlers share, and their work on plans: each time in one transaction.
 
 use crate::error::RequestError;
 use crate::plan::{Plan, PlanError};
@@ -14,17 +14,17 @@ use uuid::Uuid;
 pub(crate) struct App {
     /// Its connections to the database.
     pub(crate) pool: Pool,
-    /// Who may do what.
+    /// The tokens that it issues.
     pub(crate) tokens: Arc<Tokens>,
 }
 
-/// What is searched for. Without any text, everything is found.
+/// A search for plans. Without a text it finds all.
 #[derive(Deserialize)]
 pub(crate) struct Search {
     /// A text in the id of a dataset, or in its notes.
     #[serde(default)]
     pub(crate) search_by: String,
-    /// Counted from 0.
+    /// The number of the page, from 0.
     #[serde(default)]
     pub(crate) page: u32,
 }

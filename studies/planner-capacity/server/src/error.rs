@@ -1,4 +1,4 @@
-//! What goes wrong with a request, and the reply to it: a status and `{"error": "…"}`.
+//! Errors of requests, and the reply to each: a status and `{"error": "…"}`.
 
 use crate::plan::PlanError;
 use crate::token::Role;
@@ -12,19 +12,19 @@ use serde_json::json;
 /// Why a request is not answered as it asks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// The request cannot be meant.
+    /// The request is malformed.
     #[error("{0}")]
     BadRequest(String),
-    /// The request asks for a change of a plan that is none.
+    /// The plan, or the change of it, is not valid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Nobody, or nobody known, asks.
+    /// The login or the token is missing or wrong.
     #[error("{0}")]
     Unauthorized(&'static str),
-    /// The one who asks may not.
+    /// The token lacks this role.
     #[error("the role `{0}` is missing")]
     Forbidden(Role),
-    /// The address is of nothing.
+    /// Nothing is at this address.
     #[error("there is no {0}")]
     NotFound(String),
     /// The database refuses a statement.
@@ -69,7 +69,7 @@ impl IntoResponse for RequestError {
         let status = self.status();
         let text = if status == StatusCode::INTERNAL_SERVER_ERROR {
             eprintln!("planner: {}", chain(&self));
-            // How the service is made is not its users' business.
+            // Users do not need details of the service.
             "the service failed; its log has the reason".to_owned()
         } else {
             self.to_string()

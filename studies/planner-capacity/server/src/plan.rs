@@ -18,11 +18,11 @@ use std::collections::{HashMap, HashSet};
 /// A dataset with its data products and their dependencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
-    /// What the plan is of.
+    /// The dataset that the plan is of.
     pub(crate) dataset: Dataset,
     /// The products, each with an id of its own, by which they are sorted.
     pub(crate) data_products: Vec<DataProduct>,
-    /// Which product is made from which, sorted too. They have no cycle.
+    /// The dependencies of its products, sorted, without a cycle.
     pub(crate) dependencies: Vec<Dependency>,
 }
 
@@ -40,13 +40,13 @@ pub(crate) enum PlanError {
         /// Id of the product that needs it.
         child: String,
     },
-    /// A product is named that the plan has not.
+    /// A product that is not in the plan.
     #[error("the plan has no data product `{0}`")]
     Missing(String),
-    /// A product would be needed for itself.
+    /// A product that depends on itself, perhaps through others.
     #[error("the dependencies have a cycle through data product `{0}`")]
     Cycle(String),
-    /// The service alone sets this state.
+    /// A state that only the service sets.
     #[error("data product `{id}` cannot be set to {state}: expected running, success or failed")]
     State {
         /// Id of the product.
@@ -54,7 +54,7 @@ pub(crate) enum PlanError {
         /// The state that was asked for.
         state: State,
     },
-    /// A disabled product takes no state.
+    /// A disabled product, whose state cannot be set.
     #[error("data product `{0}` is disabled")]
     Disabled(String),
 }
@@ -131,7 +131,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Disables products. From then on the plan is as if it had them not: nothing waits for them.
+    /// Disables products: nothing waits for them any more.
     ///
     /// # Errors
     /// When a product is missing, disabled already, or given twice.

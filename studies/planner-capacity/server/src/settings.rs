@@ -1,4 +1,4 @@
-//! What the environment tells the service, and how it fails.
+//! The settings of the service, from the environment, and the errors that end it.
 
 use std::env::VarError;
 use tokio_postgres::Config;
@@ -61,7 +61,7 @@ pub(crate) fn max_connections() -> Result<usize, Failure> {
     }
 }
 
-/// What signs tokens, from `SECRET_KEY`. Without it, the secret is a random one: tokens end with the process.
+/// The secret that signs tokens, from `SECRET_KEY`. Without it, the secret is a random one: tokens end with the process.
 ///
 /// # Errors
 /// When the variable is no text, or the system has no random numbers.

@@ -1,4 +1,4 @@
-//! What the database has: plans, and the search for them. The schema is in `schema.sql`.
+//! The database: plans, and the search for them. The schema is in `schema.sql`.
 
 use crate::error::RequestError;
 use crate::plan::{DataProduct, Dataset, Dependency, Plan};

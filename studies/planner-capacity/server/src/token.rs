@@ -1,4 +1,4 @@
-//! Who may do what: a service logs in with its key, and gets a token that tells its roles for an hour.
+//! Tokens and roles: a service logs in with its key, and gets a token that tells its roles for an hour.
 
 use crate::error::RequestError;
 use crate::hs256;
@@ -23,7 +23,7 @@ const KEY: &str = "abc123";
 
 const ROLES: [Role; 4] = [Role::Publish, Role::Pause, Role::Update, Role::Disable];
 
-/// What a service may do.
+/// A role: the right to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
@@ -48,12 +48,12 @@ impl fmt::Display for Role {
     }
 }
 
-/// What a token tells.
+/// The content of a token.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
     /// The service that logged in.
     pub(crate) sub: String,
-    /// What it may do.
+    /// Its roles.
     roles: Vec<Role>,
     /// When it logged in, in seconds since 1970.
     iat: u64,
@@ -126,7 +126,7 @@ impl Tokens {
         Ok(IssuedToken { access_token, token_type: "Bearer", expires_in: LIFE, service, roles: claims.roles })
     }
 
-    /// What the token of a request tells.
+    /// The content of a request's token.
     ///
     /// # Errors
     /// When there is none, it has ended, or somebody else made it.

@@ -161,15 +161,19 @@ fn a_step_that_no_iteration_came_to_is_named() {
         { while = { state = '!= done' }, at_most = 3, steps = [{ get = '/state', capture = { state = { json = '$.state' } } }] },\n\
         { get = '/never', when = { state = 'queued' } },\n\
         ]";
-    let place = Place::with_study(&study(server.address(), steps));
+    // All iterations are measured from begin to end.
+    let counted = "warmup = '0s'\niterations_per_user = 40\nduration = '30s'";
+    let text = edited(&study(server.address(), steps), "warmup = '50ms'\nduration = '400ms'", counted);
+    let place = Place::with_study(&text);
     run(&place).with_any_verdict();
     for trial in bundle(&place, "bundle").starts {
         let count = |name: &str| trial.loads[0].tallies.get(&Subject::Request(name.to_owned())).map_or(0, Tally::count);
         let iterations = trial.loads[0].tallies[&Subject::Iteration].count();
-        assert_eq!(count("GET /never"), 0);
-        // Where measuring begins or ends, each of the three users may be between its request and the end of its iteration.
-        let rounds = count("GET /state");
-        assert!(rounds.abs_diff(iterations) <= 6, "the loop goes round in each iteration: {rounds} in {iterations}");
+        assert_eq!(
+            (count("GET /state"), count("GET /never"), iterations),
+            (120, 0, 120),
+            "the loop goes round in each iteration"
+        );
         let warnings = &trial.loads[0].summary.warnings;
         assert!(warnings.iter().any(|warning| warning.contains("`GET /never`")), "{warnings:?}");
     }

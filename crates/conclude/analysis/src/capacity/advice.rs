@@ -1,6 +1,5 @@
 //! What follows from a search for the capacity: which variant to take and what it costs, what to plan for, and what to watch.
 
-use super::resource::USED_UP;
 use super::{CapacityCell, CapacityReport, Found, ResourceUse};
 use crate::answer::Sentence;
 use crate::compare::{Comparison, Contrast};
@@ -15,8 +14,8 @@ use plimsoll_model::measure::{Direction, Measure, Series, Statistic};
 /// A change of CPU or memory below this is not told.
 const MATERIAL: f64 = 0.05;
 
-/// The share of a resource from which on it is worth watching.
-const WATCH_FROM: f64 = 0.7 * USED_UP;
+/// The share of what counts as used up from which on a resource is worth watching.
+const WATCH_FROM: f64 = 0.7;
 
 /// Sentences that follow from the capacity of each variant under each condition, with their evidence.
 pub(super) fn advice(input: &Input, report: &CapacityReport, comparisons: &[Comparison]) -> Vec<Sentence> {
@@ -118,12 +117,12 @@ fn watch(input: &Input, cell: &CapacityCell, noun: &str) -> Option<Sentence> {
     if first.resource.is_wait() {
         return None;
     }
-    let (level, used) = first.levels.iter().find(|(_, used)| used.share() >= WATCH_FROM)?;
+    let (level, used) = first.levels.iter().find(|(_, used)| used.share() >= WATCH_FROM * first.resource.limit())?;
     Some(Sentence {
         outcome: None,
         claim: format!("Watch {}{}", first.resource, with(input, cell)),
         evidence: format!(
-            "(what gave out first; {} of it is in use from {} {noun} on)",
+            "(what gave out first; at {} from {} {noun} on)",
             percent(used.share()),
             grouped(level.round())
         ),
@@ -213,7 +212,7 @@ mod tests {
                  web −42.0 % (95 % interval −43.7 % to −40.3 %)).",
                 "Plan for at most 380 users with new (the lower end of the interval of the capacity; a load of 60 s at 380 \
                  passed).",
-                "Watch the processors of the machine with new (what gave out first; 75 % of it is in use from 300 users on).",
+                "Watch the processors of the machine with new (what gave out first; at 75 % from 300 users on).",
             ]
         );
     }

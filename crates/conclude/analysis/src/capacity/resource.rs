@@ -4,7 +4,7 @@ use plimsoll_statistics::Interval;
 use std::fmt;
 
 /// A resource is used up from this share of it on.
-pub(super) const USED_UP: f64 = 0.9;
+const USED_UP: f64 = 0.9;
 
 /// The same for connections that wait for a lock: users whose work is done one after the other wait all but one.
 const WAITING_FOR_LOCKS: f64 = 0.5;

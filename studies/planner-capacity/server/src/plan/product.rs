@@ -5,22 +5,22 @@ use serde_json::Value;
 use std::fmt;
 use uuid::Uuid;
 
-/// What a plan is of.
+/// The dataset that a plan is of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Dataset {
-    /// Names the dataset.
+    /// Its id.
     pub(crate) id: Uuid,
     /// True if nothing in it is triggered.
     #[serde(default)]
     pub(crate) paused: bool,
-    /// What its user noted about it.
+    /// Notes of its user.
     pub(crate) extra: Option<Value>,
 }
 
-/// Something that is made for a dataset.
+/// A data product: something that is made for a dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataProduct {
-    /// Names the product in its dataset.
+    /// Its id, which no other product of the dataset has.
     pub(crate) id: String,
     /// The cluster that makes it.
     pub(crate) compute: Compute,
@@ -30,26 +30,26 @@ pub(crate) struct DataProduct {
     pub(crate) version: String,
     /// True if it is queued as soon as its parents are successful; otherwise its user starts it.
     pub(crate) eager: bool,
-    /// How far it is. A posted plan has no say in this, and neither in a run's values below.
+    /// Its state. Posting a plan changes neither this nor the values of a run below.
     #[serde(skip_deserializing, default)]
     pub(crate) state: State,
-    /// What is handed to the run that makes it.
+    /// Input of the run that makes it.
     pub(crate) passthrough: Option<Value>,
-    /// Names its last run.
+    /// The id of its last run.
     #[serde(skip_deserializing)]
     pub(crate) run_id: Option<Uuid>,
-    /// Where its last run can be looked at.
+    /// The address of its last run's log.
     #[serde(skip_deserializing)]
     pub(crate) link: Option<String>,
-    /// What its last run handed back.
+    /// Output of its last run.
     #[serde(skip_deserializing)]
     pub(crate) passback: Option<Value>,
-    /// What its user noted about it.
+    /// Notes of its user.
     pub(crate) extra: Option<Value>,
 }
 
 impl DataProduct {
-    /// True if the plan counts on it.
+    /// True unless it is disabled.
     pub(crate) fn is_enabled(&self) -> bool {
         self.state != State::Disabled
     }
@@ -78,14 +78,14 @@ impl DataProduct {
     }
 }
 
-/// That a data product is made from another.
+/// A dependency: one data product is made from another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Dependency {
     /// Id of the product that is needed.
     pub(crate) parent_id: String,
     /// Id of the product that needs it.
     pub(crate) child_id: String,
-    /// What its user noted about it.
+    /// Notes of its user.
     pub(crate) extra: Option<Value>,
 }
 
@@ -96,20 +96,20 @@ impl Dependency {
     }
 }
 
-/// What a user reports of a data product.
+/// A user's report on a data product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StateUpdate {
     /// Id of the product.
     pub(crate) id: String,
     /// Its state from now on.
     pub(crate) state: State,
-    /// Names its run.
+    /// The id of its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) run_id: Option<Uuid>,
-    /// Where its run can be looked at.
+    /// The address of its run's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) link: Option<String>,
-    /// What its run handed back.
+    /// Output of its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) passback: Option<Value>,
 }
@@ -121,7 +121,7 @@ impl StateUpdate {
     }
 }
 
-/// The cluster that makes a data product: to this service no more than a name.
+/// The cluster that makes a data product. To this service it is only a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Compute {
@@ -141,22 +141,22 @@ impl Compute {
     }
 }
 
-/// How far a data product is.
+/// The state of a data product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// For its parents, or for its user.
+    /// It waits for its parents, or for its user.
     #[default]
     Waiting,
-    /// To be run as soon as somebody can.
+    /// It can be run.
     Queued,
-    /// Somebody makes it.
+    /// It is being made.
     Running,
     /// It is made.
     Success,
     /// It could not be made.
     Failed,
-    /// The plan counts on it no more.
+    /// It is left out of the plan.
     Disabled,
 }
 
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    /// True if a user may set it: the others are the service's.
+    /// True if a user may set it. The service alone sets the others.
     pub(super) fn is_reported(self) -> bool {
         matches!(self, State::Running | State::Success | State::Failed)
     }
