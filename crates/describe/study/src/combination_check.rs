@@ -2,12 +2,13 @@
 //! need of one another holds.
 
 use crate::document::{Fault, Faults, Span};
-use crate::study::{PortChoice, Study, TrialSpec, TrialTables, host_of, hosts, length_of, may_load};
+use crate::study::{PortChoice, Study, TrialTables, host_of, hosts, length_of, may_load};
 use crate::table::database::{DatabaseTables, kept_data};
 use crate::table::design::{respect_fixed_port, respect_shared_data};
 use crate::table::factors::{Factors, NamedFactor};
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
+use crate::trial_spec::TrialSpec;
 use plimsoll_model::database::{Database, Origin, Snapshot};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadModel;

@@ -37,6 +37,7 @@ mod schema;
 mod script_metrics;
 mod study;
 mod table;
+mod trial_spec;
 mod value;
 
 pub use against_itself::against_itself;
@@ -45,6 +46,7 @@ pub use quick::quick;
 pub use read::read;
 pub use schema::json_schema;
 pub use script_metrics::ScriptMetrics;
-pub use study::{PortChoice, Study, TrialSpec};
+pub use study::{PortChoice, Study};
 pub use table::secret::SecretSource;
+pub use trial_spec::TrialSpec;
 pub use value::Bindings;

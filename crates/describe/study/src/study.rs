@@ -12,6 +12,7 @@ use crate::table::sql;
 use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
 use crate::table::workload::{StudyContext, WorkloadTable};
+use crate::trial_spec::TrialSpec;
 use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
@@ -23,7 +24,7 @@ use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::Processors;
-use plimsoll_model::workload::{Connect, Steps, Workload};
+use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -89,40 +90,6 @@ pub(crate) struct TrialTables {
     /// How many variants are alive at the same time, the duplicate included.
     pub(crate) alive: usize,
     pub(crate) source: Source,
-}
-
-/// Everything that one trial needs, with every placeholder filled in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TrialSpec {
-    /// The systems that run in it, in the order in which they start.
-    pub systems: Vec<SystemSpec>,
-    /// The databases of the trial, in the order of the file. Those that the run starts, it starts
-    /// before the systems.
-    pub databases: Vec<Database>,
-    /// What a user does.
-    pub workload: Workload,
-    /// How load is offered.
-    pub load: LoadProfile,
-    /// The range of loads of a search for the capacity or a stress test; none where the study names its loads.
-    pub search: Option<SearchRange>,
-}
-
-impl TrialSpec {
-    /// The largest load that is offered: of a search, the largest that is tried.
-    #[must_use]
-    pub fn largest_load(&self) -> LoadProfile {
-        self.search.map_or_else(|| self.load.clone(), |range| range.largest(&self.load))
-    }
-
-    /// True if each user has a connection of its own to the target.
-    pub(crate) fn has_connections_of_users(&self) -> bool {
-        self.workload.target.is_some() && !matches!(self.workload.connect, Connect::Shared(_))
-    }
-
-    /// The names of the databases that it has besides that one.
-    pub(crate) fn databases_beside(&self, one: &str) -> impl Iterator<Item = String> {
-        self.databases.iter().map(|database| &database.name).filter(move |name| *name != one).cloned()
-    }
 }
 
 /// How a system comes to its port.
