@@ -1,10 +1,12 @@
-// A server whose limit is known: processors, one thread, a lock, a pool, the disk, or another service.
+// A server whose limit is known: processors, one thread, a lock, a pool, the disk, another service, or how fast it accepts
+// connections.
 package main
 
 import (
 	"flag"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -16,7 +18,7 @@ import (
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "the address")
-	limit := flag.String("limit", "processors", "what limits it: processors, thread, lock, pool, disk or service")
+	limit := flag.String("limit", "processors", "what limits it: processors, thread, lock, pool, disk, service or accept")
 	work := flag.Duration("work", 4*time.Millisecond, "the time of a request in what limits")
 	size := flag.Int("size", 8, "how many a pool serves at the same time")
 	service := flag.String("service", "", "the URL of another service")
@@ -36,6 +38,8 @@ func main() {
 		serve = synced()
 	case "service":
 		serve = func() { ask(*service) }
+	case "accept":
+		serve = func() {}
 	default:
 		log.Fatalf("expected a limit, found %q", *limit)
 	}
@@ -43,7 +47,41 @@ func main() {
 		serve()
 		reply.WriteHeader(http.StatusNoContent)
 	})
-	log.Fatal(http.ListenAndServe(*listen, nil))
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if *limit == "accept" {
+		listener = slowly(listener.(*net.TCPListener), *work, *size)
+	}
+	log.Fatal(http.Serve(listener, nil))
+}
+
+// slowListener accepts a connection after another, each after so much time.
+type slowListener struct {
+	net.Listener
+	work time.Duration
+}
+
+func (slow slowListener) Accept() (net.Conn, error) {
+	time.Sleep(slow.work)
+	return slow.Listener.Accept()
+}
+
+// slowly accepts connections slowly, with a queue of this size for those that wait.
+func slowly(listener *net.TCPListener, work time.Duration, size int) net.Listener {
+	raw, err := listener.SyscallConn()
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Called again, listen(2) changes the length of the queue.
+	if err := raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), size) }); err != nil {
+		log.Fatal(err)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	return slowListener{listener, work}
 }
 
 // spin works for so much time of a processor. It looks at the clock of its thread, so the goroutine keeps it.

@@ -43,9 +43,28 @@ impl Answer {
         Answer { headline, further: [first, self.further.clone()].concat() }
     }
 
-    /// The answer with what changes over the time of the loads, before what decides beside the headline.
-    pub(crate) fn with_soak(&self, sentences: Vec<Sentence>) -> Answer {
-        Answer { headline: self.headline.clone(), further: [sentences, self.further.clone()].concat() }
+    /// The answer with what became of all that was sent: after what decides, or where nothing is compared in the headline.
+    pub(crate) fn with_accounts(&self, sentences: Vec<Sentence>, describes: bool) -> Answer {
+        let (headline, further) = if describes { (sentences, Vec::new()) } else { (Vec::new(), sentences) };
+        Answer {
+            headline: [self.headline.clone(), headline].concat(),
+            further: [further, self.further.clone()].concat(),
+        }
+    }
+
+    /// The answer with what changes over the time of the loads: before what decides beside the headline, or where nothing is
+    /// compared as the headline.
+    pub(crate) fn with_soak(&self, sentences: Vec<Sentence>, describes: bool) -> Answer {
+        match describes {
+            true => {
+                let further = [self.headline.clone(), self.further.clone()].concat();
+                Answer { headline: sentences, further }
+            }
+            false => {
+                let further = [sentences, self.further.clone()].concat();
+                Answer { headline: self.headline.clone(), further }
+            }
+        }
     }
 
     /// The headline as a paragraph.

@@ -72,12 +72,24 @@ pub struct CapacityCell {
 }
 
 /// The capacity on one start.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StartCapacity {
     /// Its number.
     pub start: u32,
     /// The capacity.
     pub capacity: Capacity,
+    /// Why the search went no further, where that was because loads were void.
+    pub stopped_by: Option<String>,
+}
+
+impl StartCapacity {
+    fn of(trial: &TrialResult<'_>) -> Option<StartCapacity> {
+        Some(StartCapacity {
+            start: trial.number(),
+            capacity: search::of_load(trial.load)?.ok()?,
+            stopped_by: search::stopped_by(trial.load).map(str::to_owned),
+        })
+    }
 }
 
 /// The capacity over several starts.
@@ -130,34 +142,49 @@ pub(crate) fn report(
 
 fn capacity_cell(input: &Input, cell: &Cell, trials: &[TrialResult<'_>], estimate: Option<&Estimate>) -> CapacityCell {
     let counting = || trials.iter().filter(|trial| trial.counts());
-    let starts: Vec<StartCapacity> = counting()
-        .filter_map(|trial| Some(StartCapacity { start: trial.number(), capacity: search::of_load(trial.load)?.ok()? }))
-        .collect();
+    let starts: Vec<StartCapacity> = counting().filter_map(StartCapacity::of).collect();
     let loads: Vec<LoadOnStart<'_>> = counting().flat_map(|trial| levels::loads(*trial)).collect();
     let levels = levels::levels(&loads);
     // A start whose systems died does not count, but it shows that they did.
     let killed = trials.iter().flat_map(|trial| levels::loads(*trial)).filter(LoadOnStart::killed);
     let killed = killed.map(|load| load.rung.rung.level).reduce(f64::min);
+    let found = found(&starts, estimate);
+    // Where the smallest load is too much, nothing gave out on the way.
+    let gave_out = match found {
+        Ok(Found::Below(_)) => None,
+        _ => resources::gave_out(&loads, &input.host),
+    };
     CapacityCell {
         condition: cell.condition,
         variant: cell.variant,
-        found: found(&starts, estimate),
+        found,
         limits: limits(loads.iter().filter_map(LoadOnStart::judged)),
         confirmations: loads.iter().filter_map(confirmation).collect(),
         range: range::over_the_range(&levels, killed, input.facts.open_load)
-            .map(|range| OverTheRange { knee_interval: knee_interval(&loads), ..range }),
+            .map(|range| with_intervals(range, &loads, trials)),
         of_first_start: levels::of_first_start(&loads),
-        gave_out: resources::gave_out(&loads, input.host.processors as f64),
+        gave_out,
         levels,
         starts,
     }
 }
 
-/// The interval over the starts of the load at which throughput stops to grow.
-fn knee_interval(loads: &[LoadOnStart<'_>]) -> Option<Interval> {
+/// The same with intervals over the starts: of the load at which throughput stops to grow, from the loads that count, and of the
+/// load from which on requests fail, which starts whose systems died show as well.
+fn with_intervals(mut range: OverTheRange, counting: &[LoadOnStart<'_>], trials: &[TrialResult<'_>]) -> OverTheRange {
+    let died = trials.iter().filter(|trial| !trial.counts()).map(|trial| levels::loads(*trial).collect::<Vec<_>>());
+    let died = died.filter(|loads| loads.iter().any(LoadOnStart::killed)).flatten();
+    let all: Vec<LoadOnStart<'_>> = counting.iter().copied().chain(died).collect();
+    range.knee_interval = range::knee_interval(&by_start(counting));
+    range.failure_interval = range::failure_interval(&by_start(&all));
+    range
+}
+
+/// The levels of the loads of each start.
+fn by_start(loads: &[LoadOnStart<'_>]) -> Vec<Vec<LevelOfLoad>> {
     let mut starts: BTreeMap<u32, Vec<LoadOnStart<'_>>> = BTreeMap::new();
     loads.iter().for_each(|load| starts.entry(load.trial.number()).or_default().push(*load));
-    range::knee_interval(&starts.values().map(|loads| levels::levels(loads)).collect::<Vec<_>>())
+    starts.values().map(|loads| levels::levels(loads)).collect()
 }
 
 /// The load as one that was to confirm the capacity; none for another.
@@ -171,9 +198,14 @@ fn confirmation(load: &LoadOnStart<'_>) -> Option<Confirmation> {
     })
 }
 
-/// The capacity over all starts. One that found no more than a bound makes all of it a bound.
+/// The capacity over all starts. One that found no more than a bound makes all of it a bound; but where void loads kept it from
+/// finding more, it says nothing beside one that did.
 fn found(starts: &[StartCapacity], estimate: Option<&Estimate>) -> OrReason<Found> {
-    let bound = |of: fn(Capacity) -> Option<f64>| starts.iter().filter_map(move |start| of(start.capacity));
+    let is_found = |start: &&StartCapacity| matches!(start.capacity, Capacity::At(_));
+    let is_any_found = starts.iter().any(|start| is_found(&start));
+    let telling: Vec<&StartCapacity> =
+        starts.iter().filter(|start| is_found(start) || start.stopped_by.is_none() || !is_any_found).collect();
+    let bound = |of: fn(Capacity) -> Option<f64>| telling.iter().filter_map(move |start| of(start.capacity));
     let at = || bound(|capacity| if let Capacity::At(level) = capacity { Some(level) } else { None });
     let below = bound(|capacity| if let Capacity::Below(level) = capacity { Some(level) } else { None });
     let at_least = bound(|capacity| if let Capacity::AtLeast(level) = capacity { Some(level) } else { None });

@@ -51,6 +51,7 @@ pub mod measure;
 pub mod next_step;
 pub mod noise;
 mod numbers;
+mod once;
 mod order;
 pub mod quantity;
 mod reason;
@@ -116,8 +117,9 @@ pub fn analyse(input: &Input) -> Analysis {
     if let Some(report) = &analysis.capacity {
         analysis.answer = analysis.answer.with_capacity(capacity::sentences(input, report), input.plan.describes());
     }
+    analysis.answer = analysis.answer.with_accounts(once::sentences(input), input.plan.describes());
     if let Some(report) = &analysis.soak {
-        analysis.answer = analysis.answer.with_soak(soak::sentences(input, report));
+        analysis.answer = analysis.answer.with_soak(soak::sentences(input, report), input.plan.describes());
     }
     analysis.findings = findings::findings(input, &readers, &analysis);
     analysis.next = next_step::next_step(input, &analysis);

@@ -1,6 +1,7 @@
 //! The next step of a study that is not decided: what more repeats would take, and what is cheaper.
 
 use crate::analysis::Analysis;
+use crate::capacity::Found;
 use crate::compare::{Comparison, time_per_repeat};
 use crate::excluded::BLOCK_RUN_AGAIN;
 use crate::findings::OTHERS_RAN;
@@ -129,8 +130,23 @@ fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> NextStep {
         (None, Ok(_)) => {
             step("too few repeats", format!("let it have {repeats}{}", again.trim_start_matches("run again")))
         }
+        (None, Err(reason)) if input.plan.searches() => {
+            step("nothing could be compared", format!("{reason}; {}", of_a_search(analysis, &again)))
+        }
         (None, Err(reason)) => step("nothing could be compared", format!("{reason}; let another measure decide")),
     }
+}
+
+/// What helps where a search found no capacity to compare.
+fn of_a_search(analysis: &Analysis, again: &str) -> String {
+    let cells = || analysis.capacity.iter().flat_map(|report| &report.cells);
+    if analysis.findings.iter().any(|finding| finding.topic == "void loads") {
+        return format!("mend what made loads void, and {again}");
+    }
+    if cells().any(|cell| matches!(cell.found, Ok(Found::Below(_)))) {
+        return "begin with a smaller load, or allow more in the objective".to_owned();
+    }
+    format!("let `most` under `[load]` be larger, and {again}")
 }
 
 /// The repeats that a study has by default.
@@ -183,7 +199,7 @@ fn alternative(input: &Input, analysis: &Analysis, open: &[&Comparison]) -> Stri
             margin(size, measure)
         );
     }
-    if input.plan.design.is_trials() {
+    if input.plan.design.is_trials() || input.plan.searches() {
         "longer loads, or processors of their own for system and generator".to_owned()
     } else {
         "more turns on each start, or processors of their own for system and generator".to_owned()

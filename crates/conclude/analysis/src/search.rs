@@ -1,9 +1,11 @@
 //! The capacity that the loads of one search show: of a variant on one start.
 
+use crate::quantity::show;
 use crate::reason::OrReason;
+use plimsoll_model::measure::Unit;
 use plimsoll_model::objective::{Judged, Passed};
 use plimsoll_model::result::{LoadResult, RungResult};
-use plimsoll_model::start::RungPart;
+use plimsoll_model::start::{RungPart, Validity};
 use plimsoll_statistics::capacity::{Capacity, Part, Tried, capacity};
 
 /// The capacity of one start and variant, from the loads of its search; none of a load that is no search.
@@ -11,7 +13,23 @@ pub(crate) fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
     if load.rungs.is_empty() {
         return None;
     }
-    Some(capacity(&tried(&load.rungs)).ok_or_else(|| "the search for the capacity did not come to its end".to_owned()))
+    let no_end = || match stopped_by(load) {
+        Some(reason) => {
+            format!("the search for the capacity did not come to its end, because its loads were void ({reason})")
+        }
+        None => "the search for the capacity did not come to its end".to_owned(),
+    };
+    Some(capacity(&tried(&load.rungs)).ok_or_else(no_end))
+}
+
+/// Why the search went no further, where the load that was next was void each time that it was offered; none where it came to
+/// its end.
+pub(crate) fn stopped_by(load: &LoadResult) -> Option<&str> {
+    let last = load.rungs.iter().rfind(|one| one.rung.part != RungPart::Confirmation)?;
+    match &last.summary.validity {
+        Validity::Void(reasons) => reasons.first().map(String::as_str),
+        Validity::Valid | Validity::Failed(_) => None,
+    }
 }
 
 /// The loads that a search went by: those that count, and of those with too few requests the ones that were not repeated.
@@ -48,10 +66,15 @@ pub(crate) fn value(load: &LoadResult) -> OrReason<f64> {
         None => Err("the capacity was not searched for".to_owned()),
         Some(Err(reason)) => Err(reason),
         Some(Ok(Capacity::At(level))) => Ok(level),
-        Some(Ok(Capacity::AtLeast(level))) => {
-            Err(format!("it is {level:.4} or more, the largest load that could be tried"))
+        Some(Ok(Capacity::AtLeast(level))) => Err(match stopped_by(load) {
+            Some(reason) => {
+                format!("it is {} or more, and larger loads were void ({reason})", show(level, Unit::Number))
+            }
+            None => format!("it is {} or more, the largest load that was to be tried", show(level, Unit::Number)),
+        }),
+        Some(Ok(Capacity::Below(level))) => {
+            Err(format!("it is below {}, the smallest load that was tried", show(level, Unit::Number)))
         }
-        Some(Ok(Capacity::Below(level))) => Err(format!("it is below {level:.4}, the smallest load that was tried")),
         Some(Ok(Capacity::Unsettled)) => Err("it moved while it was searched for".to_owned()),
     }
 }

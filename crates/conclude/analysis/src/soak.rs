@@ -15,7 +15,7 @@ use plimsoll_model::record::Subject;
 use plimsoll_model::result::LoadSecond;
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::workload::Protocol;
-use plimsoll_statistics::{Halves, TTest, halves, mean, one_sample};
+use plimsoll_statistics::{Halves, TTest, halves, later_halves, mean, one_sample};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ const WINDOWS: usize = 60;
 /// A change below this is not told, and one whose interval lies below it on both sides is none.
 const MATERIAL: f64 = 0.05;
 
-/// The share of the change between the halves that must come within the second half for it to go on. It is 1/2 for what changes at
-/// the same pace all the time.
+/// The share of the change between the halves that must come within the second half for it to go on, and must not for it to have
+/// ended. It is 1/2 for what changes at the same pace all the time.
 const GOES_ON: f64 = 0.25;
 
 /// What changes over the time of the loads.
@@ -95,8 +95,10 @@ impl Change {
 pub enum Trend {
     /// It changes by 5 % or more, and still did in the second half.
     GoesOn,
-    /// It changed by 5 % or more, and no further change is seen within the second half.
+    /// It changed by 5 % or more, and within the second half by less than a quarter of that.
     Settled,
+    /// It changed by 5 % or more; whether it still did in the second half cannot be told.
+    Changed,
     /// It changes by less than 5 %, by the whole interval.
     Stays,
     /// The interval is too wide to tell.
@@ -116,7 +118,18 @@ impl SoakRow {
     /// True if it changes by 5 % or more.
     #[must_use]
     pub fn changes(&self) -> bool {
-        matches!(self.trend, Trend::GoesOn | Trend::Settled)
+        matches!(self.trend, Trend::GoesOn | Trend::Changed | Trend::Settled)
+    }
+
+    /// A rank by which what a reader must know comes first: what becomes worse, and of that what goes on.
+    pub(crate) fn urgency(&self) -> (bool, u8) {
+        let by_trend = match self.trend {
+            Trend::GoesOn => 0,
+            Trend::Changed => 1,
+            Trend::Settled => 2,
+            Trend::Stays | Trend::Unclear => 3,
+        };
+        (!self.is_worse(), by_trend)
     }
 }
 
@@ -160,7 +173,7 @@ fn row(condition: usize, variant: usize, readers: &[&TrialReader<'_>], measure: 
         .iter()
         .filter_map(|windows| halves(windows).and_then(|halves| Some((halves, halves.log_ratio()?))))
         .collect();
-    let later = all.iter().filter_map(|windows| halves(&windows[windows.len() / 2..])?.log_ratio());
+    let later = all.iter().filter_map(|windows| later_halves(windows)?.log_ratio());
     let logarithm = combined(&found.iter().map(|(_, ratio)| *ratio).collect::<Vec<TTest>>())?;
     let (overall, within_second) = (Change::of(&logarithm), combined(&later.collect::<Vec<TTest>>()));
     let within_second = within_second.as_ref().map(Change::of);
@@ -181,11 +194,18 @@ fn row(condition: usize, variant: usize, readers: &[&TrialReader<'_>], measure: 
 }
 
 fn trend(overall: &Change, within_second: Option<&Change>) -> Trend {
-    let material = (1.0 + MATERIAL).ln();
-    let goes_on = |later: &Change| later.is_clear() && later.ratio.ln() / overall.ratio.ln() >= GOES_ON;
-    if overall.is_clear() && overall.ratio.ln().abs() >= material {
-        if within_second.is_some_and(goes_on) { Trend::GoesOn } else { Trend::Settled }
-    } else if overall.low.ln() > -material && overall.high.ln() < material {
+    let is_material = !(1.0 - MATERIAL..1.0 + MATERIAL).contains(&overall.ratio);
+    // Of the change between the halves, in its direction.
+    let share = |later: f64| later.ln() / overall.ratio.ln();
+    let goes_on = |later: &Change| later.is_clear() && share(later.ratio) >= GOES_ON;
+    let has_ended = |later: &Change| share(later.low).max(share(later.high)) < GOES_ON;
+    if overall.is_clear() && is_material {
+        match within_second {
+            Some(later) if goes_on(later) => Trend::GoesOn,
+            Some(later) if has_ended(later) => Trend::Settled,
+            _ => Trend::Changed,
+        }
+    } else if overall.low > 1.0 - MATERIAL && overall.high < 1.0 + MATERIAL {
         Trend::Stays
     } else {
         Trend::Unclear
@@ -262,7 +282,9 @@ pub(crate) fn sentences(input: &Input, report: &SoakReport) -> Vec<Sentence> {
         cells.entry((row.condition, row.variant)).or_default().push(row);
     }
     let of_cell = |rows: &Vec<&SoakRow>| {
-        let changes = rows.iter().filter(|row| row.changes()).map(|row| sentence_of_change(input, report, row));
+        let mut changing: Vec<&&SoakRow> = rows.iter().filter(|row| row.changes()).collect();
+        changing.sort_by_key(|row| row.urgency());
+        let changes = changing.into_iter().map(|row| sentence_of_change(input, report, row));
         changes.chain([sentence_of_the_others(input, report, rows)]).collect::<Vec<Sentence>>()
     };
     cells.values().flat_map(of_cell).collect()
@@ -279,7 +301,11 @@ fn sentence_of_change(input: &Input, report: &SoakReport, row: &SoakRow) -> Sent
             words::span(report.length),
             change(row.change.ratio),
             words::conditions(&input.plan, &[row.condition]),
-            if row.trend == Trend::GoesOn { ", and goes on" } else { "" }
+            match row.trend {
+                Trend::GoesOn => ", and goes on",
+                Trend::Changed => "; whether it goes on cannot be told",
+                _ => "",
+            }
         ),
         evidence: format!(
             "({} interval {} to {}; {}, then {})",
@@ -320,8 +346,8 @@ pub(crate) fn evidence(row: &SoakRow, length: Duration) -> String {
     let within = row.within_second.map(|later| format!("; within the second half {}", later.in_words()));
     // The middles of both halves are half of the time apart.
     let per_hour = (row.second - row.first) / (length.as_secs_f64() / 7200.0);
-    let goes_on = row.trend == Trend::GoesOn && unit == Unit::Bytes && per_hour > 0.0;
-    let per_hour = goes_on.then(|| format!("; {} per hour", show(per_hour, unit)));
+    let may_go_on = matches!(row.trend, Trend::GoesOn | Trend::Changed) && unit == Unit::Bytes && per_hour > 0.0;
+    let per_hour = may_go_on.then(|| format!("; {} per hour", show(per_hour, unit)));
     format!(
         "{}: {} in the first half of the time, {} in the second: {}{}{}",
         words::measure(&row.measure),
@@ -427,6 +453,44 @@ mod tests {
             "{:?}",
             still.answer
         );
+    }
+
+    #[test]
+    fn what_grows_by_jumps_goes_on_and_what_nobody_can_tell_is_said() {
+        // A leak whose memory comes and goes in slow steps, as a collector of garbage does.
+        let leak = |second: f64| 1e7 * (3.0 + second / 10.0 + 0.3 * (second / 3.0).sin());
+        let analysis = analysed(1, |_| soaked(leak, |_| 0.01));
+        assert_eq!(trend_of(&analysis, 0, "memory:web.avg"), Trend::GoesOn);
+    }
+
+    #[test]
+    fn a_change_goes_on_or_has_ended_only_where_that_is_shown() {
+        let change = |ratio, low, high| Change { ratio, low, high };
+        let doubled = change(2.0, 1.5, 2.6);
+        let of = |later: Change| trend(&doubled, Some(&later));
+        assert_eq!(of(change(1.3, 1.2, 1.4)), Trend::GoesOn);
+        assert_eq!(of(change(1.03, 0.98, 1.1)), Trend::Settled);
+        assert_eq!(of(change(0.97, 0.9, 1.04)), Trend::Settled);
+        assert_eq!(of(change(1.3, 0.6, 3.0)), Trend::Changed);
+        assert_eq!(trend(&doubled, None), Trend::Changed);
+        assert_eq!(trend(&change(0.952, 0.92, 0.99), None), Trend::Unclear, "less than 5 %");
+        assert_eq!(trend(&change(1.02, 0.99, 1.04), None), Trend::Stays);
+    }
+
+    #[test]
+    fn where_nothing_is_compared_what_changes_for_the_worse_comes_first() {
+        let mut input = crate::testing::describing(1, |_| {
+            let mut result = soaked(|second| 1e8 * (1.0 + second / 120.0), |_| 0.01);
+            for sample in &mut result.processes {
+                sample.cpu_cores *= 1.0 - sample.at / 400.0;
+            }
+            result
+        });
+        input.facts.soak = true;
+        let analysis = analyse(&input);
+        let told: Vec<&str> = analysis.answer.headline.iter().map(|one| one.claim.as_str()).collect();
+        assert!(told[0].starts_with("Mean memory of web:") && told[1].starts_with("Mean CPU of web:"), "{told:?}");
+        assert!(analysis.answer.further[0].claim.starts_with("Iterations, p95:"), "{:?}", analysis.answer);
     }
 
     #[test]

@@ -50,6 +50,19 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> StartResult) -> Input {
     }
 }
 
+/// A study of one system, so that nothing is compared.
+pub(crate) fn describing(repeats: u32, make: impl Fn(u32) -> StartResult) -> Input {
+    let mut input = input(repeats, make);
+    input.plan.variants = vec![Assignment::default()];
+    input.plan.starts.truncate(repeats as usize);
+    input.starts.truncate(repeats as usize);
+    for (result, place) in input.starts.iter_mut().zip(&mut input.plan.starts) {
+        (place.variants, place.block, place.repeat) = (vec![0], place.number, place.number);
+        *result = placed(result.clone(), place);
+    }
+    input
+}
+
 /// A start with one load of 1,000 iterations of one call: `scale` times 1, 2, … 100 ms, each ten
 /// times, in a window of 2 s.
 pub(crate) fn start(scale: f64) -> StartResult {

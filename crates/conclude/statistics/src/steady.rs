@@ -17,7 +17,7 @@ mod verdict;
 use crate::sample::mean;
 
 pub(crate) use noise::Noise;
-pub use noise::{Halves, halves};
+pub use noise::{Halves, halves, later_halves};
 pub use verdict::{Drift, Steadiness, Subject, steadiness};
 
 /// Observations in a batch.

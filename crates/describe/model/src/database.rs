@@ -303,6 +303,17 @@ pub struct Condition {
     pub detail: String,
 }
 
+impl Condition {
+    /// The condition in words. One that a study expects is its query, which stands as code; all others are those of TPC-C.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.name.starts_with('`') {
+            true => self.name.clone(),
+            false => format!("consistency condition {}", self.name),
+        }
+    }
+}
+
 /// What the users of a SQL workload did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SqlFacts {

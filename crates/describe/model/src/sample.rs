@@ -28,6 +28,13 @@ pub struct ProcessSample {
     /// CPU that the busiest of their threads used over the span, in cores; none where it is not known.
     #[serde(default)]
     pub busiest_thread: Option<f64>,
+    /// Cores that a control group allows them together; none without a group of their own that limits CPU.
+    #[serde(default)]
+    pub cpu_quota: Option<f64>,
+    /// The share of the group's scheduling periods in which it had used up its limit and had to wait (throttling); none
+    /// without such a group, and where the group did nothing.
+    #[serde(default)]
+    pub throttled: Option<f64>,
     /// Resident memory, in bytes.
     pub resident: u64,
     /// Threads.
@@ -78,6 +85,18 @@ pub struct HostSample {
     /// The same for memory.
     #[serde(default)]
     pub memory_pressure: Option<f64>,
+    /// TCP sockets in use at that instant, of the network that Plimsoll sees; none where the kernel does not say.
+    #[serde(default)]
+    pub tcp_sockets: Option<u64>,
+    /// TCP connections that wait for late packets after their end (TIME_WAIT), at that instant.
+    #[serde(default)]
+    pub tcp_time_wait: Option<u64>,
+    /// TCP segments that were sent again, per second of the span.
+    #[serde(default)]
+    pub tcp_retransmitted: Option<f64>,
+    /// Packets of new connections that were dropped because the queue of a listening socket was full, per second of the span.
+    #[serde(default)]
+    pub listen_overflows: Option<f64>,
 }
 
 /// A counter of a database over one second, as the server reports it.

@@ -78,7 +78,7 @@ fn study(
     let listening = check_placeholders(&root, &table, faults)?;
     let decide = decisions(table.decide(), default_measure(table.load()), table.compares(), faults);
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
-    let generator = generator::spec(table.generator(), processors, faults);
+    let generator = generator::spec(table.generator(), table.objective(), processors, faults);
     let factors = table.factors()?.all_valid()?;
     let design = table.design(faults);
     table.check_search(design.as_ref(), faults);
@@ -123,9 +123,24 @@ fn document<'a>(text: &'a str, profile: Option<&str>, faults: &mut Faults) -> Op
     let (document, syntax) = DeTable::parse_recoverable(text);
     for error in syntax {
         let span = error.span().unwrap_or(0..0);
-        faults.add_syntax(Fault::error(&span, format!("not TOML: {}", error.message())));
+        let fault = Fault::error(&span, format!("not TOML: {}", error.message()));
+        let Some(open) = open_brace(text, span.start) else {
+            faults.add_syntax(fault);
+            continue;
+        };
+        // All that follows is read as a part of this table, so that other faults would be no faults of their own.
+        faults.add_syntax(fault.help(format!("close the brace that line {open} opens")));
+        return None;
     }
     Some(DeValue::Table(profile::apply(document.into_inner(), profile, faults)?))
+}
+
+/// The line, from 1, of the last text before a place, if it opens a brace that it does not close.
+fn open_brace(text: &str, place: usize) -> Option<usize> {
+    let before = text.get(..place)?;
+    let (line, last) = before.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).last()?;
+    // Braces in quotes are those of placeholders, which are closed.
+    (last.matches('{').count() > last.matches('}').count()).then_some(line + 1)
 }
 
 /// Checks placeholders and what depends on them. Returns the systems that have a port.

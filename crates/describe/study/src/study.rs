@@ -174,6 +174,12 @@ impl Study {
         self.tables.load.search_span().is_some()
     }
 
+    /// True if loads are to show what changes over their time.
+    #[must_use]
+    pub fn is_soak(&self) -> bool {
+        self.tables.load.is_soak()
+    }
+
     /// True if a number of iterations ends each trial.
     #[must_use]
     pub fn ends_after_iterations(&self) -> bool {

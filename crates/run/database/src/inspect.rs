@@ -8,7 +8,7 @@ use crate::safety;
 use crate::settings::EffectiveSettings;
 use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, ExpectedRow};
 use plimsoll_model::sql::Transport;
-use plimsoll_sql::CallLimits;
+use plimsoll_sql::{CallLimits, Connection};
 use plimsoll_system::Interrupt;
 use std::time::Duration;
 
@@ -106,6 +106,37 @@ pub fn evaluate_conditions(
     if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { conditions }
 }
 
+/// Lets the server read the queries that the study asks after the load, without running them.
+///
+/// # Errors
+/// A query is not understood, or names what is not there; the server does not answer, or `interrupt` is set.
+pub fn check_expected(
+    database: &Database,
+    prepared: &PreparedDatabase,
+    interrupt: &Interrupt,
+) -> Result<(), DatabaseError> {
+    for expected in &database.expected {
+        let read = connection_for(expected, prepared, interrupt)?.prepare(&expected.query);
+        if interrupt.is_set() {
+            return Err(DatabaseError::Interrupted);
+        }
+        read.map_err(|error| DatabaseError::Failed(error.to_string()))?; // it names the query
+    }
+    Ok(())
+}
+
+fn connection_for(
+    expected: &ExpectedRow,
+    prepared: &PreparedDatabase,
+    interrupt: &Interrupt,
+) -> Result<Connection, DatabaseError> {
+    let mut endpoint = prepared.endpoint(Transport::Unix);
+    if let Some(named) = &expected.database {
+        endpoint.database.clone_from(named);
+    }
+    open(&endpoint, limits(EXPECTED_TIMEOUT, interrupt))
+}
+
 /// Asks for the rows that the study expects in the database after the load.
 ///
 /// # Errors
@@ -116,11 +147,7 @@ pub fn evaluate_expected(
     interrupt: &Interrupt,
 ) -> Result<Vec<Condition>, DatabaseError> {
     let conditions = database.expected.iter().map(|expected| {
-        let mut endpoint = prepared.endpoint(Transport::Unix);
-        if let Some(named) = &expected.database {
-            endpoint.database.clone_from(named);
-        }
-        let mut connection = open(&endpoint, limits(EXPECTED_TIMEOUT, interrupt))?;
+        let mut connection = connection_for(expected, prepared, interrupt)?;
         let table = engine::read_only(&mut connection, &expected.query);
         let table = table.map_err(|error| DatabaseError::Failed(error.to_string()))?; // it names the query
         Ok(condition(expected, &table.rows))

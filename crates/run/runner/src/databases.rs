@@ -189,6 +189,20 @@ pub(crate) fn add_work(facts: &mut [DatabaseFacts], steps: &Steps, work: SqlFact
     }
 }
 
+/// Lets servers read what the study asks them after the load, so that a mistake in it is not found only then.
+pub(crate) fn check_expected(context: &Context<'_>, running: &[RunningDatabase]) -> Result<(), String> {
+    for RunningDatabase { database, prepared } in running {
+        plimsoll_database::check_expected(database, prepared, context.interrupted).map_err(|error| {
+            format!(
+                "what `expect` asks of `{}` after the load cannot be asked: {error}; tables must be there when systems are ready \
+                 (`load`, `migrate`)",
+                database.name
+            )
+        })?;
+    }
+    Ok(())
+}
+
 /// Checks the data while the servers still run, and adds the result to the facts: its consistency, for as long as the
 /// workload allows, and the rows that the study expects.
 pub(crate) fn add_conditions(

@@ -152,7 +152,10 @@ impl RunningStart {
             memory.check().map_err(Fault::Failed)?;
             let outputs = OutputNames { context, start: self.start.number, variant: several.then_some(variant) };
             let spec = resolve(context, &self.start, variant)?;
-            self.variants.push(RunningVariant::start(context, databases, variant, spec, &outputs, tell)?);
+            let running = RunningVariant::start(context, databases, variant, spec, &outputs, tell)?;
+            let checked = databases::check_expected(context, &running.databases);
+            self.variants.push(running);
+            checked.map_err(Fault::Failed)?;
             memory.started(memory_available());
         }
         let targets = self.variants.iter().flat_map(RunningVariant::targets).collect();

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::steady::{Steady, Ticks};
-use plimsoll_model::database::{Condition, DatabaseFacts, MixLine};
+use plimsoll_model::database::{DatabaseFacts, MixLine};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, SequenceCheck, Subject};
 use plimsoll_model::result::Headroom;
@@ -330,7 +330,8 @@ impl Watch {
         if headroom.lateness > generator.max_lateness.into() {
             limits.push(format!(
                 "the generator missed its schedule: 1 % of the work that was due started more than {:.1} ms late, above \
-                 {:.1} ms",
+                 {:.1} ms; give it processors of its own, or less load, or allow more where durations are much longer \
+                 than that (`generator.max_lateness`)",
                 headroom.lateness.seconds() * 1e3,
                 generator.max_lateness.as_secs_f64() * 1e3
             ));
@@ -398,8 +399,7 @@ fn exceeded_limits(broken: &[String]) -> Option<String> {
 pub(crate) fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> {
     let violated = facts.conditions.iter().filter(|condition| condition.holds == Some(false));
     violated.map(|condition| {
-        let Condition { name, detail, .. } = condition;
-        format!("wrong data in `{}`: consistency condition {name} does not hold: {detail}", facts.name)
+        format!("wrong data in `{}`: {} does not hold: {}", facts.name, condition.in_words(), condition.detail)
     })
 }
 

@@ -1,5 +1,6 @@
 //! Limits that control groups, and so containers, put on CPU and memory.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,53 @@ pub(crate) fn own_limits() -> Limits {
 /// nothing has used of late count as free.
 pub(crate) fn own_memory_left() -> Option<u64> {
     memory_left(&own_groups(), Path::new("/sys/fs/cgroup"))
+}
+
+/// A control group that limits the CPU of a system, with its counters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Quota {
+    folder: PathBuf,
+    /// The limit, in cores.
+    pub(crate) cores: f64,
+    /// Scheduling periods in which it had something to do.
+    periods: u64,
+    /// Those of them in which it had used up its limit.
+    throttled: u64,
+}
+
+impl Quota {
+    /// The share of the periods since `before` in which the limit was used up; none without a period, or for another group.
+    pub(crate) fn throttled_since(&self, before: &Quota) -> Option<f64> {
+        let periods = self.periods.checked_sub(before.periods).filter(|periods| *periods > 0)?;
+        let throttled = self.throttled.saturating_sub(before.throttled);
+        (self.folder == before.folder).then(|| throttled as f64 / periods as f64)
+    }
+}
+
+/// The tightest limit on the CPU of a process whose `/proc/PID/cgroup` reads `groups`, of those that are not on this process
+/// as well.
+pub(crate) fn quota(groups: &str) -> Option<Quota> {
+    quota_below(groups, &own_groups(), Path::new("/sys/fs/cgroup"))
+}
+
+fn quota_below(groups: &str, own: &str, mount: &Path) -> Option<Quota> {
+    let mut shared = BTreeSet::new();
+    walk_all(own, mount, |folder, _| _ = shared.insert(folder.to_owned()));
+    let mut tightest: Option<(PathBuf, f64)> = None;
+    walk_all(groups, mount, |folder, version| {
+        let limit = match version {
+            Version::V2 => v2_cpu(folder),
+            Version::V1 => v1_cpu(folder),
+        };
+        let is_tighter = |cores: &f64| tightest.as_ref().is_none_or(|(_, least)| cores < least);
+        if let Some(cores) = limit.filter(|_| !shared.contains(folder)).filter(is_tighter) {
+            tightest = Some((folder.to_owned(), cores));
+        }
+    });
+    let (folder, cores) = tightest?;
+    let stat = read(&folder.join("cpu.stat")).unwrap_or_default();
+    let count = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0);
+    Some(Quota { cores, periods: count("nr_periods "), throttled: count("nr_throttled "), folder })
 }
 
 /// The control groups of this process, a line each.
@@ -179,6 +227,32 @@ mod tests {
             ("memory/x/memory.stat", "inactive_file 1\ntotal_inactive_file 50"),
         ]);
         assert_eq!(memory_left("5:memory:/x\n", v1.path()), Some(150));
+    }
+
+    #[test]
+    fn a_quota_is_of_a_group_that_this_process_is_not_in() {
+        let mount = hierarchy(&[
+            ("run/cpu.max", "200000 100000"),
+            ("run/web/cpu.max", "50000 100000"),
+            ("run/web/cpu.stat", "usage_usec 77\nnr_periods 40\nnr_throttled 30\nthrottled_usec 9"),
+            ("run/web/worker/cpu.max", "max 100000"),
+        ]);
+        let of = |group: &str| quota_below(&format!("0::{group}\n"), "0::/run\n", mount.path());
+        let quota = of("/run/web/worker").expect("a limit");
+        assert_eq!((quota.cores, quota.periods, quota.throttled), (0.5, 40, 30));
+        assert_eq!(of("/run/web"), Some(quota.clone()), "the same group");
+        assert_eq!(of("/run/other"), None, "the limit on both");
+        let later = Quota { periods: 60, throttled: 45, ..quota.clone() };
+        assert_eq!(later.throttled_since(&quota), Some(0.75));
+        assert_eq!(quota.throttled_since(&quota), None, "nothing to do");
+        assert_eq!(Quota { folder: PathBuf::new(), ..later }.throttled_since(&quota), None, "another group");
+        let v1 = hierarchy(&[
+            ("cpu/x/cpu.cfs_quota_us", "30000"),
+            ("cpu/x/cpu.cfs_period_us", "100000"),
+            ("cpu/x/cpu.stat", "nr_periods 10\nnr_throttled 1\nthrottled_time 5"),
+        ]);
+        let quota = quota_below("2:cpu:/x\n", "2:cpu:/\n", v1.path()).expect("a limit");
+        assert_eq!((quota.cores, quota.periods, quota.throttled), (0.3, 10, 1));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Counters of the whole machine.
 
+use crate::sockets::SocketCounters;
 use plimsoll_model::sample::HostSample;
 use procfs::{CpuPressure, Current, CurrentSI, IoPressure, KernelStats, Meminfo, MemoryPressure, ProcResult};
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(crate) struct HostCounters {
     /// The time in which each disk had something to do, in milliseconds, by name.
     disks: BTreeMap<String, u64>,
     waited: Waited,
+    sockets: SocketCounters,
 }
 
 /// The time in which some task of the machine waited, in microseconds (pressure stall information); none where the kernel does not
@@ -63,6 +65,7 @@ impl HostCounters {
             memory_available: memory.mem_available.unwrap_or(memory.mem_free),
             disks: disks(),
             waited: Waited::read(),
+            sockets: SocketCounters::read(),
         })
     }
 
@@ -78,7 +81,7 @@ impl HostCounters {
         let busy = |(name, now): (&String, &u64)| Some(share(*now, *before.disks.get(name)?, 1e3));
         let pressure = |now: Option<u64>, then: Option<u64>| Some(share(now?, then?, 1e6));
         let (waited, had_waited) = (self.waited, before.waited);
-        HostSample {
+        let mut sample = HostSample {
             at: 0.0,
             machine: String::new(),
             cpu_cores: cores(self.used, before.used),
@@ -92,7 +95,10 @@ impl HostCounters {
             cpu_pressure: pressure(waited.cpu, had_waited.cpu),
             io_pressure: pressure(waited.io, had_waited.io),
             memory_pressure: pressure(waited.memory, had_waited.memory),
-        }
+            ..HostSample::default()
+        };
+        self.sockets.add_to(&mut sample, &before.sockets, span);
+        sample
     }
 }
 
@@ -121,6 +127,7 @@ mod tests {
             memory_available: 99,
             disks: disks(5500, 2500),
             waited: Waited { cpu: Some(9_000_000), io: Some(500_007), memory: Some(1) },
+            ..HostCounters::default()
         };
         let sample = after.since(&before, Duration::from_secs(2), 100);
         let expected = HostSample {
@@ -137,6 +144,7 @@ mod tests {
             cpu_pressure: Some(1.0),
             io_pressure: Some(0.25),
             memory_pressure: None,
+            ..HostSample::default()
         };
         assert_eq!(sample, expected);
     }

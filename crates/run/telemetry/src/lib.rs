@@ -27,6 +27,7 @@ mod machine_state;
 mod others;
 mod sampler;
 mod snapshot;
+mod sockets;
 mod usage;
 mod waits;
 

@@ -1,15 +1,19 @@
 //! The processes of a system at one instant.
 
+use crate::cgroup::{Quota, quota};
 use procfs::process::{Process, Stat, all_processes};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 
 /// The processes of one system at one instant, with running totals since each began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Snapshot {
     /// The totals that the parent of the system has inherited from processes that it waited for.
     pub(crate) above: Totals,
     /// The system's processes.
     pub(crate) processes: BTreeMap<Identity, ProcessReading>,
+    /// The limit on the CPU of all of them, where they are in the same control group.
+    pub(crate) quota: Option<Quota>,
 }
 
 /// Identifies a process: its number may be reused later.
@@ -85,14 +89,17 @@ impl ProcessTree {
     /// The descendants of the process `root`.
     pub(crate) fn below(&self, root: i32) -> Snapshot {
         let mut snapshot = Snapshot { above: above(root).unwrap_or_default(), ..Snapshot::default() };
+        let mut groups = BTreeSet::new();
         let mut parents = vec![root];
         while let Some(parent) = parents.pop() {
             for (process, stat) in self.children.get(&parent).into_iter().flatten() {
                 parents.push(stat.pid);
                 let identity = Identity { pid: stat.pid, started: stat.starttime };
                 snapshot.processes.insert(identity, reading(process, stat));
+                groups.extend(fs::read_to_string(format!("/proc/{}/cgroup", stat.pid)));
             }
         }
+        snapshot.quota = groups.pop_first().filter(|_| groups.is_empty()).and_then(|groups| quota(&groups));
         snapshot
     }
 }

@@ -15,6 +15,8 @@ pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_p
         processes: holds.len() as u64,
         cpu_cores: cores(cpu_ticks(before, after)),
         busiest_thread: busiest.map(cores),
+        cpu_quota: after.quota.as_ref().map(|quota| quota.cores),
+        throttled: after.quota.as_ref().zip(before.quota.as_ref()).and_then(|(now, then)| now.throttled_since(then)),
         resident: resident(&holds),
         threads: holds.iter().map(|holds| holds.threads).sum(),
         open_files: holds.iter().map(|holds| holds.open_files).sum(),
@@ -94,7 +96,8 @@ mod tests {
             let threads = [(pid, ThreadReading { cpu, switches: cpu * 10 })].into();
             (Identity { pid, started }, ProcessReading { totals: totals(cpu, children_cpu, written), holds, threads })
         };
-        Snapshot { above: totals(0, above.0, above.1), processes: rows.iter().map(process).collect() }
+        let processes = rows.iter().map(process).collect();
+        Snapshot { above: totals(0, above.0, above.1), processes, quota: None }
     }
 
     #[test]

@@ -23,6 +23,7 @@
 //! one after the other. [`http::Server::sojourns`] has how late each one was, so that a test can
 //! compare a generator with what the server did, and not with what it should have done.
 
+mod control_group;
 mod memory;
 mod mounted;
 mod pause;
@@ -41,6 +42,7 @@ pub mod s3;
 pub mod sshfs;
 pub mod websocket;
 
+pub use control_group::{ControlGroup, Limit};
 pub use memory::growth_of_memory;
 pub use mounted::Mounted;
 pub use record::{Record, Request};

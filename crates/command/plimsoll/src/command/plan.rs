@@ -147,7 +147,7 @@ pub(super) fn in_short(study: &Study, plan: &Plan) -> String {
     let alone = if plan.describes() { " of one system, nothing compared" } else { "" };
     let at_most = if study.ends_after_iterations() { "at most " } else { "" };
     let time = time(plan.time_under_load(&plan.starts));
-    format!("{} trials{duplicates}{alone}, {at_most}{time} under load", plan.starts.len())
+    format!("{}{duplicates}{alone}, {at_most}{time} under load", counted(plan.starts.len(), "trial"))
 }
 
 /// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.

@@ -149,7 +149,9 @@ pub(crate) fn plan(study: Study, extent: Extent) -> Result<(Study, Plan), Failur
     };
     let plan = match extent {
         Extent::For(given) => {
-            let repeats = repeats_within(&plan_of(&study, 1, &[]), given)?;
+            // In a soak test of one system the interval comes from the load itself.
+            let fewest = if study.is_soak() && !study.compares() { 1 } else { MIN_REPEATS as u32 };
+            let repeats = repeats_within(&plan_of(&study, 1, &[]), given, fewest)?;
             Plan { given_time: Some(given), ..plan_of(&study, repeats, &[]) }
         }
         _ => plan_of(&study, looks.last().copied().unwrap_or(study.repeats), &looks),
@@ -177,19 +179,19 @@ fn with_turns_for(study: Study, given: Duration) -> Study {
     study.with_turns(turns.unwrap_or(FEWEST_TURNS))
 }
 
-/// The repeats that fit into the time, by the plan of one repeat.
-fn repeats_within(one: &Plan, given: Duration) -> Result<u32, Failure> {
+/// The repeats that fit into the time, by the plan of one repeat; a study takes at least `fewest` of them.
+fn repeats_within(one: &Plan, given: Duration, fewest: u32) -> Result<u32, Failure> {
     let each = one.time_under_load(&one.starts);
     let repeats = (given.as_secs_f64() / each.as_secs_f64().max(1e-3)) as u32;
-    if repeats >= MIN_REPEATS as u32 {
+    if repeats >= fewest {
         return Ok(repeats);
     }
-    let least = Duration::from_secs((each * MIN_REPEATS as u32).as_secs_f64().ceil() as u64);
+    let least = Duration::from_secs((each * fewest).as_secs_f64().ceil() as u64);
     Err(Failure::new(
         Exit::Usage,
         anyhow!(
             "expected at least {} for `--for`, found {}: one repeat of this study takes {} under load, and an interval takes \
-             {MIN_REPEATS} of them; give more time, or shorten `load.duration`",
+             {fewest} of them; give more time, or shorten `load.duration`",
             time(least),
             time(given),
             time(each)

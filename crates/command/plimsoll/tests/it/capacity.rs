@@ -139,7 +139,10 @@ fn a_stress_test_goes_up_until_requests_fail() {
         assert!(levels.starts_with(&[2.0, 6.0]) && levels.len() < 16, "{levels:?}");
     }
     let range = &cell(&place)["range"];
-    assert!((8.0..19.0).contains(&range["requests_fail_from"].as_f64().expect("it refuses")), "{range}");
+    let fails_from = range["requests_fail_from"].as_f64().expect("it refuses");
+    assert!((8.0..19.0).contains(&fails_from), "{range}");
+    let [low, high] = [0, 1].map(|end| range["requests_fail_interval"][end].as_f64().expect("an interval"));
+    assert!(low < fails_from && fails_from <= high, "{range}");
 }
 
 #[test]

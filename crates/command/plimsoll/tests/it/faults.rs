@@ -6,7 +6,7 @@ mod surroundings;
 
 use crate::common::{Ended, Place, Process, Started, TINY, edited, files, standing};
 use plimsoll_bundle::Contents;
-use plimsoll_testkit::skipped;
+use plimsoll_testkit::{ControlGroup, Limit, skipped};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use surroundings::{MemoryGroup, SmallDisk, SteppedClock, in_shell};
+use surroundings::{SmallDisk, SteppedClock, in_shell};
 
 const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 const RESUME: [&str; 5] = ["run", "study.toml", "--resume", "--out", "bundle"];
@@ -92,7 +92,9 @@ impl Fault {
     fn missing(self) -> Option<&'static str> {
         match self {
             Fault::FullDisk(_) if !geteuid().is_root() => Some("full disks: only root may mount a small one"),
-            Fault::Memory(_) if !MemoryGroup::is_possible() => Some("too little memory: no control group can be made"),
+            Fault::Memory(mib) if !Limit::Memory(mib).is_possible() => {
+                Some("too little memory: no control group can be made")
+            }
             Fault::Ports(_) if !surroundings::can_have_a_network() => {
                 Some("too few ports: no network can be made (root, `unshare`, `ip`)")
             }
@@ -180,7 +182,7 @@ fn run_with(place: &Place, fault: Fault, after: Duration, random: &mut Pcg64Mcg)
             return Started::new(in_shell(&place.command(&RUN), &format!("ulimit {flag} {most}"))).end();
         }
         Fault::Memory(mib) => {
-            let group = MemoryGroup::of(mib);
+            let group = ControlGroup::with(Limit::Memory(mib)).expect("it was looked for");
             return Started::new(in_shell(&place.command(&RUN), &group.enter())).end();
         }
         Fault::Ports(count) => {

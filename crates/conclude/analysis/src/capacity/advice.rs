@@ -169,7 +169,7 @@ mod tests {
 
     /// A system that carries 400 users, whose machine is used up then.
     fn cell(variant: usize, confirmed_at: f64) -> CapacityCell {
-        let used = |level: f64| (level, Use { used: 2.0 * level / 400.0, of: 2.0 });
+        let used = |level: f64| (level, Use { used: 2.0 * level / 400.0, of: 2.0, saturation: None });
         let machine = ResourceUse {
             resource: Resource::Machine,
             levels: [100.0, 200.0, 300.0, 400.0].map(used).into(),

@@ -2,7 +2,7 @@
 //! requests fail.
 
 use super::levels::LevelOfLoad;
-use crate::estimate::interval_of_centre;
+use crate::estimate::{MIN_REPEATS, interval_of_centre};
 use plimsoll_statistics::{Interval, ScalabilityLaw, scalability};
 
 /// Loads up to this share of the largest are light.
@@ -27,6 +27,8 @@ pub struct OverTheRange {
     pub peak: Option<Peak>,
     /// The smallest load at which most loads had more failures than the objective allows, or ended a system.
     pub fails_from: Option<f64>,
+    /// The interval of that load over the starts, where each of three or more has a load that held and one that did not.
+    pub failure_interval: Option<Interval>,
     /// The Universal Scalability Law that is nearest to the throughput over the users; none in open load, and for too few
     /// levels.
     pub law: Option<ScalabilityLaw>,
@@ -56,7 +58,7 @@ pub struct Peak {
 
 /// The results of these levels, and of the smallest load that ended a system, if one did.
 pub(super) fn over_the_range(levels: &[LevelOfLoad], killed: Option<f64>, is_open: bool) -> Option<OverTheRange> {
-    let failed = levels.iter().find(|level| 2 * level.failed > level.loads).map(|level| level.levels.low);
+    let failed = levels.iter().find(|level| fails(level)).map(|level| level.levels.low);
     let most = levels.last()?.levels.high;
     let of_level = |level: &LevelOfLoad| {
         Some(Peak { level: level.middle(), iterations: level.throughput?, requests: level.requests? })
@@ -72,6 +74,7 @@ pub(super) fn over_the_range(levels: &[LevelOfLoad], killed: Option<f64>, is_ope
         knee_interval: None,
         peak,
         fails_from: failed.into_iter().chain(killed).reduce(f64::min),
+        failure_interval: None,
         law: if is_open { None } else { scalability(&pairs) },
     })
 }
@@ -88,6 +91,34 @@ pub(super) fn knee_interval(starts: &[Vec<LevelOfLoad>]) -> Option<Interval> {
         }
     };
     interval_of_centre(&starts.iter().map(knee).collect::<Option<Vec<f64>>>()?).ok()
+}
+
+/// The interval over the starts of the load from which on requests fail, each start with the levels of its own loads. On a start
+/// it lies between the largest load below the first that failed, and that one: the interval goes from the lower end for the
+/// former to the upper end for the latter. None unless each start has both.
+pub(super) fn failure_interval(starts: &[Vec<LevelOfLoad>]) -> Option<Interval> {
+    let around = |levels: &Vec<LevelOfLoad>| {
+        let first = levels.iter().position(fails)?;
+        let held = levels.get(first.checked_sub(1)?)?;
+        Some((held.middle(), levels[first].middle()))
+    };
+    let (held, failed): (Vec<f64>, Vec<f64>) =
+        starts.iter().map(around).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    Some(Interval { low: ends(&held)?.low, high: ends(&failed)?.high })
+}
+
+/// The interval of the centre of values that may all be the same.
+fn ends(values: &[f64]) -> Option<Interval> {
+    let first = *values.first().filter(|_| values.len() >= MIN_REPEATS)?;
+    match values.iter().all(|value| *value == first) {
+        true => Some(Interval { low: first, high: first }),
+        false => interval_of_centre(values).ok(),
+    }
+}
+
+/// True if most loads of the level failed.
+fn fails(level: &LevelOfLoad) -> bool {
+    2 * level.failed > level.loads
 }
 
 /// The mean throughput for each user of the light loads; of the smallest alone, where no other is light.
@@ -155,6 +186,23 @@ mod tests {
         assert_eq!(knee_interval(&starts[..2]), None, "two starts");
         let from_the_middle = vec![starts[0].clone(), starts[1].clone(), starts[2][3..].to_vec()];
         assert_eq!(knee_interval(&from_the_middle), None);
+    }
+
+    #[test]
+    fn the_load_from_which_on_requests_fail_has_an_interval_where_each_start_shows_one() {
+        // Steps of 100 users, of which these and all larger ones failed.
+        let start = |from: f64| -> Vec<LevelOfLoad> {
+            [100.0, 200.0, 300.0, 400.0, 500.0]
+                .map(|users| level(users, 50.0, if users >= from { 2 } else { 0 }))
+                .to_vec()
+        };
+        let alike = failure_interval(&[300.0; 3].map(start)).expect("an interval");
+        assert_eq!((alike.low, alike.high), (200.0, 300.0), "somewhere between two steps");
+        let apart = failure_interval(&[300.0, 400.0, 400.0].map(start)).expect("an interval");
+        assert!(apart.low < 200.0 && apart.high > 400.0, "{apart:?}");
+        assert_eq!(failure_interval(&[300.0; 2].map(start)), None, "two starts");
+        assert_eq!(failure_interval(&[300.0, 300.0, 600.0].map(start)), None, "one that held out");
+        assert_eq!(failure_interval(&[300.0, 300.0, 100.0].map(start)), None, "one without a load that held");
     }
 
     #[test]

@@ -13,6 +13,13 @@ const WAITING_FOR_LOCKS: f64 = 0.5;
 /// usually does so of long ones.
 const WAITING: f64 = 0.01;
 
+/// The same for memory, as the share of the time in which some task of the machine waits for it.
+const WAITING_FOR_MEMORY: f64 = 0.1;
+
+/// A quota is used up as well where the system was throttled in this share of the scheduling periods: it is a limit for each
+/// tenth of a second, which work that comes in bursts reaches while on average some is left.
+const THROTTLED: f64 = 0.5;
+
 /// A resource that load can use up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
@@ -20,6 +27,10 @@ pub enum Resource {
     Machine,
     /// The processors that a system is bound to.
     Processors(String),
+    /// The CPU that control groups allow Plimsoll and the systems together: that of a container.
+    Container,
+    /// The CPU that a control group allows a system.
+    Quota(String),
     /// One thread of a system, which is all that works.
     Thread(String),
     /// The connections of clients to a database: a pool that has no free one.
@@ -28,6 +39,10 @@ pub enum Resource {
     Locks(String),
     /// The busiest disk of the machine.
     Disk,
+    /// The memory of the machine, for which tasks wait.
+    Memory,
+    /// The queues of listening sockets: new connections that none accepts in time.
+    Accepting,
     /// What a system writes in its output that it waits for, by the name in the study.
     Wait(String, String),
 }
@@ -37,44 +52,64 @@ impl Resource {
     pub(super) fn limit(&self) -> f64 {
         match self {
             Resource::Locks(_) => WAITING_FOR_LOCKS,
-            Resource::Wait(..) => WAITING,
+            Resource::Wait(..) | Resource::Accepting => WAITING,
+            Resource::Memory => WAITING_FOR_MEMORY,
             _ => USED_UP,
         }
     }
 
-    /// A rank of how much else may use it up, the most specific first. A thread, or a system's own processors, that are used up are not held back by the
-    /// rest of the machine, and connections that wait for locks not by how many there are. Waits for a pool, and a pool without
-    /// a free connection, may be what follows from anything that is slow.
+    /// True if this use of it is as much as there is.
+    pub(super) fn is_used_up_by(&self, used: Use) -> bool {
+        let throttled = matches!(self, Resource::Quota(_)) && used.saturation.is_some_and(|share| share >= THROTTLED);
+        used.share() >= self.limit() || throttled
+    }
+
+    /// A rank of how much else may use it up, the most specific first. A thread, or a system's own processors, that are used
+    /// up are not held back by the rest of the machine, and connections that wait for locks not by how many there are. Waits
+    /// for a pool, a pool without a free connection, and connections that none accepts may be what follows from anything that
+    /// is slow.
     fn generality(&self) -> u8 {
         match self {
-            Resource::Thread(_) | Resource::Processors(_) | Resource::Locks(_) => 0,
-            Resource::Wait(..) => 2,
-            Resource::Machine | Resource::Disk => 1,
-            Resource::Connections(_) => 3,
+            Resource::Thread(_) | Resource::Processors(_) | Resource::Quota(_) | Resource::Locks(_) => 0,
+            Resource::Memory | Resource::Container => 1,
+            Resource::Machine | Resource::Disk => 2,
+            Resource::Wait(..) => 3,
+            Resource::Connections(_) | Resource::Accepting => 4,
         }
     }
 
     /// True for what there is an amount of that a variant may have more of.
     pub(super) fn has_amount(&self) -> bool {
-        matches!(self, Resource::Machine | Resource::Processors(_) | Resource::Connections(_))
+        self.is_of_processors() && !self.is_time() || matches!(self, Resource::Connections(_))
     }
 
     /// True for waits, which are told as a share of the requests.
     #[must_use]
     pub fn is_wait(&self) -> bool {
-        matches!(self, Resource::Wait(..))
+        matches!(self, Resource::Wait(..) | Resource::Accepting)
     }
 
     /// True for what is a share of the time, and so has no amount.
     #[must_use]
     pub fn is_time(&self) -> bool {
-        matches!(self, Resource::Disk | Resource::Thread(_))
+        matches!(self, Resource::Disk | Resource::Memory | Resource::Thread(_))
     }
 
     /// True for what is counted in cores, which an iteration takes a fixed time of.
     #[must_use]
     pub fn is_of_processors(&self) -> bool {
-        matches!(self, Resource::Machine | Resource::Processors(_) | Resource::Thread(_))
+        self.is_shared() || matches!(self, Resource::Processors(_) | Resource::Quota(_) | Resource::Thread(_))
+    }
+
+    /// True for what everything on the machine uses.
+    pub(super) fn is_of_the_machine(&self) -> bool {
+        self.is_shared() || matches!(self, Resource::Disk | Resource::Memory | Resource::Accepting)
+    }
+
+    /// True for processors that all systems, and Plimsoll, share.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Resource::Machine | Resource::Container)
     }
 }
 
@@ -83,10 +118,14 @@ impl fmt::Display for Resource {
         match self {
             Resource::Machine => f.write_str("the processors of the machine"),
             Resource::Processors(system) => write!(f, "the processors of {system}"),
+            Resource::Container => f.write_str("the CPU that this container may use"),
+            Resource::Quota(system) => write!(f, "the CPU quota of {system}"),
             Resource::Thread(system) => write!(f, "one thread of {system}"),
             Resource::Connections(database) => write!(f, "the connections to {database}"),
             Resource::Locks(database) => write!(f, "locks in {database}"),
             Resource::Disk => f.write_str("the disk"),
+            Resource::Memory => f.write_str("the memory of the machine"),
+            Resource::Accepting => f.write_str("the queues of connections to be accepted"),
             Resource::Wait(system, wait) => write!(f, "{wait} of {system}"),
         }
     }
@@ -99,6 +138,8 @@ pub struct Use {
     pub used: f64,
     /// The amount that there is; of waits, the requests per second.
     pub of: f64,
+    /// The share of the time in which something had to wait for it; none where that is not known.
+    pub saturation: Option<f64>,
 }
 
 impl Use {
@@ -162,6 +203,8 @@ pub struct Demand {
 pub enum Grade {
     /// It was not used up.
     Free,
+    /// It was used up by light loads that passed as well, so that it tells loads that are too much from others in nothing.
+    Always,
     /// It was used up by loads that were too much.
     UsedUp,
     /// The same, and it allows about as many iterations as there were at most.
@@ -216,12 +259,12 @@ impl GaveOut {
     /// The resource that gave out: the surest of those that were used up.
     #[must_use]
     pub fn first(&self) -> Option<&ResourceUse> {
-        self.resources.first().filter(|one| one.grade > Grade::Free)
+        self.resources.first().filter(|one| one.grade >= Grade::UsedUp)
     }
 
     /// The surest first; of those that are equally sure the most specific, then the most used.
     pub(super) fn sort(&mut self) {
-        let place = |one: &ResourceUse| if one.grade == Grade::Free { 0 } else { one.resource.generality() };
+        let place = |one: &ResourceUse| if one.grade < Grade::UsedUp { 0 } else { one.resource.generality() };
         let share = |one: &ResourceUse| one.at_most.map_or(0.0, |(_, used)| used.share());
         self.resources.sort_by(|one, other| {
             let by_grade = other.grade.cmp(&one.grade);

@@ -11,7 +11,8 @@ use super::levels::{LoadOnStart, by_level};
 use super::resource::{Demand, GaveOut, Grade, Intervention, Part, Resource, ResourceUse, Use, User};
 use crate::compare::Comparison;
 use crate::samples;
-use plimsoll_model::sample::{BUSY_CONNECTIONS, CONNECTIONS};
+use plimsoll_model::host::Host;
+use plimsoll_model::sample::{BUSY_CONNECTIONS, CONNECTIONS, HostSample, ProcessSample};
 use plimsoll_statistics::{Interval, median, rank_slope};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,16 +31,19 @@ const MORE: f64 = 1.2;
 /// A load with this share of the most requests per second is light: requests hardly wait for one another.
 const LIGHT: f64 = 0.25;
 
+/// What loads with this share of the most iterations use up, they use up for another reason.
+const HALF: f64 = 0.5;
+
 /// The counter of sessions that wait for a lock.
 const LOCK_WAITS: &str = "lock_waits";
 
-/// The results of the loads of a variant under a condition, on a machine with so many processors. None where no load was too
+/// The results of the loads of a variant under a condition, on this machine. None where no load was too
 /// much: nothing gave out.
-pub(super) fn gave_out(loads: &[LoadOnStart<'_>], processors: f64) -> Option<GaveOut> {
+pub(super) fn gave_out(loads: &[LoadOnStart<'_>], host: &Host) -> Option<GaveOut> {
     if !loads.iter().any(LoadOnStart::missed) {
         return None;
     }
-    let levels: Vec<Vec<Observed<'_>>> = by_level(loads).into_iter().map(|loads| observed(loads, processors)).collect();
+    let levels: Vec<Vec<Observed<'_>>> = by_level(loads).into_iter().map(|loads| observed(loads, host)).collect();
     let most = levels.iter().filter_map(|loads| median_of(loads, LoadOnStart::throughput)).reduce(f64::max)?;
     let all: BTreeSet<&Resource> = levels.iter().flatten().flat_map(|observed| observed.uses.keys()).collect();
     let mut gave_out = GaveOut {
@@ -57,8 +61,8 @@ struct Observed<'a> {
     uses: BTreeMap<Resource, Use>,
 }
 
-fn observed(loads: Vec<LoadOnStart<'_>>, processors: f64) -> Vec<Observed<'_>> {
-    loads.into_iter().map(|load| Observed { uses: uses(&load, processors), load }).collect()
+fn observed<'a>(loads: Vec<LoadOnStart<'a>>, host: &Host) -> Vec<Observed<'a>> {
+    loads.into_iter().map(|load| Observed { uses: uses(&load, host), load }).collect()
 }
 
 /// Looks for resources of which one of the two variants of a comparison of capacities has more: where the other one used it
@@ -100,30 +104,48 @@ fn median_of<'a>(loads: &[Observed<'a>], of: impl Fn(&LoadOnStart<'a>) -> Option
 }
 
 /// The use of each resource by a load.
-fn uses(load: &LoadOnStart<'_>, processors: f64) -> BTreeMap<Resource, Use> {
+fn uses(load: &LoadOnStart<'_>, host: &Host) -> BTreeMap<Resource, Use> {
     let (trial, summary) = (load.trial, &load.rung.summary);
     let mut uses = BTreeMap::new();
-    let mut add = |resource: Resource, used: f64, of: f64| {
+    let mut add = |resource: Resource, used: f64, of: f64, saturation: Option<f64>| {
         if used.is_finite() && of > 0.0 {
-            uses.insert(resource, Use { used, of });
+            uses.insert(resource, Use { used, of, saturation });
         }
     };
-    if let Some(cores) = samples::host_during(trial, summary, |sample| Some(sample.cpu_cores + sample.steal_cores)) {
-        add(Resource::Machine, cores, processors);
+    let requests = load.per_second(load.rung.requests).unwrap_or_default();
+    let of_host = |of: fn(&HostSample) -> Option<f64>| samples::host_during(trial, summary, of);
+    let of_systems = |of: fn(&ProcessSample) -> Option<f64>| samples::systems_during(trial, summary, of);
+    let (processors, cores) = (host.processors as f64, of_systems(|sample| Some(sample.cpu_cores)));
+    if let Some(used) = of_host(|sample| Some(sample.cpu_cores + sample.steal_cores)) {
+        add(Resource::Machine, used, processors, of_host(|sample| sample.cpu_pressure));
     }
-    if let Some(busy) = samples::host_during(trial, summary, |sample| sample.disk_busy) {
-        add(Resource::Disk, busy, 1.0);
+    if let Some(limit) = host.cpu_limit.filter(|limit| *limit < processors) {
+        let used = cores.values().sum::<f64>() + load.rung.generator_cpu.unwrap_or_default();
+        add(Resource::Container, used, limit, None);
     }
-    let cores = samples::systems_during(trial, summary, |sample| Some(sample.cpu_cores));
+    if let Some(busy) = of_host(|sample| sample.disk_busy) {
+        add(Resource::Disk, busy, 1.0, of_host(|sample| sample.io_pressure));
+    }
+    if let Some(waiting) = of_host(|sample| sample.memory_pressure) {
+        add(Resource::Memory, waiting, 1.0, None);
+    }
+    if let Some(dropped) = of_host(|sample| sample.listen_overflows) {
+        add(Resource::Accepting, dropped, requests, None);
+    }
     for (system, bound) in trial.systems().iter().flat_map(|systems| &systems.bound_to) {
         if let Some(cores) = cores.get(system.as_str()).filter(|_| (bound.0.len() as f64) < processors) {
-            add(Resource::Processors(system.clone()), *cores, bound.0.len() as f64);
+            add(Resource::Processors(system.clone()), *cores, bound.0.len() as f64, None);
         }
     }
-    for (system, thread) in samples::systems_during(trial, summary, |sample| sample.busiest_thread) {
+    let throttled = of_systems(|sample| sample.throttled);
+    for (system, quota) in of_systems(|sample| sample.cpu_quota) {
+        let used = cores.get(system).copied().unwrap_or_default();
+        add(Resource::Quota(system.to_owned()), used, quota, throttled.get(system).copied());
+    }
+    for (system, thread) in of_systems(|sample| sample.busiest_thread) {
         let others = cores.get(system).map_or(0.0, |cores| cores - thread);
         if others < OTHER_THREADS * thread {
-            add(Resource::Thread(system.to_owned()), thread, 1.0);
+            add(Resource::Thread(system.to_owned()), thread, 1.0, None);
         }
     }
     let connections = samples::databases_during(trial, summary, CONNECTIONS);
@@ -136,15 +158,14 @@ fn uses(load: &LoadOnStart<'_>, processors: f64) -> BTreeMap<Resource, Use> {
     };
     for (database, busy) in busy {
         if let Some(connections) = connections.get(database).filter(|_| !is_load(database)) {
-            add(Resource::Connections(database.to_owned()), busy, *connections);
+            add(Resource::Connections(database.to_owned()), busy, *connections, None);
         }
         if let Some(waiting) = waiting.get(database) {
-            add(Resource::Locks(database.to_owned()), *waiting, busy);
+            add(Resource::Locks(database.to_owned()), *waiting, busy, None);
         }
     }
-    let requests = load.per_second(load.rung.requests).unwrap_or_default();
     for ((system, wait), lines) in samples::waits_during(trial, summary) {
-        add(Resource::Wait(system.to_owned(), wait.to_owned()), lines, requests);
+        add(Resource::Wait(system.to_owned(), wait.to_owned()), lines, requests, None);
     }
     uses
 }
@@ -157,8 +178,15 @@ fn resource_use(resource: &Resource, levels: &[Vec<Observed<'_>>], most: f64) ->
     let at_most = too_much.max_by(|one, other| one.1.share().total_cmp(&other.1.share()));
     let of = all.last()?.1.of;
     let demand = if resource.is_of_processors() { demand(resource, levels, of) } else { None };
-    let is_used_up = at_most.is_some_and(|(_, used)| used.share() >= resource.limit());
+    let is_used_up = at_most.is_some_and(|(_, used)| resource.is_used_up_by(used));
     let explains = demand.is_some_and(|demand| (demand.allows / most).ln().abs() <= EXPLAINS);
+    let is_always_used_up = || {
+        // What others use as well; a lock may be waited for under light load.
+        let lightest = &levels[0];
+        let is_light = median_of(lightest, LoadOnStart::throughput).is_some_and(|throughput| throughput <= HALF * most);
+        let passed = at_level(resource, lightest.iter().filter(|observed| observed.load.passed()));
+        resource.is_of_the_machine() && is_light && passed.is_some_and(|(_, used)| resource.is_used_up_by(used))
+    };
     Some(ResourceUse {
         resource: resource.clone(),
         levels: all,
@@ -167,6 +195,7 @@ fn resource_use(resource: &Resource, levels: &[Vec<Observed<'_>>], most: f64) ->
         explains,
         grade: match (is_used_up, explains) {
             (false, _) => Grade::Free,
+            (true, _) if is_always_used_up() => Grade::Always,
             (true, false) => Grade::UsedUp,
             (true, true) => Grade::Explains,
         },
@@ -180,7 +209,8 @@ fn at_level<'a>(resource: &Resource, loads: impl Iterator<Item = &'a Observed<'a
         loads.filter_map(|observed| Some((observed.load.rung.rung.level, *observed.uses.get(resource)?))).collect();
     let median_of = |of: fn(&(f64, Use)) -> f64| median(&used.iter().map(of).collect::<Vec<f64>>());
     let level = median_of(|(level, _)| *level)?;
-    Some((level, Use { used: median_of(|(_, one)| one.used)?, of: median_of(|(_, one)| one.of)? }))
+    let saturation = median(&used.iter().filter_map(|(_, one)| one.saturation).collect::<Vec<f64>>());
+    Some((level, Use { used: median_of(|(_, one)| one.used)?, of: median_of(|(_, one)| one.of)?, saturation }))
 }
 
 /// The demand for a resource of which there is `of`, from the loads that passed: the slope of its use over the throughput, or

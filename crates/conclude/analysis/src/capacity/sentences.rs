@@ -1,6 +1,6 @@
 //! The results of a search for the capacity in words.
 
-use super::{CapacityCell, CapacityReport, Found, GaveOut, Grade, Knee, Resource, ResourceUse};
+use super::{Capacity, CapacityCell, CapacityReport, Found, GaveOut, Grade, Knee, Resource, ResourceUse};
 use crate::answer::Sentence;
 use crate::estimate::CONFIDENCE;
 use crate::input::Input;
@@ -9,6 +9,7 @@ use crate::words;
 use plimsoll_model::measure::Unit;
 use plimsoll_model::objective::Condition;
 use plimsoll_model::words::and_list;
+use plimsoll_statistics::Interval;
 
 /// A condition in words: `requests, p95`.
 #[must_use]
@@ -26,14 +27,15 @@ pub fn in_words(condition: &Condition) -> String {
 /// stops to grow, and what gave out.
 pub(crate) fn sentences(input: &Input, report: &CapacityReport) -> Vec<Sentence> {
     let of_cell = |cell: &CapacityCell| {
-        let carries = sentence(input, cell, report.noun());
+        let carries = sentence(input, report, cell);
         let further = [sentence_of_range(input, report, cell), sentence_of_resources(input, report, cell)];
         std::iter::once(carries).chain(further.into_iter().flatten()).collect::<Vec<Sentence>>()
     };
     report.cells.iter().flat_map(of_cell).collect()
 }
 
-fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {
+fn sentence(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Sentence {
+    let noun = report.noun();
     let name = if input.plan.describes() { "The system".to_owned() } else { input.plan.label(cell.variant) };
     let place = words::conditions(&input.plan, &[cell.condition]);
     let level = |level: f64| match grouped(level.round()) {
@@ -51,7 +53,7 @@ fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {
                     confidence(1.0 - CONFIDENCE),
                     number(interval.low),
                     number(interval.high),
-                    cell.starts.len()
+                    cell.starts.iter().filter(|start| matches!(start.capacity, Capacity::At(_))).count()
                 ),
                 Err(reason) => reason.clone(),
             });
@@ -60,11 +62,15 @@ fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {
             format!("{name} carries {}{place}", level(*at))
         }
         Ok(Found::AtLeast(least)) => {
-            evidence.push("no larger load could be tried".to_owned());
+            evidence.push(match cell.starts.iter().find_map(|start| start.stopped_by.as_ref()) {
+                Some(reason) => format!("larger loads were void: {reason}"),
+                None => "no larger load was to be tried".to_owned(),
+            });
             format!("{name} carries at least {}{place}", level(*least))
         }
         Ok(Found::Below(most)) => {
             evidence.extend(limit);
+            evidence.extend(smallest_load(report, cell, level));
             format!("{name} carries fewer than {}{place}", level(*most))
         }
         Err(reason) => {
@@ -74,6 +80,19 @@ fn sentence(input: &Input, cell: &CapacityCell, noun: &str) -> Sentence {
     };
     let evidence = if evidence.is_empty() { String::new() } else { format!("({})", evidence.join("; ")) };
     Sentence { outcome: None, claim, evidence }
+}
+
+/// What the smallest load showed of the first limit: `requests, p95 39.7 ms at 1 user, and at most 50 µs are allowed`.
+fn smallest_load(report: &CapacityReport, cell: &CapacityCell, level: impl Fn(f64) -> String) -> Option<String> {
+    let (first, limit) = (cell.levels.first()?, report.objective.limits.first()?);
+    let took = first.duration.filter(|took| *took > limit.at_most)?;
+    Some(format!(
+        "{} {} at {}, and at most {} are allowed",
+        words::measure(&limit.measure),
+        show(took, Unit::Seconds),
+        level(first.middle()),
+        show(limit.at_most, Unit::Seconds)
+    ))
 }
 
 /// The result of the longer loads, in words; none where there were none.
@@ -90,8 +109,14 @@ fn sentence_of_range(input: &Input, report: &CapacityReport, cell: &CapacityCell
     let range = cell.range.as_ref()?;
     let (number, noun) = (|level: f64| grouped(level.round()), report.noun());
     let peak = range.peak.map(|peak| format!("at most {} requests per second", significant(peak.requests)));
+    let interval = |interval: Interval| {
+        format!("{} interval {} to {}", confidence(1.0 - CONFIDENCE), number(interval.low), number(interval.high))
+    };
     let fails = match range.fails_from {
-        Some(level) => format!("requests fail from {} on", number(level)),
+        Some(level) => {
+            let sure = range.failure_interval.map(|one| format!(", {}", interval(one))).unwrap_or_default();
+            format!("requests fail from {} on{sure}", number(level))
+        }
         None => format!("requests did not fail up to {}", number(range.most)),
     };
     let claim = match range.knee? {
@@ -104,10 +129,11 @@ fn sentence_of_range(input: &Input, report: &CapacityReport, cell: &CapacityCell
         }
         Knee::Beyond(_) => return None,
     };
-    let interval = range.knee_interval.map(|interval| {
-        format!("{} interval {} to {}", confidence(1.0 - CONFIDENCE), number(interval.low), number(interval.high))
-    });
-    let evidence = [interval, peak, Some(fails)].into_iter().flatten().collect::<Vec<String>>().join("; ");
+    let evidence = [range.knee_interval.map(interval), peak, Some(fails)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<String>>()
+        .join("; ");
     Some(Sentence { outcome: None, claim, evidence: format!("({evidence})") })
 }
 
@@ -138,7 +164,7 @@ pub(super) fn cell_in_words(input: &Input, cell: &CapacityCell, preposition: &st
 pub fn what_gave_out(gave_out: &GaveOut, noun: &str) -> (String, String) {
     let Some(first) = gave_out.first() else { return ("unknown".to_owned(), nothing_used_up(gave_out)) };
     let mut evidence = vec![used(first, noun)];
-    if first.resource == Resource::Machine {
+    if first.resource.is_shared() {
         let parts = gave_out.parts.iter().filter(|part| part.cores >= 0.005);
         evidence.push(and_list(parts.map(|part| format!("{} {:.2}", part.of, part.cores))));
     }
@@ -155,7 +181,7 @@ pub fn what_gave_out(gave_out: &GaveOut, noun: &str) -> (String, String) {
     }
     let others: Vec<String> = gave_out.resources[1..]
         .iter()
-        .filter(|one| one.grade > Grade::Free)
+        .filter(|one| one.grade >= Grade::UsedUp)
         .map(|one| format!("{}, {}", one.resource, used(one, noun)))
         .collect();
     if !others.is_empty() {
@@ -167,7 +193,7 @@ pub fn what_gave_out(gave_out: &GaveOut, noun: &str) -> (String, String) {
 /// The resource, with who uses most of it.
 fn named(gave_out: &GaveOut, first: &ResourceUse) -> String {
     let all: f64 = gave_out.parts.iter().map(|part| part.cores).sum();
-    let largest = gave_out.parts.first().filter(|_| first.resource == Resource::Machine);
+    let largest = gave_out.parts.first().filter(|_| first.resource.is_shared());
     match largest.filter(|part| part.cores > all / 2.0) {
         Some(part) => format!("{}, mostly used by {}", first.resource, part.of),
         None => first.resource.to_string(),
@@ -180,10 +206,22 @@ fn used(one: &ResourceUse, noun: &str) -> String {
     let (of, at) = (show(used.of, Unit::Number), format!("{} {noun}", grouped(level.round())));
     match &one.resource {
         Resource::Disk => format!("busy {} of the time at {at}", percent(used.share())),
+        Resource::Memory => format!("tasks waited for it in {} of the time at {at}", percent(used.share())),
+        Resource::Accepting => {
+            format!("full for {} as many packets as there were requests at {at}", percent(used.share()))
+        }
         Resource::Locks(_) => format!("{} of {of} busy connections wait for one at {at}", significant(used.used)),
+        Resource::Wait(..) if used.share() > 1.0 => {
+            format!("{} waits for each request at {at}", significant(used.share()))
+        }
         Resource::Wait(..) => format!("{} of the requests waited at {at}", percent(used.share())),
         Resource::Connections(_) => format!("{} of {of} busy at {at}", significant(used.used)),
-        _ => format!("{:.2} of {of} {} used at {at}", used.used, if used.of == 1.0 { "core" } else { "cores" }),
+        resource => {
+            let cores = if used.of == 1.0 { "core" } else { "cores" };
+            let throttled = used.saturation.filter(|_| matches!(resource, Resource::Quota(_)));
+            let throttled = throttled.map(|share| format!(", throttled in {} of its periods", percent(share)));
+            format!("{:.2} of {of} {cores} used at {at}{}", used.used, throttled.unwrap_or_default())
+        }
     }
 }
 
@@ -197,13 +235,18 @@ fn demand(one: &ResourceUse) -> Option<String> {
 }
 
 fn nothing_used_up(gave_out: &GaveOut) -> String {
-    let most = gave_out.resources.first().and_then(|one| Some((one, one.at_most?.1)));
-    let most = match most {
+    let (always, rest): (Vec<&ResourceUse>, Vec<&ResourceUse>) =
+        gave_out.resources.iter().partition(|one| one.grade == Grade::Always);
+    let always = always
+        .first()
+        .map(|one| format!("light loads used up {} as well, so that this tells nothing; ", named(gave_out, one)));
+    let most = match rest.first().and_then(|one| Some((one, one.at_most?.1))) {
         Some((one, used)) => {
             format!("of what is observed nothing was used up, most {}, {}", one.resource, percent(used.share()))
         }
         None => "nothing was observed".to_owned(),
     };
+    let most = always.unwrap_or_default() + &most;
     let at_a_time = gave_out
         .at_a_time
         .map(|requests| format!("; requests were answered as if {} were served at a time", significant(requests)));

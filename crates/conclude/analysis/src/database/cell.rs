@@ -71,6 +71,10 @@ pub(super) fn cells(context: &ReportContext<'_>) -> Vec<Cell> {
     let mut cells: Vec<Cell> = conditions
         .flat_map(|condition| context.variants().map(move |variant| cell(context, condition, variant)))
         .collect();
+    // A search tells what gave out by its loads.
+    if context.input.plan.searches() {
+        return cells;
+    }
     let means: Vec<CellMeans> = cells.iter().map(|cell| means(context, cell)).collect();
     for row in &context.grid.rows {
         for variant in context.variants() {

@@ -137,7 +137,11 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
             .push(format!("{measure} takes {needed} values, and {} {had} {least}", context.list_of_trials(&trials)));
     }
     let unit = context.load_unit();
-    let longer = if unit == "trial" { "Longer trials" } else { "Starts with more turns" };
+    let longer = match unit {
+        _ if context.input.plan.searches() => "Longer loads",
+        "trial" => "Longer trials",
+        _ => "Starts with more turns",
+    };
     (!evidence.is_empty()).then(|| Finding {
         severity: Severity::Caution,
         topic: "too few requests",

@@ -230,7 +230,9 @@ const SETTLE: [f64; 6] = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 /// Slices before which users settle for less than an iteration takes: at their begin, the slow iterations are still under
 /// way. Iterations of scripts may sleep; theirs is the time of a request.
 fn settling(context: &Context<'_>) -> Option<Finding> {
-    let settle = context.input.plan.design.turns()?.settle.as_secs_f64();
+    // Loads of a search have a warm-up each.
+    let turns = context.input.plan.design.turns().filter(|_| !context.input.plan.searches());
+    let settle = turns?.settle.as_secs_f64();
     let is_script = context.input.facts.protocol == Protocol::Script;
     let series = if is_script { Series::RequestDuration(None) } else { Series::IterationDuration };
     let measure = Measure::new(series, Statistic::Med);

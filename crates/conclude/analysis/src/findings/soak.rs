@@ -8,7 +8,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let Some(report) = &context.analysis.soak else { return Vec::new() };
     let mut worse: Vec<&SoakRow> = report.rows.iter().filter(|row| row.changes() && row.is_worse()).collect();
     // What still grows at the end comes first.
-    worse.sort_by_key(|row| row.trend != Trend::GoesOn);
+    worse.sort_by_key(|row| row.urgency());
     let Some(first) = worse.first() else { return Vec::new() };
     let time = words::span(report.length);
     let (severity, sentence) = match first.trend {
@@ -17,6 +17,13 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
             format!(
                 "Over a load of {time} what is measured becomes worse, and still did at its end: how these systems do after a day \
                  is not what they do after minutes."
+            ),
+        ),
+        Trend::Changed => (
+            Severity::Problem,
+            format!(
+                "Over a load of {time} what is measured becomes worse. Whether it goes on cannot be told, and a longer load \
+                 would: how these systems do after a day may not be what they do after minutes."
             ),
         ),
         _ => (

@@ -40,7 +40,9 @@ fn of_resources(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> 
     let lines: Vec<Line> = resources.iter().enumerate().map(line).collect();
     let shares: Vec<f64> = lines.iter().flat_map(|line| line.points.iter().map(|point| point.centre)).collect();
     let mut panel = Panel::new("share in use".to_owned(), Axis::of_loads(report.noun(), loads()), Unit::Share, lines)?;
-    panel.y = Axis::of_values(Unit::Share, shares.into_iter().chain([0.0, 1.0]));
+    // Numbers of two sources may give a little more than all of it, for which the axis need not reach further.
+    let shares = shares.into_iter().map(|share| if share < 1.05 { share.min(1.0) } else { share });
+    panel.y = Axis::of_values(Unit::Share, shares.chain([0.0, 1.0]));
     let place = words::conditions(&input.plan, &[cell.condition]);
     let variant = input.plan.label(cell.variant);
     let of_variant = if input.plan.describes() { String::new() } else { format!(" of {variant}") };

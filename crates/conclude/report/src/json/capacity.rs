@@ -61,6 +61,7 @@ struct RangeRow {
     most_iterations_per_second: Option<f64>,
     most_requests_per_second: Option<f64>,
     requests_fail_from: Option<f64>,
+    requests_fail_interval: Option<[f64; 2]>,
     scalability_law: Option<LawRow>,
 }
 
@@ -87,6 +88,7 @@ struct ResourceRow {
     level: Option<f64>,
     used: Option<f64>,
     of: Option<f64>,
+    waited_for: Option<f64>,
     seconds_of_an_iteration: Option<f64>,
     allows_iterations_per_second: Option<f64>,
 }
@@ -160,6 +162,7 @@ fn range_row(range: &OverTheRange) -> RangeRow {
         most_iterations_per_second: range.peak.map(|peak| peak.iterations),
         most_requests_per_second: range.peak.map(|peak| peak.requests),
         requests_fail_from: range.fails_from,
+        requests_fail_interval: range.failure_interval.map(|interval| [interval.low, interval.high]),
         scalability_law: range.law.map(law),
     }
 }
@@ -179,6 +182,7 @@ fn gave_out_row(gave_out: &GaveOut, noun: &str) -> GaveOutRow {
                 level: one.at_most.map(|(level, _)| level),
                 used: one.at_most.map(|(_, used)| used.used),
                 of: one.at_most.map(|(_, used)| used.of),
+                waited_for: one.at_most.and_then(|(_, used)| used.saturation),
                 seconds_of_an_iteration: one.demand.map(|demand| demand.of_iteration),
                 allows_iterations_per_second: one.demand.map(|demand| demand.allows),
             })
@@ -190,6 +194,7 @@ fn gave_out_row(gave_out: &GaveOut, noun: &str) -> GaveOutRow {
 fn grade(grade: Grade) -> &'static str {
     match grade {
         Grade::Free => "free",
+        Grade::Always => "always",
         Grade::UsedUp => "used_up",
         Grade::Explains => "explains",
         Grade::Shown => "shown",

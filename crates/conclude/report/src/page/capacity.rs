@@ -67,6 +67,8 @@ pub(crate) struct ResourceRow {
     pub(crate) variant: String,
     pub(crate) resource: String,
     pub(crate) used: String,
+    /// The share of the time in which something waited for it.
+    pub(crate) waited_for: String,
     pub(crate) at: String,
     pub(crate) demand: String,
     pub(crate) allows: String,
@@ -176,21 +178,29 @@ fn range_row(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Opt
         condition: words::condition_in(&input.plan, cell.condition),
         variant: input.plan.label(cell.variant),
         knee: match range.knee {
-            Some(Knee::At(level)) => match range.knee_interval {
-                Some(interval) => format!("{} ({} … {})", users(level), users(interval.low), users(interval.high)),
-                None => users(level),
-            },
+            Some(Knee::At(level)) => with_interval(level, range.knee_interval.map(|one| [one.low, one.high])),
             Some(Knee::Beyond(level)) => format!("beyond {}", users(level)),
             None => "–".to_owned(),
         },
         iterations: value(range.peak.map(|peak| peak.iterations), Unit::PerSecond),
         requests: value(range.peak.map(|peak| peak.requests), Unit::PerSecond),
-        fails_from: range.fails_from.map_or_else(|| format!("not up to {}", users(range.most)), users),
+        fails_from: match range.fails_from {
+            Some(level) => with_interval(level, range.failure_interval.map(|one| [one.low, one.high])),
+            None => format!("not up to {}", users(range.most)),
+        },
         gave_out: match &cell.gave_out {
             Some(gave_out) => what_gave_out(gave_out, report.noun()).0,
+            None if matches!(cell.found, Ok(Found::Below(_))) => "the smallest load was too much".to_owned(),
             None => "nothing that was tried was too much".to_owned(),
         },
     })
+}
+
+/// A load with its interval: `320 (280 … 340)`.
+fn with_interval(level: f64, interval: Option<[f64; 2]>) -> String {
+    let users = |level: f64| show(level, Unit::Count);
+    let interval = interval.map(|[low, high]| format!(" ({} … {})", users(low), users(high)));
+    users(level) + &interval.unwrap_or_default()
 }
 
 /// The coefficients of the Universal Scalability Law, with its peak where that is not far beyond the loads.
@@ -223,6 +233,7 @@ fn resource_rows(input: &Input, cell: &CapacityCell) -> Vec<ResourceRow> {
             variant: input.plan.label(cell.variant),
             resource: one.resource.to_string(),
             used: amount(one, used),
+            waited_for: used.saturation.map_or_else(|| "–".to_owned(), percent),
             at: show(level, Unit::Count),
             demand: value(one.demand.map(|demand| demand.of_iteration), Unit::Seconds),
             allows: value(one.demand.map(|demand| demand.allows), Unit::PerSecond),
@@ -247,6 +258,7 @@ fn grade(one: &ResourceUse) -> &'static str {
     match one.grade {
         Grade::Free if one.resource.is_wait() => "hardly waited for",
         Grade::Free => "not used up",
+        Grade::Always => "used up by light loads as well, which tells nothing",
         Grade::UsedUp if one.resource.is_wait() => "waited for where the load was too much",
         Grade::UsedUp => "used up where the load was too much",
         Grade::Explains => "used up, and explains the throughput",

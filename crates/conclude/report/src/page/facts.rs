@@ -7,6 +7,7 @@ use plimsoll_analysis::words::{counted, filled, load_unit, unit};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
+use plimsoll_model::result::{RungResult, TrialResult};
 use plimsoll_model::start::{Design, Plan, Start, Turns};
 use plimsoll_model::study::{FloorRule, Origin};
 use plimsoll_model::workload::Protocol;
@@ -140,6 +141,11 @@ fn not_counted(input: &Input, analysis: &Analysis) -> String {
     }
     if !missing.is_empty() {
         parts.push(format!("{} did not run", counted(missing.len(), load_unit(&input.plan))));
+    }
+    let void = |rung: &&RungResult| !rung.summary.validity.counts();
+    let void = input.trials().filter(TrialResult::counts).flat_map(|trial| &trial.load.rungs).filter(void).count();
+    if void > 0 {
+        parts.push(format!("{} of the searches, which were void", counted(void, "load")));
     }
     if parts.is_empty() { format!("nothing: every {} counts", load_unit(&input.plan)) } else { parts.join(", ") }
 }
@@ -284,6 +290,9 @@ fn notes_on_values(input: &Input) -> Vec<Fact> {
         fact(
             "n",
             match input.plan.design.is_trials() {
+                _ if input.plan.searches() => {
+                    "the number of starts of the systems. Loads and requests are not repeats: those of one start share its fate."
+                }
                 true => {
                     "the number of trials, each with systems freshly started. Requests and seconds are not repeats: those \
                          of one trial share its fate."
@@ -306,6 +315,7 @@ fn notes_on_values(input: &Input) -> Vec<Fact> {
 
 fn notes_on_comparisons(input: &Input) -> Vec<Fact> {
     let ratio = match input.plan.design {
+        _ if input.plan.searches() => "the values of the two variants on a start are divided by one another",
         Design::Trials => "the two trials of a block are divided by one another",
         Design::Turns(_) => {
             "the two slices of a turn are divided by one another, a quarter of these ratios is dropped from either end"

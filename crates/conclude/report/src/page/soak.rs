@@ -58,7 +58,8 @@ fn with_interval(one: &Change) -> String {
 pub(crate) fn name(trend: Trend) -> &'static str {
     match trend {
         Trend::GoesOn => "changes, and goes on",
-        Trend::Settled => "changed, then no more",
+        Trend::Changed => "changes; whether it goes on cannot be told",
+        Trend::Settled => "changed, then hardly any more",
         Trend::Stays => "stays",
         Trend::Unclear => "cannot be told",
     }

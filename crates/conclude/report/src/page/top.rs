@@ -263,6 +263,8 @@ pub(crate) fn in_short(input: &Input) -> String {
     let repeats = stand.map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
     let took: Duration = input.starts.iter().map(|one| Duration::from_nanos(one.summary.timing.took.0)).sum();
     let design = match input.plan.design.turns() {
+        _ if input.plan.is_stress() => format!("{} of a stress test", counted(repeats, "start")),
+        _ if input.plan.searches() => format!("{} of a search", counted(repeats, "start")),
         Some(turns) => format!(
             "{} of {}{}",
             counted(repeats, "start"),

@@ -49,6 +49,24 @@ pub fn halves(values: &[f64]) -> Option<Halves> {
     fine.then(|| Halves { first, second, standard_error, df: noise.df, p: test.p_two_sided(0.0) })
 }
 
+/// Compares the third quarter of a series with the fourth: whether what changed before still does. `None` for fewer than sixteen
+/// values, and as of [`halves`].
+///
+/// The noise is that of the whole series: half of it is short, and what moves in slow steps looks there like noise that swings
+/// slowly. Where the series bends, so that neither a line nor two levels fit it, the noise is that of the second half alone.
+#[must_use]
+pub fn later_halves(values: &[f64]) -> Option<Halves> {
+    let later = &values[values.len() / 2..];
+    let alone = halves(later).filter(|_| values.len() >= 16)?;
+    let noise = Noise::of(values);
+    let standard_error = noise.error_of_difference(later.len() / 2, later.len().div_ceil(2));
+    if !standard_error.is_finite() || noise.sd > BENT * Noise::of(later).sd {
+        return Some(alone);
+    }
+    let test = TTest { estimate: alone.second - alone.first, standard_error, df: noise.df };
+    Some(Halves { standard_error, df: noise.df, p: test.p_two_sided(0.0), ..alone })
+}
+
 /// The noise of a series, as a first-order autoregressive process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noise {
@@ -98,6 +116,9 @@ impl Noise {
 /// Above this autocorrelation, noise and trend cannot be distinguished in a series of a few hundred
 /// values.
 const MAX_RHO: f64 = 0.95;
+
+/// A series bends where the noise around what fits it is so many times that in its second half.
+const BENT: f64 = 2.0;
 
 /// Two levels are preferred where their residual sum of squares is below this share of that of a
 /// line.
@@ -203,6 +224,29 @@ mod tests {
             assert!((0.93..=0.995).contains(&share), "n {n}, rho {rho}, growth {growth}: {share}");
         }
         assert_eq!(halves(&[0.0; 8]).unwrap().log_ratio(), None);
+    }
+
+    #[test]
+    fn what_goes_on_is_seen_in_the_second_half_as_well() {
+        let mut random = testing::Noise::new(25);
+        // A line that falls or rises by 10 from end to end, and noise.
+        for (n, rho, noise) in [(60, 0.0, 1.0), (60, 0.6, 1.0), (60, 0.8, 0.5), (32, 0.3, 1.0), (16, 0.0, 1.0)] {
+            let runs = 2_000;
+            let (mut holds, mut clear) = (0, 0);
+            for _ in 0..runs {
+                let series = random.autoregressive(rho, n);
+                let line = |at: usize| 20.0 + 10.0 * at as f64 / n as f64;
+                let series: Vec<f64> = series.iter().enumerate().map(|(at, one)| line(at) + noise * one).collect();
+                let found = later_halves(&series).unwrap();
+                let reach = found.standard_error * t_quantile(0.975, found.df);
+                holds += usize::from((found.second - found.first - 2.5).abs() <= reach);
+                clear += usize::from(found.p < 0.05);
+            }
+            let share = |count: usize| count as f64 / f64::from(runs);
+            assert!(share(holds) >= 0.93, "n {n}, rho {rho}: {}", share(holds));
+            assert!(share(clear) >= 0.3, "n {n}, rho {rho}: {}", share(clear));
+        }
+        assert_eq!(later_halves(&[1.0; 15]), None);
     }
 
     #[test]

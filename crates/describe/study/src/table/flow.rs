@@ -120,7 +120,10 @@ impl HttpTable {
     /// Faults and warnings that no level changes.
     pub(crate) fn check(&self, faults: &mut Faults) -> Option<()> {
         if let Some(fault) = self.fault_of_work() {
-            faults.add(fault);
+            // In a file that is not all TOML, the steps may stand in the part that could not be read.
+            if faults.well_formed() {
+                faults.add(fault);
+            }
             return None;
         }
         self.auth.iter().for_each(|auth| auth.check(faults));

@@ -1,5 +1,6 @@
 //! `[generator]` and `[targets]`: what sends the load, its own limits, and where it may go.
 
+use super::objective::ObjectiveTable;
 use crate::document::{Faults, table};
 use crate::value::{CpuSet, Literal, PositiveTimeSpan, Share, Text, Threads, Usable, resolve_optional};
 use plimsoll_model::study::GeneratorSpec;
@@ -14,7 +15,7 @@ table! {
         cpus: Option<Literal<CpuSet>>,
         /// Share of a processor above which the generator's busiest thread counts as the limit, which makes a trial void. Default: 0.7.
         max_cpu: Option<Literal<Share>>,
-        /// Lateness at the 99th percentile above which the schedule counts as missed, which makes a trial void. Default: "5ms".
+        /// Lateness at the 99th percentile above which the schedule counts as missed, which makes a trial void. Default: "5ms"; with an `[objective]`, a tenth of its shortest limit, from 5 ms to 50 ms.
         max_lateness: Option<Literal<PositiveTimeSpan>>,
     }
 }
@@ -33,8 +34,19 @@ impl TargetsTable {
     }
 }
 
-/// The generator as the study asks for it; `table` is missing when it says nothing.
-pub(crate) fn spec(table: Option<&GeneratorTable>, processors: &[usize], faults: &mut Faults) -> Option<GeneratorSpec> {
+/// The lateness above which the schedule counts as missed, unless the study says it.
+const MAX_LATENESS: Duration = Duration::from_millis(5);
+
+/// The most of it where it follows from the limits of an objective.
+const MOST_LATENESS: Duration = Duration::from_millis(50);
+
+/// The generator as the study asks for it; `table` is missing when it says nothing. `objective` are the limits of a search.
+pub(crate) fn spec(
+    table: Option<&GeneratorTable>,
+    objective: Option<&ObjectiveTable>,
+    processors: &[usize],
+    faults: &mut Faults,
+) -> Option<GeneratorSpec> {
     let cpus = resolve_optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
         let among = cpus.value.among(Usable::all(processors));
         among.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
@@ -47,8 +59,15 @@ pub(crate) fn spec(table: Option<&GeneratorTable>, processors: &[usize], faults:
         threads: threads.unwrap_or(default_threads),
         cpus,
         max_cpu,
-        max_lateness: max_lateness.map_or(Duration::from_millis(5), |length| length.value.0),
+        max_lateness: max_lateness.map_or_else(|| default_lateness(objective), |length| length.value.0),
     })
+}
+
+/// A load that is too much for systems on this machine takes processors from the generator as well, which is then late. Of 1 %
+/// of the work that is late by a tenth of a limit, a percentile that is held against the limit hardly moves.
+fn default_lateness(objective: Option<&ObjectiveTable>) -> Duration {
+    let shortest = objective.and_then(|objective| objective.limits().min());
+    shortest.map_or(MAX_LATENESS, |shortest| (shortest / 10).clamp(MAX_LATENESS, MOST_LATENESS))
 }
 
 #[cfg(test)]
@@ -58,14 +77,29 @@ mod tests {
 
     fn read(text: &str) -> GeneratorSpec {
         let table: GeneratorTable = read_table(text);
-        spec(Some(&table), &[0, 1, 2, 3], &mut crate::table::testing::no_faults()).expect("a generator")
+        spec(Some(&table), None, &[0, 1, 2, 3], &mut crate::table::testing::no_faults()).expect("a generator")
     }
 
     #[test]
     fn the_generator_has_defaults() {
-        let spec = spec(None, &[0, 1, 2, 3], &mut crate::table::testing::no_faults()).expect("a generator");
+        let spec = spec(None, None, &[0, 1, 2, 3], &mut crate::table::testing::no_faults()).expect("a generator");
         assert_eq!((spec.threads, spec.cpus, spec.max_cpu), (2, None, 0.7));
         assert_eq!(spec.max_lateness, Duration::from_millis(5));
+    }
+
+    #[test]
+    fn lateness_may_be_a_tenth_of_what_is_held_against_a_limit() {
+        let lateness = |text: &str, limits: &str| {
+            let table: GeneratorTable = read_table(text);
+            let objective: ObjectiveTable = read_table(limits);
+            let faults = &mut crate::table::testing::no_faults();
+            spec(Some(&table), Some(&objective), &[0, 1], faults).expect("a generator").max_lateness.as_millis()
+        };
+        let two = "limits = { 'request_duration.p95' = '200ms', 'request_duration.p99' = '1s' }";
+        assert_eq!(lateness("", two), 20);
+        assert_eq!(lateness("", "limits = { 'request_duration.p95' = '30ms' }"), 5);
+        assert_eq!(lateness("", "limits = { 'iteration_duration.p95' = '60s' }"), 50);
+        assert_eq!(lateness("max_lateness = '2ms'", two), 2);
     }
 
     #[test]

@@ -74,7 +74,10 @@ impl LoadTable {
         let limit = self.limit(scope, faults);
         let count = self.count(scope, faults);
         let stop = match count?.stop(limit?) {
-            Stop::After(limit) if self.is_soak() => Stop::Soak(limit),
+            Stop::After(limit) if self.is_soak() => {
+                self.check_soak(limit, faults);
+                Stop::Soak(limit)
+            }
             stop => stop,
         };
         let mut model = model?;
@@ -471,7 +474,7 @@ mod tests {
             ("rate = 0", "above 0"),
             ("duration = '0s'", "above zero"),
             ("duration = '-5s'", "negative"),
-            ("duration = 20", "write \"20s\""),
+            ("duration = 20", "write \"20ms\" for milliseconds, \"20s\" for seconds"),
             ("warm_up = '1s'", "did you mean `warmup`"),
             ("stages = [{ ramp = '0s', to = 1 }]", "above zero"),
             ("arrivals = 'sometimes'", "poisson"),

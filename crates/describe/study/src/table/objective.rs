@@ -6,6 +6,7 @@ use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::objective::{Limit, Objective};
 use serde_json::{Value, json};
+use std::time::Duration;
 use toml::de::DeValue;
 
 table! {
@@ -99,6 +100,19 @@ impl ObjectiveTable {
     /// The measures that have a limit, with their places.
     pub(crate) fn measures(&self) -> impl Iterator<Item = &Literal<Measure>> {
         self.limits.0.iter().map(|(measure, _)| measure)
+    }
+
+    /// Refuses errors without a bound: `1` is all of it, where 1 % may be meant.
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        if let Some(errors) = self.errors.as_ref().filter(|errors| errors.value.0 >= 1.0) {
+            let fault = Fault::error(&errors.span, "an objective cannot allow that all exchanges fail");
+            faults.add(fault.help("write the share that may, such as \"1%\""));
+        }
+    }
+
+    /// The limits.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = Duration> {
+        self.limits.0.iter().map(|(_, at_most)| at_most.value.0)
     }
 
     pub(crate) fn span(&self) -> &Span {

@@ -311,11 +311,14 @@ impl StudyTable {
             if let Some(objective) = self.objective() {
                 let fault =
                     Fault::error(objective.span(), "an objective is for a search for the capacity or a stress test");
-                faults.add(fault.help("write `profile = \"capacity\"` in `[load]`, or leave the table out"));
+                faults.add(
+                    fault.help("write `profile = \"capacity\"` or `\"stress\"` in `[load]`, or leave the table out"),
+                );
             }
             return;
         };
         let what = load.search_in_words();
+        self.objective().into_iter().for_each(|objective| objective.check(faults));
         if self.objective.is_none() {
             let fault = Fault::error(search, format!("{what} needs an `[objective]`"));
             let example = "[objective]\nlimits = { \"request_duration.p95\" = \"200ms\" }";
@@ -366,7 +369,9 @@ impl StudyTable {
     }
 
     fn check_repeats(&self, faults: &mut Faults) {
-        let repeats = self.repeats.as_ref().and_then(Section::valid);
+        // In a soak test of one system the interval comes from the load itself.
+        let by_the_load = !self.compares() && self.load().is_some_and(LoadTable::is_soak);
+        let repeats = self.repeats.as_ref().and_then(Section::valid).filter(|_| !by_the_load);
         if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 < 3) {
             let (what, help) = match self.compares() {
                 true => ("a verdict", "5 are usual, 10 find small differences, and `--for` chooses how many"),

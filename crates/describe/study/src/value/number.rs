@@ -105,7 +105,7 @@ impl Scalar for Rate {
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         match number_between::<Self>(level, 0.0..=1e9)? {
-            0.0 => Err(Problem::new("must be above 0: no arrivals would be no load")),
+            0.0 => Err(Problem::new("must be above 0: with none a second there would be no load")),
             rate => Ok(Rate(rate)),
         }
     }

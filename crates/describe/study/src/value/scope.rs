@@ -212,6 +212,11 @@ pub(crate) fn unknown_placeholder<'a>(
         format!("did you mean `{meant}`?")
     } else if is_key {
         "keys are those of a store with `credentials = \"generated\"`, and only systems are told them".to_owned()
+    } else if let Some(meant) = name
+        .strip_prefix("database.")
+        .and_then(|part| known.clone().find(|known| known.split_once('.').is_some_and(|(_, known)| known == part)))
+    {
+        format!("say which database, by its name: `{{{meant}}}`")
     } else if is_login {
         "how to log in to a `[database.NAME]` is told to systems, and to its `migrate`, alone; of one that is reached by its \
          UNIX socket nothing is told"

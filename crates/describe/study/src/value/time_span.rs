@@ -30,7 +30,9 @@ impl Scalar for Length {
                 Some(_) => Err(Problem::new(format!("must be at most a year (\"8760h\"), but is \"{text}\""))),
                 None => Err(wrong().maybe_help(with_known_units(text))),
             },
-            Level::Integer(number) if *number >= 0 => Err(wrong().help(format!("for seconds write \"{number}s\""))),
+            Level::Integer(number) if *number >= 0 => {
+                Err(wrong().help(format!("write \"{number}ms\" for milliseconds, \"{number}s\" for seconds")))
+            }
             _ => Err(wrong()),
         }
     }

@@ -140,6 +140,44 @@ fn what_takes_a_comparison_is_warned_of_where_there_is_none() {
 }
 
 #[test]
+fn what_a_purpose_of_load_makes_of_a_study_is_said() {
+    const SERVER: &str = "title = 't'\nquestion = 'q?'\n[workload]\nprotocol = 'http'\ntarget = '127.0.0.1:80'\n\
+                          steps = [{ get = '/' }]\n";
+    let said = |repeats: u32, load: &str| -> Vec<String> {
+        let text = format!("repeats = {repeats}\n{SERVER}[load]\n{load}");
+        read_text(&text).1.iter().map(|one| one.message.clone()).collect()
+    };
+    let nothing = Vec::<String>::new();
+    assert_eq!(said(1, "profile = 'soak'\nusers = 5\nduration = '1h'"), nothing, "the interval is that of the load");
+    let short = "a soak test of less than 16 s cannot show what changes over its time";
+    assert_eq!(said(1, "profile = 'soak'\nusers = 5\nduration = '15s'"), [short]);
+    let once = "`load.think` has no effect: each user does one iteration";
+    assert_eq!(said(3, "profile = 'once'\nusers = 5\nthink = '1s'"), [once]);
+    let objective = "[objective]\nlimits = { 'request_duration.p95' = '200ms' }\n";
+    let capacity = format!("profile = 'capacity'\nusers = 5\n{objective}");
+    assert_eq!(said(3, &capacity), nothing);
+    let all = "an objective cannot allow that all exchanges fail";
+    assert_eq!(said(3, &format!("{capacity}errors = 1")), [all]);
+    let (found, _) = read_text(&format!("repeats = 3\n{SERVER}[load]\n{capacity}"));
+    assert_eq!(
+        found.expect("a study").facts().generator.max_lateness,
+        Duration::from_millis(20),
+        "a tenth of the limit"
+    );
+}
+
+#[test]
+fn of_a_brace_that_is_not_closed_one_fault_is_told() {
+    let open = "title = 't'\nquestion = 'q?'\n[workload]\nprotocol = 'http'\ntarget = '127.0.0.1:80'\n\
+                draw = { page = '0 to 9'\non_start = [\n  { post = '/login' },\n]\nsteps = [{ get = '/' }]\n\
+                [load]\nusers = 1\nduration = '2s'\n";
+    let (study, faults) = read_text(open);
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert!(study.is_none() && faults.len() == 1, "{faults:?}");
+    assert!(faults[0].contains("close the brace that line 6 opens"), "{faults:?}");
+}
+
+#[test]
 fn a_trial_has_every_placeholder_filled_in() {
     let study = study(GRPC);
     let spec = resolved(&study, &mutex_with(100));

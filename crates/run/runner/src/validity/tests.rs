@@ -1,4 +1,5 @@
 use super::*;
+use plimsoll_model::database::Condition;
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
 use plimsoll_model::record::{Tally, Tick};
 use std::time::Duration;

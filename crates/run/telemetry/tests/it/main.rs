@@ -5,6 +5,7 @@
 
 use plimsoll_model::sample::{ProcessSample, Samples};
 use plimsoll_telemetry::{Sampler, Target};
+use plimsoll_testkit::{ControlGroup, Limit, skipped};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -215,4 +216,30 @@ fn a_system_that_is_gone_shows_as_nothing() {
     let (Samples { processes, host, .. }, _) = sampler.stop(Instant::now());
     assert_eq!((processes[0].processes, processes[0].resident), (0, 0));
     assert_eq!((host.len(), host[0].machine.as_str(), processes[0].machine.as_str()), (1, "here", "here"));
+}
+
+#[test]
+fn a_quota_shows_and_how_often_it_was_used_up() {
+    const WORK: &str = "read; while ! read -t 0.01; do for n in $(seq 1 10000); do :; done; done; echo done; read";
+    let Some(group) = ControlGroup::with(Limit::Cpu(20)) else {
+        return skipped("no control group that limits CPU can be made (root, the controller `cpu`)");
+    };
+    let mut system = System::start(&format!("{}; {WORK}", group.enter()));
+    let sampler = sampler(&system);
+    system.go_on();
+    // On a busy machine it may take a while until it gets as much as its quota.
+    let mut samples: Vec<ProcessSample> = Vec::new();
+    let was_throttled = |sample: &ProcessSample| sample.throttled.is_some_and(|share| share > 0.0 && share <= 1.0);
+    for _ in 0..60 {
+        let_pass(Duration::from_secs(1));
+        samples.extend(sampler.take(Instant::now()).processes);
+        if samples.iter().any(was_throttled) {
+            break;
+        }
+    }
+    system.go_on();
+    system.wait_for("done");
+    system.end();
+    assert!(samples.iter().any(was_throttled), "{samples:?}");
+    assert!(samples.iter().all(|sample| sample.cpu_quota == Some(0.2)), "{samples:?}");
 }

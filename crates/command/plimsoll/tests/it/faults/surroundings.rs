@@ -1,4 +1,4 @@
-//! What a run finds around it: a small disk, little memory, few ports, a date that jumps.
+//! What a run finds around it: a small disk, few ports, a date that jumps.
 
 use rustix::process::geteuid;
 use std::fs;
@@ -6,8 +6,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 /// The command, run by a shell after something else.
 pub(super) fn in_shell(command: &Command, before: &str) -> Command {
@@ -38,54 +36,6 @@ pub(super) fn in_network_of(command: &Command, ports: u32) -> Command {
     let range = format!("{FIRST} {}", FIRST + ports - 1);
     let inside = in_shell(command, &format!("ip link set lo up; echo {range} >/proc/sys/net/ipv4/ip_local_port_range"));
     around(&inside, "unshare", &["--net"])
-}
-
-/// A control group whose processes have so much memory together. It is removed when this is dropped.
-pub(super) struct MemoryGroup {
-    folder: PathBuf,
-}
-
-impl MemoryGroup {
-    /// The folder of all groups for memory, and the file with a group's limit: in version 1 of control groups, and in 2.
-    fn root() -> Option<(PathBuf, &'static str)> {
-        let (first, second) = (PathBuf::from("/sys/fs/cgroup/memory"), PathBuf::from("/sys/fs/cgroup"));
-        if first.join("memory.limit_in_bytes").exists() {
-            return Some((first, "memory.limit_in_bytes"));
-        }
-        let controlled = fs::read_to_string(second.join("cgroup.subtree_control")).ok()?;
-        controlled.split_whitespace().any(|one| one == "memory").then_some((second, "memory.max"))
-    }
-
-    pub(super) fn is_possible() -> bool {
-        geteuid().is_root() && MemoryGroup::root().is_some()
-    }
-
-    pub(super) fn of(mib: u32) -> MemoryGroup {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let (root, limit) = MemoryGroup::root().expect("it was looked for");
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = root.join(format!("plimsoll-test-{}-{number}", std::process::id()));
-        fs::create_dir(&folder).expect("a control group");
-        fs::write(folder.join(limit), format!("{mib}M")).expect("a limit on memory");
-        MemoryGroup { folder }
-    }
-
-    /// What a shell does to be in it.
-    pub(super) fn enter(&self) -> String {
-        format!("echo $$ >{}", self.folder.join("cgroup.procs").display())
-    }
-}
-
-impl Drop for MemoryGroup {
-    fn drop(&mut self) {
-        // Processes that are at their end keep it for a moment.
-        for _ in 0..100 {
-            if fs::remove_dir(&self.folder).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
 }
 
 /// A file system of its own in memory, which is unmounted when this is dropped.

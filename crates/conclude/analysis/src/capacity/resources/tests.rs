@@ -4,6 +4,7 @@ use super::*;
 use crate::compare::Contrast;
 use crate::testing::{only_trial, start};
 use plimsoll_model::database::DatabaseFacts;
+use plimsoll_model::host::Host;
 use plimsoll_model::objective::{Judged, Passed};
 use plimsoll_model::result::{RungResult, StartResult};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, WaitSample};
@@ -56,7 +57,11 @@ fn cores(result: &mut StartResult, at: f64, [web, thread, machine]: [f64; 3]) {
 fn found(result: &StartResult) -> GaveOut {
     let trial = only_trial(result);
     let loads: Vec<LoadOnStart<'_>> = trial.load.rungs.iter().map(|rung| LoadOnStart { trial, rung }).collect();
-    gave_out(&loads, 4.0).expect("loads that were too much")
+    gave_out(&loads, &four_processors()).expect("loads that were too much")
+}
+
+fn four_processors() -> Host {
+    Host { processors: 4, ..Host::default() }
 }
 
 fn named(gave_out: &GaveOut) -> Option<(Resource, Grade)> {
@@ -98,6 +103,55 @@ fn processors_that_a_system_is_bound_to_are_its_limit() {
 }
 
 #[test]
+fn a_quota_is_a_limit_and_one_that_is_hit_in_bursts_as_well() {
+    let limited = |throttled: f64, of_an_iteration: f64| {
+        found(&service(&|result, at, [throughput, users]| {
+            cores(result, at, [of_an_iteration * throughput, 0.003 * throughput, 2.5]);
+            let sample = result.processes.last_mut().expect("a sample");
+            (sample.cpu_quota, sample.throttled) = (Some(1.5), Some(if users > 100.0 { throttled } else { 0.0 }));
+        }))
+    };
+    let quota = Resource::Quota("web".to_owned());
+    assert_eq!(named(&limited(0.9, 0.0146)), Some((quota.clone(), Grade::Explains)));
+    let in_bursts = limited(0.6, 0.009);
+    assert_eq!(named(&in_bursts), Some((quota, Grade::UsedUp)), "three fifths of it on average");
+    assert_eq!(in_bursts.resources[0].at_most.and_then(|(_, used)| used.saturation), Some(0.6));
+    assert_eq!(named(&limited(0.2, 0.009)), None);
+}
+
+#[test]
+fn a_container_may_use_less_than_the_machine_has() {
+    let result = service(&|result, at, [throughput, _]| {
+        cores(result, at, [0.0137 * throughput, 0.003 * throughput, 2.5]);
+    });
+    let trial = only_trial(&result);
+    let loads: Vec<LoadOnStart<'_>> = trial.load.rungs.iter().map(|rung| LoadOnStart { trial, rung }).collect();
+    let of = |cpu_limit: f64| {
+        let host = Host { cpu_limit: Some(cpu_limit), ..four_processors() };
+        named(&gave_out(&loads, &host).expect("loads that were too much"))
+    };
+    assert_eq!(of(1.5), Some((Resource::Container, Grade::Explains)), "with 0.1 of the generator");
+    assert_eq!((of(2.0), of(8.0)), (None, None));
+}
+
+#[test]
+fn tasks_that_wait_for_memory_and_connections_that_none_accepts_are_told() {
+    let with = |add: fn(&mut HostSample)| {
+        named(&found(&service(&|result, at, [_, users]| {
+            cores(result, at, [0.2, 0.1, 0.5]);
+            if users > 100.0 {
+                add(result.host.last_mut().expect("a sample"));
+            }
+        })))
+    };
+    let few = with(|sample| (sample.memory_pressure, sample.listen_overflows) = (Some(0.05), Some(1.0)));
+    assert_eq!(few, None);
+    assert_eq!(with(|sample| sample.memory_pressure = Some(0.3)), Some((Resource::Memory, Grade::UsedUp)));
+    // 200 requests a second.
+    assert_eq!(with(|sample| sample.listen_overflows = Some(8.0)), Some((Resource::Accepting, Grade::UsedUp)));
+}
+
+#[test]
 fn what_is_used_up_and_does_not_explain_is_told_as_such() {
     // It spins when it has nothing to do: an iteration takes little.
     let all = found(&service(&|result, at, [throughput, users]| {
@@ -108,13 +162,36 @@ fn what_is_used_up_and_does_not_explain_is_told_as_such() {
 }
 
 #[test]
+fn what_light_loads_use_up_as_well_did_not_give_out() {
+    // Others use what the service leaves of the machine.
+    let all = found(&service(&|result, at, [throughput, _]| {
+        cores(result, at, [0.002 * throughput, 0.001 * throughput, 3.95]);
+    }));
+    assert_eq!((named(&all), all.resources[0].grade), (None, Grade::Always));
+    let (what, evidence) = crate::capacity::what_gave_out(&all, "users");
+    assert_eq!(what, "unknown");
+    let says =
+        "light loads used up the processors of the machine, mostly used by other programs and the kernel as well";
+    assert!(evidence.starts_with(says), "{evidence}");
+    let pooled = found(&service(&|result, at, [throughput, _]| {
+        cores(result, at, [0.2, 0.1, 3.95]);
+        let busy = 10.0 * throughput / 100.0;
+        for (counter, value) in [(CONNECTIONS, 10.0), (BUSY_CONNECTIONS, busy)] {
+            let (database, counter) = ("db".to_owned(), counter.to_owned());
+            result.databases.push(DatabaseSample { at, database, variant: 0, counter, value });
+        }
+    }));
+    assert_eq!(named(&pooled), Some((Resource::Connections("db".to_owned()), Grade::UsedUp)));
+}
+
+#[test]
 fn what_only_waits_is_unknown() {
     let all = found(&service(&|result, at, [throughput, _]| {
         cores(result, at, [0.002 * throughput, 0.001 * throughput, 0.005 * throughput]);
     }));
     assert_eq!(named(&all), None);
     assert_eq!(all.resources[0].resource, Resource::Machine, "the most used");
-    assert_eq!(gave_out(&[], 4.0), None, "no load");
+    assert_eq!(gave_out(&[], &four_processors()), None, "no load");
 }
 
 /// A service with a pool of so many connections to a database, all of which are busy at 100 iterations a second.

@@ -21,6 +21,9 @@ const MOST_STEPS: f64 = 1000.0;
 /// More users than that need more ports than a machine has for one server.
 const MOST_USERS: f64 = 1e6;
 
+/// Fewer seconds cannot be compared with one another.
+const SHORTEST_SOAK: Duration = Duration::from_secs(16);
+
 /// The purpose of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadProfileName {
@@ -136,6 +139,14 @@ impl LoadTable {
         Some(step)
     }
 
+    /// Warns of a soak test in which there is nothing to compare.
+    pub(super) fn check_soak(&self, length: Duration, faults: &mut Faults) {
+        if length < SHORTEST_SOAK {
+            let says = "a soak test of less than 16 s cannot show what changes over its time";
+            faults.add(Fault::warning(&self.length_span(), says).help("let `duration` be hours"));
+        }
+    }
+
     /// Refuses what a search does not have, and keys of a search in a study that does not search.
     pub(crate) fn check_search(&self, faults: &mut Faults) {
         let most = self.most.as_ref().map(|most| &most.span);
@@ -154,6 +165,10 @@ impl LoadTable {
             ];
             let help = "leave it out: users begin at once or one after the other (`new_users`), and all counts";
             self.refuse_changes(&more, "where each user does one iteration", help, faults);
+        }
+        if self.is_once() && self.think.is_some() {
+            let fault = Fault::warning(&self.place, "`load.think` has no effect: each user does one iteration");
+            faults.add(fault.help("leave it out; pauses within an iteration are steps: `{ pause = \"1s\" }`"));
         }
         if self.is_soak() {
             let help = "leave it out: a soak test is the same load for all of `duration`";
