@@ -102,12 +102,12 @@ fn a_soak_test_has_a_table_of_what_changes_over_its_time() {
     for told in [
         "## Over the time of a load",
         "Mean memory of counter: over 10 s of load the system changes by",
-        "| changed, then no more |",
+        "| changes; whether it goes on cannot be told |",
         "| stays |",
     ] {
         assert!(markdown.contains(told), "{told}:\n{markdown}");
     }
-    for told in ["\"measure\": \"memory:counter.avg\"", "\"judgement\": \"changed, then no more\""] {
+    for told in ["\"measure\": \"memory:counter.avg\"", "\"judgement\": \"changes; whether it goes on cannot be told\""] {
         assert!(json.contains(told), "{told}:\n{json}");
     }
     assert!(!text(&self::documents(&sample::one_system()), "report.md").contains("Over the time of a load"));
