@@ -103,8 +103,8 @@ pub enum RunError {
     },
     /// Every trial of a whole block failed, although systems answered, and no earlier trial succeeded.
     #[error(
-        "all trials failed, {trials} of {trials}, and so would others, so the run was broken off; correct that, and run the \
-         study into a new folder"
+        "all {trials} trials failed, and so would others, so the run was broken off; correct that, and run the study into a \
+         new folder"
     )]
     NeverRight {
         /// The number of trials.
