@@ -107,7 +107,8 @@ fn a_soak_test_has_a_table_of_what_changes_over_its_time() {
     ] {
         assert!(markdown.contains(told), "{told}:\n{markdown}");
     }
-    for told in ["\"measure\": \"memory:counter.avg\"", "\"judgement\": \"changes; whether it goes on cannot be told\""] {
+    for told in ["\"measure\": \"memory:counter.avg\"", "\"judgement\": \"changes; whether it goes on cannot be told\""]
+    {
         assert!(json.contains(told), "{told}:\n{json}");
     }
     assert!(!text(&self::documents(&sample::one_system()), "report.md").contains("Over the time of a load"));
