@@ -57,7 +57,7 @@ func main() {
 	log.Fatal(http.Serve(listener, nil))
 }
 
-// slowListener accepts a connection after another, each after so much time.
+// slowListener accepts one connection after the other, each after so much time.
 type slowListener struct {
 	net.Listener
 	work time.Duration

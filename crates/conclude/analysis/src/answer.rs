@@ -55,16 +55,11 @@ impl Answer {
     /// The answer with what changes over the time of the loads: before what decides beside the headline, or where nothing is
     /// compared as the headline.
     pub(crate) fn with_soak(&self, sentences: Vec<Sentence>, describes: bool) -> Answer {
-        match describes {
-            true => {
-                let further = [self.headline.clone(), self.further.clone()].concat();
-                Answer { headline: sentences, further }
-            }
-            false => {
-                let further = [sentences, self.further.clone()].concat();
-                Answer { headline: self.headline.clone(), further }
-            }
-        }
+        let (headline, first) = match describes {
+            true => (sentences, self.headline.clone()),
+            false => (self.headline.clone(), sentences),
+        };
+        Answer { headline, further: [first, self.further.clone()].concat() }
     }
 
     /// The headline as a paragraph.

@@ -5,7 +5,7 @@ use crate::reason::OrReason;
 use plimsoll_model::measure::Unit;
 use plimsoll_model::objective::{Judged, Passed};
 use plimsoll_model::result::{LoadResult, RungResult};
-use plimsoll_model::start::{RungPart, Validity};
+use plimsoll_model::start::RungPart;
 use plimsoll_statistics::capacity::{Capacity, Part, Tried, capacity};
 
 /// The capacity of one start and variant, from the loads of its search; none of a load that is no search.
@@ -13,11 +13,9 @@ pub(crate) fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
     if load.rungs.is_empty() {
         return None;
     }
-    let no_end = || match stopped_by(load) {
-        Some(reason) => {
-            format!("the search for the capacity did not come to its end, because its loads were void ({reason})")
-        }
-        None => "the search for the capacity did not come to its end".to_owned(),
+    let no_end = || {
+        let why = stopped_by(load).map(|reason| format!(", because its loads were void ({reason})"));
+        format!("the search for the capacity did not come to its end{}", why.unwrap_or_default())
     };
     Some(capacity(&tried(&load.rungs)).ok_or_else(no_end))
 }
@@ -26,10 +24,8 @@ pub(crate) fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
 /// its end.
 pub(crate) fn stopped_by(load: &LoadResult) -> Option<&str> {
     let last = load.rungs.iter().rfind(|one| one.rung.part != RungPart::Confirmation)?;
-    match &last.summary.validity {
-        Validity::Void(reasons) => reasons.first().map(String::as_str),
-        Validity::Valid | Validity::Failed(_) => None,
-    }
+    let validity = &last.summary.validity;
+    validity.reasons().first().filter(|_| validity.is_void()).map(String::as_str)
 }
 
 /// The loads that a search went by: those that count, and of those with too few requests the ones that were not repeated.

@@ -304,13 +304,16 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The condition in words. One that a study expects is its query, which stands as code; all others are those of TPC-C.
+    /// True for what a study expects: its name is the query, which stands as code. All others are those of TPC-C.
+    #[must_use]
+    pub fn is_expected(&self) -> bool {
+        self.name.starts_with('`')
+    }
+
+    /// The condition in words: `consistency condition 1: w_ytd = sum(d_ytd)`, or the query.
     #[must_use]
     pub fn in_words(&self) -> String {
-        match self.name.starts_with('`') {
-            true => self.name.clone(),
-            false => format!("consistency condition {}", self.name),
-        }
+        if self.is_expected() { self.name.clone() } else { format!("consistency condition {}", self.name) }
     }
 }
 

@@ -460,6 +460,12 @@ impl Validity {
         matches!(self, Validity::Valid)
     }
 
+    /// True if it measured something else than the systems.
+    #[must_use]
+    pub fn is_void(&self) -> bool {
+        matches!(self, Validity::Void(_))
+    }
+
     /// Combines two judgements of the same thing: a failure outweighs a void, and the reasons of `self` come first.
     #[must_use]
     pub fn and(&self, other: &Validity) -> Validity {

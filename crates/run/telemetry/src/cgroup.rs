@@ -35,7 +35,7 @@ pub(crate) struct Quota {
     pub(crate) cores: f64,
     /// Scheduling periods in which it had something to do.
     periods: u64,
-    /// Those of them in which it had used up its limit.
+    /// Scheduling periods in which it had used up its limit.
     throttled: u64,
 }
 

@@ -190,11 +190,12 @@ fn repeats_within(one: &Plan, given: Duration, fewest: u32) -> Result<u32, Failu
     Err(Failure::new(
         Exit::Usage,
         anyhow!(
-            "expected at least {} for `--for`, found {}: one repeat of this study takes {} under load, and an interval takes \
-             {fewest} of them; give more time, or shorten `load.duration`",
+            "expected at least {} for `--for`, found {}: one repeat of this study takes {} under load{}; give more time, or \
+             shorten `load.duration`",
             time(least),
             time(given),
-            time(each)
+            time(each),
+            if fewest > 1 { format!(", and an interval takes {fewest} of them") } else { String::new() }
         ),
     ))
 }

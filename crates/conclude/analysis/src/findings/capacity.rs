@@ -2,6 +2,7 @@
 
 use super::{Context, Finding, Severity};
 use crate::measure::TrialReader;
+use crate::once::REQUEST;
 use crate::quantity::grouped;
 use crate::search;
 use crate::words::counted;
@@ -29,8 +30,8 @@ fn void_loads(context: &Context<'_>) -> Option<Finding> {
     let (mut void, mut all, mut stopped) = (0, 0, 0);
     for reader in context.readers.iter().filter(|reader| context.input.plan.searches() && reader.counts()) {
         let load = reader.load();
-        let reasons: Vec<&String> =
-            load.rungs.iter().filter_map(|one| one.summary.validity.reasons().first()).collect();
+        let judged = load.rungs.iter().map(|one| &one.summary.validity).filter(|validity| validity.is_void());
+        let reasons: Vec<&String> = judged.filter_map(|validity| validity.reasons().first()).collect();
         (void, all) = (void + reasons.len(), all + load.rungs.len());
         let stopped_here = search::stopped_by(load).is_some();
         stopped += usize::from(stopped_here);
@@ -46,8 +47,8 @@ fn void_loads(context: &Context<'_>) -> Option<Finding> {
     let of_searches = match stopped {
         0 => "They were offered again.".to_owned(),
         _ => format!(
-            "{} of the searches ended where the next load was void three times in a row, so that they found no more than a bound.",
-            grouped(stopped as f64)
+            "{} ended where the next load was void three times in a row, with a bound or with nothing.",
+            if stopped == 1 { "One search".to_owned() } else { format!("{stopped} searches") }
         ),
     };
     Some(Finding {
@@ -89,7 +90,7 @@ fn not_confirmed(context: &Context<'_>) -> Option<Finding> {
 /// The most lines about failed requests.
 const FAILURES: usize = 12;
 
-/// A request that failed in a way: condition, variant, load, name and kind.
+/// What failed: condition, variant, level of load, name of the account, and kind.
 type Failure<'a> = (usize, usize, u64, &'a str, ErrorKind);
 
 /// The failures of loads of the same level.
@@ -108,18 +109,18 @@ fn failed_requests(context: &Context<'_>) -> Option<Finding> {
         for rung in reader.load().rungs.iter().filter(|rung| rung.summary.validity.counts()) {
             let (replies, level) = (&rung.summary.replies, rung.rung.level.round() as u64);
             for (name, account) in &replies.accounts {
-                let request = name.strip_prefix("request:").unwrap_or(name);
                 for (kind, count) in account.failed.iter().filter(|(_, count)| **count > 0) {
-                    let key = (trial.condition(), trial.variant(), level, request, *kind);
+                    let key = (trial.condition(), trial.variant(), level, name.as_str(), *kind);
                     let known = failures.entry(key).or_default();
                     (known.count, known.sent) = (known.count + count, known.sent + account.sent);
-                    let example = || replies.error_examples.get(request)?.get(kind);
+                    let example = || replies.error_examples.get(name)?.get(kind);
                     known.example = known.example.or_else(example);
                 }
             }
         }
     }
-    let line = |(&(condition, variant, level, request, kind), failed): (&Failure<'_>, &Failed<'_>)| {
+    let line = |(&(condition, variant, level, name, kind), failed): (&Failure<'_>, &Failed<'_>)| {
+        let request = name.strip_prefix(REQUEST).unwrap_or(name);
         let place = format!("{}, {}", context.variant(variant), context.condition(condition));
         let example = failed.example.map(|text| format!(", such as: {text}")).unwrap_or_default();
         let [count, sent, level] = [failed.count, failed.sent, level].map(|number| grouped(number as f64));
@@ -171,4 +172,91 @@ fn short_loads(context: &Context<'_>) -> Option<Finding> {
             evidence: vec![format!("{place}: loads of {seconds:.1} s")],
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse;
+    use crate::finding::{Finding, Severity};
+    use crate::input::Input;
+    use crate::testing::{describing, start};
+    use plimsoll_model::objective::{Judged, Objective, Passed};
+    use plimsoll_model::record::{Account, ErrorKind};
+    use plimsoll_model::result::RungResult;
+    use plimsoll_model::start::{CapacitySearch, Rung, RungPart, SearchRange, Validity};
+    use std::time::Duration;
+
+    /// A search on three starts: 40 users pass on each, and larger loads are void three times on the first `stopped` of them;
+    /// on the others 80 users are too much, and 3 of 100 updates fail under them.
+    fn searched(stopped: u32) -> Input {
+        let mut input = describing(3, |number| {
+            let mut result = start(1.0);
+            let summary = result.loads[0].summary.clone();
+            let rung = |level: f64, part: RungPart, validity: Validity, passed: Passed| {
+                let mut summary = summary.clone();
+                summary.validity = validity;
+                let (readings, reasons) = (Vec::new(), Vec::new());
+                summary.objective = Some(Judged { passed, readings, reasons, share_of_needed: 1.0, strain: None });
+                let rung = Rung { level, part };
+                RungResult { rung, summary, iterations: 100, requests: 100, in_requests: 1.0, generator_cpu: None }
+            };
+            let void = || Validity::Void(vec!["the generator was late".to_owned()]);
+            let rungs = &mut result.loads[0].rungs;
+            rungs.push(rung(40.0, RungPart::Bracket, Validity::Valid, Passed::Yes));
+            if number <= stopped {
+                rungs.extend((0..3).map(|_| rung(80.0, RungPart::Bracket, void(), Passed::No)));
+                return result;
+            }
+            let mut failing = rung(80.0, RungPart::Bracket, Validity::Valid, Passed::No);
+            let failed = [(ErrorKind::Check, 3)].into();
+            let account = Account { sent: 100, answered: 97, failed, ..Account::default() };
+            let replies = &mut failing.summary.replies;
+            replies.accounts.insert("request:update".to_owned(), account);
+            let example = [(ErrorKind::Check, "expected 1, found 2".to_owned())].into();
+            replies.error_examples.insert("request:update".to_owned(), example);
+            rungs.push(failing);
+            let ladder = [60.0, 63.6, 61.7, 63.6, 62.6, 61.7, 62.6, 63.3];
+            let passed = |level: f64| if level < 63.0 { Passed::Yes } else { Passed::No };
+            rungs.extend(ladder.map(|level| rung(level, RungPart::Ladder, Validity::Valid, passed(level))));
+            result
+        });
+        input.facts.objective = Some(Objective { limits: Vec::new(), errors: 0.01, achieved: 0.99 });
+        let confirm = Duration::from_secs(60);
+        let range = SearchRange { first: 40.0, most: 640.0, of_users: true, confirm, step: None, new_users: None };
+        input.plan.searches = vec![CapacitySearch { range, loads: [20, 10] }];
+        input
+    }
+
+    fn finding<'a>(findings: &'a [Finding], topic: &str) -> Option<&'a Finding> {
+        findings.iter().find(|finding| finding.topic == topic)
+    }
+
+    #[test]
+    fn void_loads_are_told_and_outvote_no_start_that_found_the_capacity() {
+        let none = analyse(&searched(0));
+        assert_eq!(finding(&none.findings, "void loads"), None);
+        let one = analyse(&searched(1));
+        let void = finding(&one.findings, "void loads").expect("a finding");
+        assert!(void.severity == Severity::Problem && void.sentence.starts_with("3 of the 24 loads"), "{void:?}");
+        assert!(void.sentence.ends_with(
+            "One search ended where the next load was void three times in a row, with a bound or with nothing."
+        ));
+        assert!(
+            void.evidence[0].ends_with("3 of 4 loads, at which the search ended; the last one: the generator was late")
+        );
+        let carries = |analysis: &crate::Analysis| analysis.answer.headline[0].to_string();
+        assert!(carries(&one).starts_with("The system carries 6"), "{}", carries(&one));
+        let all = analyse(&searched(3));
+        let bound = "The system carries at least 40 users (larger loads were void: the generator was late).";
+        assert_eq!(carries(&all), bound);
+    }
+
+    #[test]
+    fn failed_requests_are_told_by_load_with_an_example() {
+        let found = analyse(&searched(1)).findings;
+        let failed = finding(&found, "failed requests").expect("a finding");
+        assert_eq!(failed.evidence.len(), 1, "{failed:?}");
+        let says = "at 80: 6 of 200 `update` failed, check, such as: expected 1, found 2";
+        assert!(failed.evidence[0].ends_with(says), "{failed:?}");
+    }
 }

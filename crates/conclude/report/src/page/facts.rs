@@ -7,7 +7,7 @@ use plimsoll_analysis::words::{counted, filled, load_unit, unit};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::result::{RungResult, TrialResult};
+use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::{Design, Plan, Start, Turns};
 use plimsoll_model::study::{FloorRule, Origin};
 use plimsoll_model::workload::Protocol;
@@ -142,8 +142,8 @@ fn not_counted(input: &Input, analysis: &Analysis) -> String {
     if !missing.is_empty() {
         parts.push(format!("{} did not run", counted(missing.len(), load_unit(&input.plan))));
     }
-    let void = |rung: &&RungResult| !rung.summary.validity.counts();
-    let void = input.trials().filter(TrialResult::counts).flat_map(|trial| &trial.load.rungs).filter(void).count();
+    let rungs = input.trials().filter(TrialResult::counts).flat_map(|trial| &trial.load.rungs);
+    let void = rungs.filter(|rung| rung.summary.validity.is_void()).count();
     if void > 0 {
         parts.push(format!("{} of the searches, which were void", counted(void, "load")));
     }

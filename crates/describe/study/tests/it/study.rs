@@ -149,7 +149,7 @@ fn what_a_purpose_of_load_makes_of_a_study_is_said() {
     };
     let nothing = Vec::<String>::new();
     assert_eq!(said(1, "profile = 'soak'\nusers = 5\nduration = '1h'"), nothing, "the interval is that of the load");
-    let short = "a soak test of less than 16 s cannot show what changes over its time";
+    let short = "a soak test of less than 16 s cannot tell whether a change goes on";
     assert_eq!(said(1, "profile = 'soak'\nusers = 5\nduration = '15s'"), [short]);
     let once = "`load.think` has no effect: each user does one iteration";
     assert_eq!(said(3, "profile = 'once'\nusers = 5\nthink = '1s'"), [once]);

@@ -5,7 +5,8 @@ use crate::common::{
     start,
 };
 use plimsoll_database::{
-    CounterSampler, CounterSeries, Databases, PreparedDatabase, check, evaluate_conditions, evaluate_expected, facts,
+    CounterSampler, CounterSeries, Databases, PreparedDatabase, check, check_expected, evaluate_conditions,
+    evaluate_expected, facts,
 };
 use plimsoll_model::database::{Database, Dataset, Endpoint, Engine, ExpectedRow, External, Origin, Snapshot};
 use plimsoll_model::event::Event;
@@ -407,4 +408,12 @@ fn what_is_expected_is_asked_without_writing(database: &mut Database, prepared: 
         assert!(found(writing).is_err(), "{writing}");
     }
     assert!(found("SELECT count(*) FROM account").unwrap(), "nothing was deleted");
+    let mut read = |query: &str| {
+        database.expected = vec![ExpectedRow { query: query.to_owned(), equals: "2".to_owned(), database: None }];
+        check_expected(database, prepared, &NEVER).map_err(|error| error.to_string())
+    };
+    assert_eq!(read("SELECT count(*) FROM account WHERE id > 2"), Ok(()), "whatever it gives");
+    for mistake in ["SELECT count(*) FROM acount", "SELECT cuont(*) FORM account", "SELECT 2; SELECT 2"] {
+        assert!(read(mistake).is_err_and(|error| error.contains(mistake)), "{mistake}");
+    }
 }

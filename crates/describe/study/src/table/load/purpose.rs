@@ -21,7 +21,7 @@ const MOST_STEPS: f64 = 1000.0;
 /// More users than that need more ports than a machine has for one server.
 const MOST_USERS: f64 = 1e6;
 
-/// Fewer seconds cannot be compared with one another.
+/// A shorter soak test has too few seconds to tell whether a change goes on.
 const SHORTEST_SOAK: Duration = Duration::from_secs(16);
 
 /// The purpose of a load.
@@ -139,10 +139,10 @@ impl LoadTable {
         Some(step)
     }
 
-    /// Warns of a soak test in which there is nothing to compare.
+    /// Warns of a soak test that is too short.
     pub(super) fn check_soak(&self, length: Duration, faults: &mut Faults) {
         if length < SHORTEST_SOAK {
-            let says = "a soak test of less than 16 s cannot show what changes over its time";
+            let says = "a soak test of less than 16 s cannot tell whether a change goes on";
             faults.add(Fault::warning(&self.length_span(), says).help("let `duration` be hours"));
         }
     }
