@@ -44,7 +44,7 @@ fn tried(rungs: &[RungResult]) -> Vec<Tried> {
         let part = match one.rung.part {
             RungPart::Ladder => Part::Ladder,
             RungPart::Step => Part::Step,
-            RungPart::Bracket | RungPart::Confirmation => Part::Bracket,
+            RungPart::Bracket | RungPart::Confirmation | RungPart::Recovery => Part::Bracket,
         };
         let (passed, strain) = match judged.passed {
             Passed::TooFew if is_repeated(index) => continue,

@@ -121,6 +121,7 @@ fn load(load: Load, scale: f64) -> LoadResult {
         generator: Vec::new(),
         slices: Vec::new(),
         rungs: Vec::new(),
+        recoveries: Vec::new(),
     };
     with_second(&mut result, 0, 50);
     with_second(&mut result, 1, 50);

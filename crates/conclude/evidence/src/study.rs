@@ -128,6 +128,7 @@ fn load(variant: usize, window: Nanos, seconds: i64, scale: f64) -> LoadResult {
         generator: (0..seconds).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect(),
         slices: Vec::new(),
         rungs: Vec::new(),
+        recoveries: Vec::new(),
     }
 }
 

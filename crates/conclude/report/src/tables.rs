@@ -9,6 +9,7 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Unit};
 use plimsoll_model::objective::Condition;
 use plimsoll_model::record::Part;
+use plimsoll_model::result::RungResult;
 use plimsoll_model::start::{Start, Validity};
 use serde::Serialize;
 
@@ -117,7 +118,9 @@ pub(crate) fn capacity(input: &Input) -> String {
             .chain(["reasons".to_owned()]),
     );
     for trial in input.trials() {
-        for rung in &trial.load.rungs {
+        let mut loads: Vec<&RungResult> = trial.load.rungs.iter().chain(&trial.load.recoveries).collect();
+        loads.sort_by_key(|load| load.summary.load.number);
+        for rung in loads {
             let summary = &rung.summary;
             let judged = summary.objective.as_ref();
             let reading = |condition: &Condition| {

@@ -99,6 +99,8 @@ pub enum RungPart {
     Confirmation,
     /// One of equal steps: it shows how systems do over the whole range.
     Step,
+    /// A light load after one under which requests failed: it shows whether the systems have recovered.
+    Recovery,
 }
 
 fn first_turn() -> u32 {
@@ -230,6 +232,9 @@ pub struct SearchRange {
     /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_users: Option<f64>,
+    /// How long a system may take to recover from a load under which requests failed; zero where nothing waits for that.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub recover: Duration,
 }
 
 impl SearchRange {
@@ -559,8 +564,15 @@ mod tests {
     #[test]
     fn a_search_takes_its_loads_on_each_start_and_confirms_on_the_last() {
         let second = Duration::from_secs(1);
-        let range =
-            SearchRange { first: 1.0, most: 64.0, of_users: true, confirm: 60 * second, step: None, new_users: None };
+        let range = SearchRange {
+            first: 1.0,
+            most: 64.0,
+            of_users: true,
+            confirm: 60 * second,
+            step: None,
+            new_users: None,
+            recover: Duration::ZERO,
+        };
         let search = CapacitySearch { range, loads: [15, 8] };
         let plan = Plan { searches: vec![search], ..plan() };
         let [first, second] = [0, 1].map(|index| plan.time_under_load([&plan.starts[index]]).as_secs());

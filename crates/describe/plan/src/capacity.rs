@@ -4,8 +4,14 @@
 //! were found before. Where several variants are alive on a start, their loads alternate, in random order. On the last start
 //! a longer load at the lower end of the capacity's interval confirms it.
 //!
+//! After a load under which requests failed, light ones come first, until one of them passes: see [`recovery`]. Where none does
+//! in the time that the study gives, the start ends, and the search goes on with the next one.
+//!
 //! A stress test goes the same way on each start: up by equal steps, until requests fail or the largest load is reached.
 
+mod recovery;
+
+use self::recovery::Recovery;
 use crate::blocks::shuffled;
 use crate::outcomes::{EndedLoad, Outcome, Outcomes, Shown};
 use plimsoll_model::start::{CapacitySearch, Load, PhaseLengths, Plan, Rung, RungPart, SearchRange, Start};
@@ -55,22 +61,49 @@ pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[Ended
         return None;
     }
     let of = |variant: usize| ran.iter().filter(move |one| one.load.variant == variant);
-    let ahead = start.variants.iter().filter_map(|variant| {
-        let walk = OnStart::new(plan, outcomes, start, *variant, of(*variant));
-        Some((*variant, of(*variant).count(), walk.next()?))
-    });
-    let ahead: Vec<(usize, usize, (Rung, Duration))> = ahead.collect();
-    let fewest = ahead.iter().map(|(_, loads, _)| *loads).min()?;
-    let turn = fewest as u32 + 1;
-    let mut random = Pcg64::seed_from_u64(plan.seed ^ (u64::from(start.number) << 32) ^ u64::from(turn));
-    let order: Vec<usize> =
-        shuffled(start.variants.len(), &mut random).into_iter().map(|place| start.variants[place]).collect();
-    let due = ahead.into_iter().filter(|(_, loads, _)| *loads == fewest);
-    let (variant, _, (rung, measure)) = due.min_by_key(|(variant, ..)| order.iter().position(|one| one == variant))?;
+    let mut ahead = Vec::new();
+    for variant in start.variants.iter().copied() {
+        let walk = OnStart::new(plan, outcomes, start, variant, of(variant));
+        if walk.recovery.as_ref().is_some_and(Recovery::has_failed) {
+            return None;
+        }
+        let turns = of(variant).filter(|one| part(one) != Some(RungPart::Recovery)).count();
+        ahead.extend(walk.next().map(|(rung, measure)| Ahead { variant, turns, rung, measure }));
+    }
+    let Ahead { variant, turns, rung, measure } = due(&ahead, plan, start)?;
+    // Loads by which systems recover are of the turn of the load before them.
+    let turn = if rung.part == RungPart::Recovery { turns as u32 } else { turns as u32 + 1 };
     let lengths = plan.lengths(start, 1);
     let warmup = plan.searches[start.condition].range.warmup(lengths.warmup, rung.level);
     let lengths = PhaseLengths { warmup, measure, ..lengths };
     Some(Load { number: ran.len() as u32 + 1, variant, turn, beside: None, rung: Some(rung), lengths })
+}
+
+fn part(ran: &EndedLoad) -> Option<RungPart> {
+    ran.load.rung.map(|rung| rung.part)
+}
+
+/// The load that is next in the search for a variant.
+#[derive(Clone, Copy)]
+struct Ahead {
+    variant: usize,
+    /// How many turns it has had.
+    turns: usize,
+    rung: Rung,
+    measure: Duration,
+}
+
+/// The load that is next on a start: systems recover before anything else is offered, and the others take turns.
+fn due(ahead: &[Ahead], plan: &Plan, start: &Start) -> Option<Ahead> {
+    if let Some(recovering) = ahead.iter().find(|one| one.rung.part == RungPart::Recovery) {
+        return Some(*recovering);
+    }
+    let fewest = ahead.iter().map(|one| one.turns).min()?;
+    let mut random = Pcg64::seed_from_u64(plan.seed ^ (u64::from(start.number) << 32) ^ (fewest as u64 + 1));
+    let order: Vec<usize> =
+        shuffled(start.variants.len(), &mut random).into_iter().map(|place| start.variants[place]).collect();
+    let due = ahead.iter().filter(|one| one.turns == fewest);
+    due.min_by_key(|due| order.iter().position(|variant| *variant == due.variant)).copied()
 }
 
 /// What earlier starts showed of a variant.
@@ -80,6 +113,10 @@ struct Known {
     found: Vec<f64>,
     /// The same of starts that count.
     counting: Vec<f64>,
+    /// The loads that passed.
+    passed: Vec<f64>,
+    /// How long the systems may take to recover.
+    recover: Duration,
     /// The load at which the last search ended without finding the capacity.
     censored: Option<f64>,
     /// The search on a start whose systems died.
@@ -90,11 +127,13 @@ struct Known {
 
 impl Known {
     fn of(plan: &Plan, outcomes: &Outcomes, start: &Start, variant: usize) -> Known {
-        let range = range_of(plan.searches[start.condition].range);
+        let range = plan.searches[start.condition].range;
         let nothing = Known {
-            range,
+            range: range_of(range),
             found: Vec::new(),
             counting: Vec::new(),
+            passed: Vec::new(),
+            recover: range.recover,
             censored: None,
             cut_off: None,
             seconds_times_level: None,
@@ -133,6 +172,8 @@ struct OnStart {
     given_up: bool,
     /// The load under which a system ended.
     died_at: Option<f64>,
+    /// The light loads that are due; none where the systems have nothing to recover from.
+    recovery: Option<Recovery>,
     /// The load that confirms the capacity, if this is the last start.
     confirmation: Option<Duration>,
     confirmations: usize,
@@ -163,6 +204,7 @@ impl OnStart {
             voids: 0,
             given_up: false,
             died_at: None,
+            recovery: None,
             confirmation: None,
             confirmations: 0,
             confirmed: false,
@@ -176,6 +218,10 @@ impl OnStart {
 
     fn take_in(&mut self, ran: &EndedLoad) {
         let (Some(rung), Some(shown)) = (ran.load.rung, ran.shown) else { return };
+        if rung.part == RungPart::Recovery {
+            self.recovery = self.recovery.take().and_then(|recovery| recovery.goes_on(ran.load.lengths, shown));
+            return;
+        }
         match shown {
             Shown::Void => {
                 self.voids += 1;
@@ -198,6 +244,7 @@ impl OnStart {
                 self.record(rung, passed, strain);
                 if failed {
                     self.search.end_steps();
+                    self.recovery = Recovery::after(rung.level, &self.known.passed, self.known.recover);
                 }
             }
             Shown::Died => {
@@ -209,6 +256,9 @@ impl OnStart {
     }
 
     fn record(&mut self, rung: Rung, passed: bool, strain: Option<f64>) {
+        if passed {
+            self.known.passed.push(rung.level);
+        }
         let part = match rung.part {
             RungPart::Bracket => Part::Bracket,
             RungPart::Ladder => Part::Ladder,
@@ -218,6 +268,7 @@ impl OnStart {
                 self.confirmed = passed;
                 return;
             }
+            RungPart::Recovery => return,
         };
         self.search.record(passed);
         self.tried.push(Tried { level: rung.level, part, passed, strain });
@@ -233,6 +284,11 @@ impl OnStart {
 
     /// The next load, with the length of its measure phase.
     fn next(&self) -> Option<(Rung, Duration)> {
+        let next = self.next_of_search()?;
+        Some(self.recovery.as_ref().map_or(next, |recovery| recovery.next(self.lengths.measure)))
+    }
+
+    fn next_of_search(&self) -> Option<(Rung, Duration)> {
         let (level, part) = match self.search.next() {
             Next::Load(..) if self.given_up => return None,
             Next::Load(level, Part::Bracket) => (level, RungPart::Bracket),
@@ -323,6 +379,7 @@ mod tests {
             confirm: 60 * SECOND,
             step: None,
             new_users: None,
+            recover: 60 * SECOND,
         })];
         Plan { searches, ..plan(factors, &options, |_| lengths) }
     }
@@ -449,6 +506,73 @@ mod tests {
         assert_eq!(levels, [10.0, 20.0, 40.0, 80.0, 80.0, 80.0]);
         let levels: Vec<f64> = starts[1].1.iter().map(|one| level(&one.load)).collect();
         assert_eq!(levels, [40.0, 80.0, 80.0, 80.0], "at least 40");
+    }
+
+    /// Passes below 150 users, and breaks from there on; the systems recover after so many light loads.
+    fn breaking(needed: usize) -> impl FnMut(&Start, &Load) -> Shown {
+        let mut light_loads = 0;
+        move |_, load| {
+            if load.rung.expect("a search").part == RungPart::Recovery {
+                light_loads += 1;
+                return if light_loads < needed { MISSED } else { PASSED };
+            }
+            light_loads = 0;
+            if level(load).round() < 150.0 { PASSED } else { BROKEN }
+        }
+    }
+
+    #[test]
+    fn systems_recover_from_a_load_under_which_requests_failed() {
+        let plan = planned(1, 1000.0, Design::Trials);
+        let starts = run(&plan, &mut breaking(3));
+        let mut failed = 0;
+        for (_, ran) in &starts {
+            for (index, load) in ran.iter().enumerate().filter(|(_, load)| load.shown == Some(BROKEN)) {
+                // The last load of a ladder needs none.
+                if index + 1 == ran.len() {
+                    continue;
+                }
+                let light: Vec<&EndedLoad> = ran[index + 1..].iter().take(3).collect();
+                assert!(light.iter().all(|one| part(one) == Some(RungPart::Recovery)), "{ran:?}");
+                assert!(
+                    light.iter().all(|one| level(&one.load) == if level(&load.load) < 160.0 { 20.0 } else { 40.0 })
+                );
+                assert!(light.iter().all(|one| one.load.turn == load.load.turn));
+                failed += 1;
+            }
+        }
+        assert!(failed >= 12, "{failed}");
+        let same_without = |ran: &[EndedLoad]| {
+            ran.iter()
+                .filter(|one| part(one) != Some(RungPart::Recovery))
+                .map(|one| level(&one.load))
+                .collect::<Vec<f64>>()
+        };
+        let undisturbed = run(&plan, &mut below(150.0));
+        for ((_, ran), (_, other)) in starts.iter().zip(&undisturbed) {
+            assert_eq!(same_without(ran), same_without(other), "the search itself goes the same way");
+        }
+    }
+
+    #[test]
+    fn where_systems_do_not_recover_the_next_start_goes_on() {
+        let starts = run(&planned(1, 1000.0, Design::Trials), &mut breaking(1000));
+        let of = |index: usize| starts[index].1.iter().map(|one| level(&one.load)).collect::<Vec<f64>>();
+        // Of 1 s of warm-up and 2.5 s of measure phase each, 18 are more than a minute.
+        assert_eq!(of(0), [&[10.0, 20.0, 40.0, 80.0, 160.0][..], &[40.0; 18]].concat());
+        assert_eq!(of(1)[0], 113.0, "between what passed and what broke");
+    }
+
+    #[test]
+    fn while_one_variant_recovers_the_others_wait() {
+        let turns = Turns { count: 1, settle: SECOND, slice: SECOND };
+        let starts = run(&planned(2, 1000.0, Design::Turns(turns)), &mut breaking(2));
+        let recoveries = |ran: &[EndedLoad]| ran.iter().filter(|one| part(one) == Some(RungPart::Recovery)).count();
+        assert!(starts.iter().all(|(_, ran)| recoveries(ran) > 0));
+        for pair in starts.iter().flat_map(|(_, ran)| ran.windows(2)) {
+            let is_followed = pair[1].load.variant == pair[0].load.variant && pair[1].load.turn == pair[0].load.turn;
+            assert!(part(&pair[1]) != Some(RungPart::Recovery) || is_followed, "{pair:?}");
+        }
     }
 
     /// Steps of 10 users from 10 to 80, on five starts.

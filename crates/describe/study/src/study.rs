@@ -165,7 +165,11 @@ impl Study {
         let search = self.tables.search(&self.baseline_under(condition), &mut ignored)?;
         // A first look has no time for a minute.
         let measure = self.phase_lengths(condition).measure;
-        Some(if self.quick { SearchRange { confirm: search.confirm.min(measure * 3), ..search } } else { search })
+        Some(if self.quick {
+            SearchRange { confirm: search.confirm.min(measure * 3), recover: search.recover.min(measure * 3), ..search }
+        } else {
+            search
+        })
     }
 
     /// True if the capacity is searched for.

@@ -277,7 +277,16 @@ impl StartReader<'_> {
                 self.read_tallies_from(number, from, &seconds, tables)?
             }
         };
-        Ok(LoadResult { summary, cut: self.cut, tallies, seconds, generator, slices: Vec::new(), rungs: Vec::new() })
+        Ok(LoadResult {
+            summary,
+            cut: self.cut,
+            tallies,
+            seconds,
+            generator,
+            slices: Vec::new(),
+            rungs: Vec::new(),
+            recoveries: Vec::new(),
+        })
     }
 
     /// Puts the slices of the turns that count together, variant by variant. Where too few count to judge by, all do.
@@ -312,8 +321,8 @@ impl StartReader<'_> {
         let log = logs.get(&number).map_or(&[][..], Vec::as_slice);
         let tallies = self.with_totals(self.read_log(log, number, Duration::ZERO)?, number, tables)?;
         let generator = tables.generator.iter().filter(|row| row.load == number).cloned().collect();
-        let (seconds, slices, rungs) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(LoadResult { summary, cut: 0, tallies, seconds, generator, slices, rungs })
+        let (seconds, slices, rungs, recoveries) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Ok(LoadResult { summary, cut: 0, tallies, seconds, generator, slices, rungs, recoveries })
     }
 
     /// Puts the loads of searches together, variant by variant.

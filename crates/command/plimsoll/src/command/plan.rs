@@ -74,8 +74,8 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
     }
     let _ =
         writeln!(text, "\n{} (warm-up + measure; starting and stopping systems comes on top)", in_short(study, plan));
-    if let Some(spare) = spare(plan) {
-        let _ = writeln!(text, "{spare}");
+    for more in [recovery(plan), spare(plan)].into_iter().flatten() {
+        let _ = writeln!(text, "{more}");
     }
     text
 }
@@ -157,6 +157,12 @@ pub(super) fn looks(plan: &Plan) -> String {
     }
     let looks = and_list(&plan.looks);
     format!("after {looks} repeats; the run ends at the first at which every verdict is reached")
+}
+
+/// The light loads that a search may add, so that systems recover; none where nothing is searched for.
+fn recovery(plan: &Plan) -> Option<String> {
+    let longest = plan.searches.iter().map(|search| search.range.recover).max().filter(|time| !time.is_zero())?;
+    Some(format!("light loads after each load under which requests fail, until one passes, at most {}", time(longest)))
 }
 
 /// The trials or starts that may be added because others do not count; none without spare blocks.

@@ -35,23 +35,26 @@ max_cpu      = "100%"
 max_lateness = "10s"
 "#;
 
-/// Takes 10 ms for each request. With more than so many at the same time it refuses one, and with many more it ends.
+/// Takes 10 ms for each request. With more than so many at the same time it refuses one, and with many more it ends. Where a
+/// number of seconds is given, it refuses all for so long after it has refused one for that reason.
 pub(crate) const COUNTER: &str = r#"
-import asyncio, os, sys
+import asyncio, os, sys, time
 
-port, most, too_many = map(int, sys.argv[1:])
-present = 0
+port, most, too_many = map(int, sys.argv[1:4])
+sulks_for = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
+present, sulks_until = 0, 0.0
 
 async def serve(reader, writer):
-    global present
+    global present, sulks_until
     try:
         while await reader.readuntil(b"\r\n\r\n"):
             present += 1
             if present > too_many:
                 os._exit(3)
-            status = b"200 OK" if present <= most else b"503 Full"
             if present > most:
+                sulks_until = time.monotonic() + sulks_for
                 print("the counter is full", flush=True)
+            status = b"503 Full" if present > most or time.monotonic() < sulks_until else b"200 OK"
             await asyncio.sleep(0.01)
             present -= 1
             writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
@@ -169,6 +172,43 @@ fn a_server_that_dies_is_started_again_and_the_search_goes_on_below() {
     };
     assert_eq!(of_bracket(0), [2.0, 4.0, 8.0, 16.0]);
     assert_eq!(of_bracket(1)[0], 11.0, "between what passed and what it died of");
+}
+
+#[test]
+fn a_server_that_recovers_slowly_is_waited_for() {
+    let study = edited(STUDY, "{port} 8 1000", "{port} 8 1000 1.5");
+    let place = place(&study);
+    place.plimsoll(&["plan", "study.toml"]).with(0).prints(&["light loads after each load under which requests fail"]);
+    place.plimsoll(&RUN).with_any_verdict().prints(&["The system carries"]);
+    place.nothing_runs();
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    let light: Vec<f64> = bundle
+        .starts
+        .iter()
+        .flat_map(|start| &start.loads)
+        .flat_map(|load| &load.recoveries)
+        .map(|light| light.rung.level)
+        .collect();
+    assert!(light.len() >= 4 && light.iter().all(|level| *level <= 8.0), "{light:?}");
+    let loads = place.read("bundle/report/capacity.csv");
+    assert_eq!(loads.lines().filter(|line| line.contains(",recovery,")).count(), light.len(), "{loads}");
+    assert!(place.read("bundle/report/report.md").contains("the systems recover slowly from what is too much"));
+    // Without the light loads it refuses what it could serve: each load falls into the time after the one before.
+    let capacity = cell(&place)["capacity"].as_f64().expect("a capacity");
+    assert!((7.5..9.5).contains(&capacity), "{loads}");
+}
+
+#[test]
+fn a_start_whose_server_does_not_recover_does_not_count() {
+    let study = edited(STUDY, "{port} 8 1000", "{port} 8 1000 60");
+    let place = place(&edited(&study, "confirm  =", "recover  = \"500ms\"\nconfirm  ="));
+    place.plimsoll(&RUN).with_any_verdict().says(&["the systems did not recover within"]);
+    place.nothing_runs();
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    assert!(bundle.starts[..2].iter().all(|start| !start.validity().counts()));
+    let first = |start: usize| bundle.starts[start].loads[0].rungs[0].rung.level;
+    assert_eq!((first(0), first(1)), (2.0, 11.0), "the second goes on between what passed and what failed");
+    assert!(place.read("bundle/report/report.md").contains("(`load.recover`)"));
 }
 
 #[test]

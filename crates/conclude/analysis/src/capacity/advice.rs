@@ -102,6 +102,7 @@ fn plan_for(input: &Input, cell: &CapacityCell, noun: &str) -> Option<Sentence> 
     let level = confirmed.map_or(interval.low, |passed| passed.level.min(interval.low));
     let longer = match confirmed {
         Some(passed) => format!("a load of {:.0} s at {} passed", passed.seconds, grouped(passed.level.round())),
+        None if input.plan.is_stress() => "a search for the capacity would confirm it by a longer load".to_owned(),
         None => "no longer load confirmed it".to_owned(),
     };
     Some(Sentence {

@@ -1,4 +1,7 @@
-//! Findings about a search for the capacity: whether its loads were long enough, and whether a longer one confirmed it.
+//! Findings about a search for the capacity: whether its loads were long enough, whether systems recovered from those that were
+//! too much, and whether a longer one confirmed it.
+
+mod recovery;
 
 use super::{Context, Finding, Severity};
 use crate::measure::TrialReader;
@@ -20,7 +23,13 @@ const MISSES: f64 = 100.0;
 const MANY_VOID: f64 = 0.1;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    let all = [void_loads(context), not_confirmed(context), short_loads(context), failed_requests(context)];
+    let all = [
+        void_loads(context),
+        recovery::finding(context),
+        not_confirmed(context),
+        short_loads(context),
+        failed_requests(context),
+    ];
     all.into_iter().flatten().collect()
 }
 
@@ -222,9 +231,47 @@ mod tests {
         });
         input.facts.objective = Some(Objective { limits: Vec::new(), errors: 0.01, achieved: 0.99 });
         let confirm = Duration::from_secs(60);
-        let range = SearchRange { first: 40.0, most: 640.0, of_users: true, confirm, step: None, new_users: None };
+        let range = SearchRange {
+            first: 40.0,
+            most: 640.0,
+            of_users: true,
+            confirm,
+            step: None,
+            new_users: None,
+            recover: confirm,
+        };
         input.plan.searches = vec![CapacitySearch { range, loads: [20, 10] }];
         input
+    }
+
+    #[test]
+    fn how_long_systems_took_to_recover_is_told() {
+        let recovering = |passed: [Passed; 3]| {
+            let mut input = searched(0);
+            for (load, start) in input.starts.iter_mut().flat_map(|start| &mut start.loads).zip(0..) {
+                (1..).zip(&mut load.rungs).for_each(|(number, rung)| rung.summary.load.number = 10 * number);
+                let light = |(number, passed): (u32, Passed)| {
+                    let mut light = load.rungs[0].clone();
+                    (light.rung.part, light.summary.load.number) = (RungPart::Recovery, number);
+                    light.summary.load.lengths.warmup = Duration::from_secs(1);
+                    light.summary.load.lengths.measure = Duration::from_secs(2);
+                    light.summary.objective.as_mut().expect("judged").passed = passed;
+                    light
+                };
+                if start == 0 {
+                    load.recoveries = (21..).zip(passed).map(light).collect();
+                }
+            }
+            finding(&analyse(&input).findings, "recovery").cloned()
+        };
+        assert_eq!(recovering([Passed::Yes, Passed::Yes, Passed::TooFew]), None, "at once");
+        let slow = recovering([Passed::No, Passed::No, Passed::Yes]).expect("a finding");
+        assert_eq!(slow.severity, Severity::Caution);
+        assert!(slow.sentence.starts_with("After 1 load (of 1) under which requests failed, light"), "{slow:?}");
+        assert!(slow.evidence[0].ends_with("more than 6 s after a load of 80"), "{slow:?}");
+        let never = recovering([Passed::No; 3]).expect("a finding");
+        assert_eq!(never.severity, Severity::Problem);
+        assert!(never.evidence[0].ends_with("not within 9 s after a load of 80"), "{never:?}");
     }
 
     fn finding<'a>(findings: &'a [Finding], topic: &str) -> Option<&'a Finding> {

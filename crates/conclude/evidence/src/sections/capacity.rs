@@ -172,6 +172,7 @@ fn planned(truth: f64, variants: usize, design: Design) -> Plan {
         confirm: Duration::from_secs(60),
         step: None,
         new_users: None,
+        recover: Duration::ZERO,
     })];
     Plan { searches, ..plan(if variants > 1 { &factors } else { &[] }, &options, |_| lengths) }
 }
@@ -226,7 +227,7 @@ fn tried(on_start: &[(Load, Shown)], variant: usize) -> Vec<Tried> {
     let of = |(load, shown): &(Load, Shown)| {
         let (Rung { level, part }, Shown::Judged { passed, strain, .. }) = (load.rung?, *shown) else { return None };
         let part = match part {
-            RungPart::Confirmation => return None,
+            RungPart::Confirmation | RungPart::Recovery => return None,
             RungPart::Bracket => Part::Bracket,
             RungPart::Ladder => Part::Ladder,
             RungPart::Step => Part::Step,

@@ -330,6 +330,7 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         generator: Vec::new(),
         slices: Vec::new(),
         rungs: Vec::new(),
+        recoveries: Vec::new(),
     };
     let systems = VariantSystems {
         variant: 0,

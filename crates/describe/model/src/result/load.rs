@@ -27,6 +27,8 @@ pub struct LoadResult {
     pub slices: Vec<Slice>,
     /// The loads of a search for the capacity, in the order in which they ran; empty elsewhere.
     pub rungs: Vec<RungResult>,
+    /// The light loads by which systems recovered from some of those.
+    pub recoveries: Vec<RungResult>,
 }
 
 /// A short load of a variant in one of the turns of a start.
@@ -150,6 +152,7 @@ impl LoadResult {
             generator: Vec::new(),
             slices: Vec::new(),
             rungs: Vec::new(),
+            recoveries: Vec::new(),
         }
     }
 
@@ -194,7 +197,16 @@ mod tests {
             tally.service.record_n(number * 1000, number).expect("in range");
             let tallies = BTreeMap::from([(Subject::Iteration, tally)]);
             let (seconds, generator, slices, rungs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds, generator, slices, rungs });
+            pooled.add(&LoadResult {
+                summary,
+                cut: 0,
+                tallies,
+                seconds,
+                generator,
+                slices,
+                rungs,
+                recoveries: Vec::new(),
+            });
         }
         let loads = pooled.finish();
         let counts: Vec<u64> = loads.iter().map(|load| load.tallies[&Subject::Iteration].count()).collect();

@@ -42,25 +42,27 @@ impl PooledRungs {
     }
 }
 
-fn pooled(variant: usize, loads: &[LoadResult]) -> LoadResult {
+fn pooled(variant: usize, all: &[LoadResult]) -> LoadResult {
     let part = |load: &LoadResult| load.summary.load.rung.map(|rung| rung.part);
-    let counts = |load: &&LoadResult| load.summary.validity.counts();
-    let ladder: Vec<&LoadResult> =
-        loads.iter().filter(counts).filter(|load| part(load) == Some(RungPart::Ladder)).collect();
-    let mut steps = loads.iter().filter(counts).filter(|load| part(load) == Some(RungPart::Step));
+    let (light, loads): (Vec<&LoadResult>, Vec<&LoadResult>) =
+        all.iter().partition(|load| part(load) == Some(RungPart::Recovery));
+    let counting = || loads.iter().copied().filter(|load| load.summary.validity.counts());
+    let ladder: Vec<&LoadResult> = counting().filter(|load| part(load) == Some(RungPart::Ladder)).collect();
+    let mut steps = counting().filter(|load| part(load) == Some(RungPart::Step));
     let near = match (ladder.is_empty(), steps.clone().rfind(|load| passed(load)).or_else(|| steps.next())) {
         (false, _) => ladder,
         (true, Some(step)) => vec![step],
-        (true, None) => loads.iter().rfind(counts).into_iter().collect(),
+        (true, None) => counting().next_back().into_iter().collect(),
     };
     let number = variant as u32 + 1;
-    let first = near.first().copied().unwrap_or(&loads[0]);
+    let first = near.first().copied().unwrap_or(&all[0]);
     let mut pool = LoadResult {
         cut: 0,
         tallies: BTreeMap::new(),
         seconds: Vec::new(),
         generator: Vec::new(),
-        rungs: loads.iter().filter_map(rung).collect(),
+        rungs: loads.iter().copied().filter_map(rung).collect(),
+        recoveries: light.into_iter().filter_map(rung).collect(),
         ..first.clone()
     };
     pool.summary.load = Load { number, turn: 1, rung: None, lengths: PhaseLengths::default(), ..first.summary.load };
@@ -153,6 +155,7 @@ mod tests {
             generator: Vec::new(),
             slices: Vec::new(),
             rungs: Vec::new(),
+            recoveries: Vec::new(),
         }
     }
 
@@ -165,7 +168,8 @@ mod tests {
         void.summary.validity = Validity::Void(vec!["late".to_owned()]);
         pooled.add(void);
         pooled.add(load(4, 12.7, RungPart::Ladder, 1000));
-        pooled.add(load(5, 11.0, RungPart::Confirmation, 7));
+        pooled.add(load(5, 3.0, RungPart::Recovery, 5));
+        pooled.add(load(6, 11.0, RungPart::Confirmation, 7));
         let loads = pooled.finish();
         let [load] = &loads[..] else { panic!("{} loads", loads.len()) };
         assert_eq!(load.tallies[&Subject::Iteration].count(), 1010);
@@ -176,6 +180,7 @@ mod tests {
         assert_eq!(load.counted_seconds(), 4.0);
         let levels: Vec<f64> = load.rungs.iter().map(|rung| rung.rung.level).collect();
         assert_eq!(levels, [10.0, 12.0, 12.7, 12.7, 11.0]);
+        assert_eq!(load.recoveries.iter().map(|light| light.rung.level).collect::<Vec<f64>>(), [3.0]);
         assert_eq!(load.rungs[3].iterations, 2000, "those of two of its four rows");
     }
 

@@ -10,6 +10,7 @@ use crate::units::{Instant, Nanos, Processors};
 use crate::words::without_repeats;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// The short facts of a finished start, without those of its loads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -150,6 +151,13 @@ impl Work {
 }
 
 impl LoadSummary {
+    /// True if this is a light load that broke nothing: the systems have recovered from the load before it.
+    #[must_use]
+    pub fn has_recovered(&self) -> bool {
+        let is_broken = || self.objective.as_ref().is_none_or(|judged| judged.passed == Passed::No);
+        self.validity.counts() && !is_broken()
+    }
+
     /// Adds a load of the same variant on the same start. Its replies are added too if `with_replies`.
     pub(super) fn add(&mut self, load: &LoadSummary, with_replies: bool) {
         let (before, length) = (self.timing.window.seconds(), load.timing.window.seconds());
@@ -269,7 +277,12 @@ fn validity_of_searches(loads: &[&LoadSummary]) -> Validity {
     let variants: BTreeSet<usize> = loads.iter().map(|load| load.load.variant).collect();
     let of_variant = |variant: usize| {
         let loads = || loads.iter().filter(|load| load.load.variant == variant);
-        let last = loads().max_by_key(|load| load.load.number).expect("a variant with a load");
+        let mut in_order: Vec<&LoadSummary> = loads().copied().collect();
+        in_order.sort_by_key(|load| load.load.number);
+        if let Some(reason) = why_not_recovered(&in_order) {
+            return Validity::Void(vec![reason]);
+        }
+        let last = in_order.last().expect("a variant with a load");
         let has_passed = loads().filter_map(|load| load.objective.as_ref()).any(|judged| judged.passed == Passed::Yes);
         match last.load.rung.map(|rung| rung.part) {
             Some(RungPart::Confirmation) => Validity::Valid,
@@ -278,6 +291,25 @@ fn validity_of_searches(loads: &[&LoadSummary]) -> Validity {
         }
     };
     variants.into_iter().fold(Validity::Valid, |known, variant| known.and(&of_variant(variant)))
+}
+
+/// Why the search for a variant ended before its systems had recovered from a load, if it did; after a confirmation nothing is
+/// missing. `loads` are all of its loads on a start, in order.
+fn why_not_recovered(loads: &[&LoadSummary]) -> Option<String> {
+    let part = |load: &LoadSummary| load.load.rung.map(|rung| rung.part);
+    let light = loads.iter().rev().take_while(|load| part(load) == Some(RungPart::Recovery)).count();
+    let (others, light) = loads.split_at(loads.len() - light);
+    let (from, last) = (others.last()?, light.last()?);
+    if last.has_recovered() || part(from) == Some(RungPart::Confirmation) {
+        return None;
+    }
+    let took: Duration = light.iter().map(|load| load.load.lengths.warmup + load.load.lengths.measure).sum();
+    let level = from.load.rung.map_or(0.0, |rung| rung.level.round());
+    Some(format!(
+        "the systems did not recover within {:.0} s from a load of {level}, under which requests failed (`load.recover` gives \
+         them longer)",
+        took.as_secs_f64()
+    ))
 }
 
 /// The turns in which the load of every variant counts.
@@ -409,6 +441,12 @@ pub(crate) mod tests {
         let mut loads = of(&[RungPart::Bracket]);
         (loads[0].validity, loads[0].objective) = (void.clone(), Some(passed(Passed::No)));
         assert_eq!(validity(&loads), void, "nothing has passed");
+        for (from, counts) in [(RungPart::Bracket, false), (RungPart::Confirmation, true)] {
+            let mut loads = of(&[from, RungPart::Recovery, RungPart::Recovery]);
+            assert_eq!(validity(&loads), Validity::Valid, "the systems have recovered");
+            loads[2].objective = Some(passed(Passed::No));
+            assert_eq!(validity(&loads).counts(), counts, "{from:?}: they have not");
+        }
     }
 
     #[test]

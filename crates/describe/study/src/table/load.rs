@@ -39,6 +39,8 @@ table! {
         step: Option<Templated<Rate>>,
         /// The measure phase of the load that confirms a capacity. Default: "60s".
         confirm: Option<Templated<PositiveTimeSpan>>,
+        /// How long the systems may take to recover from a load of a search under which requests failed. Until a light load meets the objective again, no other is offered; where none does in this time, the search goes on with the next start. "0s" offers no light loads. Default: "60s".
+        recover: Option<Templated<Length>>,
         /// Load before the measure phase. Default: "2s".
         warmup: Option<Templated<Length>>,
         /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity or a stress test, whose loads last 10 s each, and where each user does one iteration, which may take an hour.

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// The measure phase of the load that confirms what a search found.
 const CONFIRMATION: Duration = Duration::from_secs(60);
 
+/// How long systems may take to recover from a load that was too much.
+const RECOVERY: Duration = Duration::from_secs(60);
+
 /// The largest load that a search tries, times the first.
 const MOST: f64 = 100.0;
 
@@ -98,6 +101,7 @@ impl LoadTable {
         };
         let most = resolve_optional(self.most.as_ref(), |most| most.resolve(scope, faults));
         let confirm = resolve_optional(self.confirm.as_ref(), |confirm| confirm.resolve(scope, faults));
+        let recover = resolve_optional(self.recover.as_ref(), |recover| recover.resolve(scope, faults));
         let step = resolve_optional(self.step.as_ref(), |step| step.resolve(scope, faults));
         let default = if self.is_open() { first * MOST } else { (first * MOST).min(MOST_USERS) };
         let most = most?.map_or(default, |most| most.0);
@@ -119,7 +123,9 @@ impl LoadTable {
             None => None,
         };
         let confirm = confirm?.map_or(CONFIRMATION, |confirm| confirm.0);
-        Some(SearchRange { first, most, of_users: !self.is_open(), confirm, step, new_users })
+        // A stress test only goes up.
+        let recover = if self.is_stress() { Duration::ZERO } else { recover?.map_or(RECOVERY, |recover| recover.0) };
+        Some(SearchRange { first, most, of_users: !self.is_open(), confirm, step, new_users, recover })
     }
 
     fn check_step(&self, step: f64, first: f64, most: f64, faults: &mut Faults) -> Option<f64> {
@@ -127,6 +133,11 @@ impl LoadTable {
         if !self.is_open() && step.fract() != 0.0 {
             let fault = Fault::error(span, format!("`step` is {step}, which is no number of users"));
             faults.add(fault.help("write a whole number"));
+            return None;
+        }
+        if first + step > most {
+            let fault = Fault::error(span, format!("from {first} to {most} by {step} is a single load"));
+            faults.add(fault.help("write a smaller `step`, or a larger `most`"));
             return None;
         }
         let steps = (most - first) / step;
@@ -151,9 +162,12 @@ impl LoadTable {
     pub(crate) fn check_search(&self, faults: &mut Faults) {
         let most = self.most.as_ref().map(|most| &most.span);
         let confirm = self.confirm.as_ref().map(|confirm| &confirm.span);
+        let recover = self.recover.as_ref().map(|recover| &recover.span);
         let step = self.step.as_ref().map(|step| &step.span);
         if self.search_span().is_none() || self.is_stress() {
-            refuse(confirm, "confirm", "a search for the capacity (`profile = \"capacity\"`)", faults);
+            for (key, given) in [("confirm", confirm), ("recover", recover)] {
+                refuse(given, key, "a search for the capacity (`profile = \"capacity\"`)", faults);
+            }
         }
         if !self.is_stress() {
             refuse(step, "step", "a stress test (`profile = \"stress\"`)", faults);
@@ -272,8 +286,10 @@ mod tests {
             (format!("{stress}most = 50"), "`step` is missing"),
             (format!("{stress}most = 50\nstep = 2.5"), "`step` is 2.5, which is no number of users"),
             (format!("{stress}most = 500000\nstep = 1"), "more than 1000 loads"),
+            (format!("{stress}most = 8\nstep = 4"), "from 5 to 8 by 4 is a single load"),
             (format!("{stress}most = 2\nstep = 1"), "a stress test from 5 to 2 ends before it begins"),
             (format!("{stress}most = 50\nstep = 5\nconfirm = '9s'"), "`load.confirm` has a meaning only in a search"),
+            (format!("{stress}most = 50\nstep = 5\nrecover = '9s'"), "`load.recover` has a meaning only in a search"),
             (format!("{stress}most = 50\nstep = 5\niterations = 4"), "a stress test chooses its loads itself"),
         ] {
             assert!(steps(&text).1.contains(says), "{text}: {}", steps(&text).1);
@@ -295,7 +311,7 @@ mod tests {
         };
         let capacity = "users = 5\nprofile = 'capacity'\n";
         assert_eq!(range(capacity), (Some((500.0, 60)), Some(10), String::new()));
-        let given = format!("{capacity}most = 40\nconfirm = '20s'\nduration = '3s'");
+        let given = format!("{capacity}most = 40\nrecover = '0s'\nconfirm = '20s'\nduration = '3s'");
         assert_eq!(range(&given), (Some((40.0, 20)), Some(3), String::new()));
         for (text, says) in [
             (format!("{capacity}most = 4"), "ends before it begins"),
