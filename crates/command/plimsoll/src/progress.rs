@@ -1,5 +1,5 @@
 //! The progress of a run. A terminal shows a bar over the time under load and a line per trial; any other output gets
-//! the lines alone.
+//! the lines alone, and in long trials one a minute that says where they are.
 
 use crate::machine::{self, TimeSharing};
 use crate::printable::printable;
@@ -10,6 +10,7 @@ use plimsoll_model::event::{Event, Second};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::start::{Load, Phase, Plan, Validity};
 use plimsoll_study::Study;
+use std::cell::Cell;
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -17,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// How often a line reports the preparation of data if there is no bar.
 const TELL_DATA_EVERY: Duration = Duration::from_secs(10);
+
+/// How often a line says where a trial is if there is no bar.
+const TELL_LOAD_EVERY: Duration = Duration::from_secs(60);
 
 /// Shows events as they come.
 pub(crate) struct Progress {
@@ -32,6 +36,8 @@ pub(crate) struct Progress {
     load: Option<Load>,
     /// Since when data is prepared, and when that was last reported.
     data: Option<(Instant, Instant)>,
+    /// When a line was printed last.
+    told: Cell<Instant>,
     /// The output of the systems of the last trial, if it does not count.
     output: String,
     /// What was last said of when the run will probably decide.
@@ -56,6 +62,7 @@ impl Progress {
             phase: None,
             load: None,
             data: None,
+            told: Cell::new(Instant::now()),
             output: String::new(),
             forecast: None,
         }
@@ -180,6 +187,9 @@ impl Progress {
         let errors = if errors > 0 { format!(" · {}", counted(errors, "error")) } else { String::new() };
         let message = format!("{} · {stage} · {rate:.0}/s{median}{errors}", self.current);
         self.set_message(&message);
+        if self.bar.is_hidden() && self.told.get().elapsed() >= TELL_LOAD_EVERY {
+            self.say(&message);
+        }
     }
 
     /// The turn or the phase of the start under way.
@@ -200,6 +210,7 @@ impl Progress {
 
     /// Prints a permanent line above the bar.
     fn say(&self, line: &str) {
+        self.told.set(Instant::now());
         if self.bar.is_hidden() {
             say::note(line);
         } else {
