@@ -1,12 +1,10 @@
 //! Types from descriptors of files, as servers and protosets have them.
 
+use crate::public_imports::{self, PublicImports};
 use prost::Message;
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The most bytes of names that public imports may add to the imports of all files.
-const MOST_ADDED: usize = 16 << 20;
+use std::collections::BTreeMap;
 
 /// The types that these files define. Each file comes once, imports included.
 ///
@@ -22,33 +20,17 @@ pub fn of_files(mut file: Vec<FileDescriptorProto>) -> Result<DescriptorPool, St
     DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file }).map_err(|error| error.to_string())
 }
 
-/// Gives each file the imports that public imports of others bring, and takes the marks of public imports away: the library
-/// (prost-reflect 0.16.5) follows them without an end where files import one another, and for ever where many do.
+/// Gives each file what public imports of others bring, and takes the marks of public imports away.
 fn resolve_public_imports(files: &mut [FileDescriptorProto]) -> Result<(), String> {
     let mut public: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in &mut *files {
-        let import = |place: &i32| usize::try_from(*place).ok().and_then(|place| file.dependency.get(place)).cloned();
-        let imports: Option<Vec<String>> = file.public_dependency.iter().map(import).collect();
-        let missing = || format!("`{}` has a public import that is none of its imports", file.name());
-        public.insert(file.name().to_owned(), imports.ok_or_else(missing)?);
+        public.insert(file.name().to_owned(), public_imports::of_file(file)?);
         file.public_dependency.clear();
     }
-    let mut added = 0;
+    let mut imports = PublicImports::default();
     for file in files {
-        let mut known: BTreeSet<String> = file.dependency.iter().cloned().collect();
-        let mut open = file.dependency.clone();
-        while let Some(import) = open.pop() {
-            for brought in public.get(&import).into_iter().flatten() {
-                if known.insert(brought.clone()) {
-                    added += brought.len();
-                    if added > MOST_ADDED {
-                        return Err(format!("public imports add more than {MOST_ADDED} bytes of names"));
-                    }
-                    open.push(brought.clone());
-                    file.dependency.push(brought.clone());
-                }
-            }
-        }
+        let brought = imports.brought(&file.dependency, |name| public.get(name).cloned().unwrap_or_default())?;
+        file.dependency.extend(brought.files);
     }
     Ok(())
 }

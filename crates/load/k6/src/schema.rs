@@ -74,11 +74,8 @@ fn compile(program: &Arc<Program>, sources: &Sources) -> Result<DescriptorPool, 
             let mut resolver = ChainFileResolver::new();
             resolver.add(Folders { program: Arc::clone(program), folders: folders.clone() });
             resolver.add(GoogleFileResolver::new());
-            let mut compiler = protox::Compiler::with_file_resolver(resolver);
-            compiler.include_imports(true);
-            // The debug text has the place too.
-            compiler.open_files(files).map_err(|error| format!("failed to compile {}: {error:?}", files.join(", ")))?;
-            Ok(compiler.descriptor_pool())
+            plimsoll_grpc::proto_files::compile(resolver, files)
+                .map_err(|error| format!("failed to compile {}: {error:?}", files.join(", ")))
         }
         Sources::Set(path) => {
             let bytes = program.files().read(path).map_err(|error| format!("couldn't open protoset: {error}"))?;

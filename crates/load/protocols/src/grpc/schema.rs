@@ -8,6 +8,7 @@ use prost::Message;
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,
 };
+use protox::file::{ChainFileResolver, GoogleFileResolver, IncludeFileResolver};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -25,14 +26,10 @@ pub(super) fn compile(files: &[PathBuf], include: &[PathBuf]) -> Result<Descript
         .iter()
         .filter_map(|file| file.parent())
         .map(|folder| if folder.as_os_str().is_empty() { Path::new(".").to_owned() } else { folder.to_owned() });
-    let folders: Vec<PathBuf> = include.iter().cloned().chain(own).collect();
-    let compiled = protox::Compiler::new(folders).and_then(|mut compiler| {
-        compiler.include_imports(true);
-        compiler.open_files(files)?;
-        Ok(compiler.descriptor_pool())
-    });
-    compiled.map_err(|error| {
-        // Only the debug text has the place of the fault.
+    let mut resolver = ChainFileResolver::new();
+    include.iter().cloned().chain(own).for_each(|folder| resolver.add(IncludeFileResolver::new(folder)));
+    resolver.add(GoogleFileResolver::new());
+    plimsoll_grpc::proto_files::compile(resolver, files).map_err(|error| {
         let place = error.file().map_or(String::new(), |file| format!(" in {file}"));
         format!("failed to compile the .proto files{place}: {error:?}")
     })
