@@ -13,7 +13,7 @@ pub(crate) struct ValueRow {
     pub(crate) value: String,
     pub(crate) interval: String,
     pub(crate) n: usize,
-    /// The lowest and the highest trial.
+    /// The lowest and the highest trial, where there are several.
     pub(crate) range: String,
     /// Why there is no value or no interval.
     pub(crate) missing: String,
@@ -70,7 +70,11 @@ fn rows_of<'a>(input: &Input, values: impl Iterator<Item = &'a DescribedValue>) 
             value: summary.map_or_else(|_| dash(), |summary| show(summary.centre, unit)),
             interval: estimate.interval.as_ref().map_or_else(|_| dash(), |one| pair(one.low, one.high)),
             n: summary.map_or(0, |summary| summary.n),
-            range: summary.map_or_else(|_| dash(), |summary| pair(summary.min, summary.max)),
+            // A single value is no range.
+            range: summary
+                .ok()
+                .filter(|summary| summary.n > 1)
+                .map_or_else(dash, |summary| pair(summary.min, summary.max)),
             missing: summary.err().or(estimate.interval.as_ref().err()).cloned().unwrap_or_default(),
         }
     };
