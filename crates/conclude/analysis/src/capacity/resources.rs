@@ -31,7 +31,8 @@ const MORE: f64 = 1.2;
 /// A load with this share of the most requests per second is light: requests hardly wait for one another.
 const LIGHT: f64 = 0.25;
 
-/// What loads with this share of the most iterations use up, they use up for another reason.
+/// What loads with this share of the most iterations use up, they use up for another reason; and where the systems and Plimsoll
+/// use less than this share of what is used of the processors, others are that reason.
 const HALF: f64 = 0.5;
 
 /// The counter of sessions that wait for a lock.
@@ -61,8 +62,23 @@ struct Observed<'a> {
     uses: BTreeMap<Resource, Use>,
 }
 
+impl Observed<'_> {
+    /// True if other programs use most of what is used of the machine's processors.
+    fn is_crowded(&self) -> bool {
+        let own = samples::mean_during(self.load.trial, &self.load.rung.summary, |sample| sample.cpu_cores);
+        let own = own.unwrap_or_default() + self.load.rung.generator_cpu.unwrap_or_default();
+        self.uses.get(&Resource::Machine).is_some_and(|machine| own < HALF * machine.used)
+    }
+}
+
 fn observed<'a>(loads: Vec<LoadOnStart<'a>>, host: &Host) -> Vec<Observed<'a>> {
     loads.into_iter().map(|load| Observed { uses: uses(&load, host), load }).collect()
+}
+
+/// True if others use most of the machine's processors under most of these loads.
+fn are_crowded<'a>(loads: impl Iterator<Item = &'a Observed<'a>>) -> bool {
+    let crowded: Vec<bool> = loads.map(Observed::is_crowded).collect();
+    2 * crowded.iter().filter(|is_crowded| **is_crowded).count() > crowded.len()
 }
 
 /// Looks for resources of which one of the two variants of a comparison of capacities has more: where the other one used it
@@ -184,8 +200,10 @@ fn resource_use(resource: &Resource, levels: &[Vec<Observed<'_>>], most: f64) ->
         // What others use as well; a lock may be waited for under light load.
         let lightest = &levels[0];
         let is_light = median_of(lightest, LoadOnStart::throughput).is_some_and(|throughput| throughput <= HALF * most);
+        let is_of_others = || *resource == Resource::Machine && are_crowded(lightest.iter());
         let passed = at_level(resource, lightest.iter().filter(|observed| observed.load.passed()));
-        resource.is_of_the_machine() && is_light && passed.is_some_and(|(_, used)| resource.is_used_up_by(used))
+        let is_used_up = passed.is_some_and(|(_, used)| resource.is_used_up_by(used));
+        resource.is_of_the_machine() && is_used_up && (is_light || is_of_others())
     };
     Some(ResourceUse {
         resource: resource.clone(),
@@ -214,14 +232,16 @@ fn at_level<'a>(resource: &Resource, loads: impl Iterator<Item = &'a Observed<'a
 }
 
 /// The demand for a resource of which there is `of`, from the loads that passed: the slope of its use over the throughput, or
-/// their ratio where loads are too near to one another.
+/// their ratio where loads are too near to one another and others use little of it.
 fn demand(resource: &Resource, levels: &[Vec<Observed<'_>>], of: f64) -> Option<Demand> {
     let point = |observed: &Observed<'_>| Some((observed.load.throughput()?, observed.uses.get(resource)?.used));
-    let passed = levels.iter().flatten().filter(|observed| observed.load.passed());
-    let points: Vec<(f64, f64)> = passed.filter_map(point).filter(|(x, _)| *x > 0.0).collect();
+    let passed = || levels.iter().flatten().filter(|observed| observed.load.passed());
+    let points: Vec<(f64, f64)> = passed().filter_map(point).filter(|(x, _)| *x > 0.0).collect();
     let throughputs = || points.iter().map(|(x, _)| *x);
     let (least, most) = (throughputs().reduce(f64::min)?, throughputs().reduce(f64::max)?);
-    let ratio = || median(&points.iter().map(|(x, used)| used / x).collect::<Vec<f64>>());
+    let is_of_others = || *resource == Resource::Machine && are_crowded(passed());
+    let ratio =
+        || if is_of_others() { None } else { median(&points.iter().map(|(x, used)| used / x).collect::<Vec<f64>>()) };
     let slope = if most >= RANGE_OF_SLOPE * least { rank_slope(&points) } else { ratio() };
     let of_iteration = slope.filter(|slope| *slope > 0.0)?;
     let at_rest = median(&points.iter().map(|(x, used)| used - of_iteration * x).collect::<Vec<f64>>())?;

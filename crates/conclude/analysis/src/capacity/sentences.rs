@@ -246,12 +246,13 @@ fn nothing_used_up(gave_out: &GaveOut) -> String {
         }
         None => "nothing was observed".to_owned(),
     };
+    let that_or = if always.is_some() { "the former or " } else { "" };
     let most = always.unwrap_or_default() + &most;
     let at_a_time = gave_out
         .at_a_time
         .map(|requests| format!("; requests were answered as if {} were served at a time", significant(requests)));
     format!(
-        "{most}: requests wait for something else, such as a lock, a pool or another service{}",
+        "{most}: requests wait for {that_or}something else, such as a lock, a pool or another service{}",
         at_a_time.unwrap_or_default()
     )
 }

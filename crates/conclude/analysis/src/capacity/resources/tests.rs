@@ -185,6 +185,21 @@ fn what_light_loads_use_up_as_well_did_not_give_out() {
 }
 
 #[test]
+fn what_others_use_of_a_busy_machine_did_not_give_out() {
+    // Users who do not think: one of them has all of the throughput already.
+    let without_pauses = |of_web: f64, machine: f64| {
+        let mut result = service(&|result, at, _| cores(result, at, [of_web, 0.3 * of_web, machine]));
+        result.loads[0].rungs.iter_mut().for_each(|rung| rung.iterations = 500);
+        found(&result)
+    };
+    let crowded = without_pauses(0.2, 3.9);
+    assert_eq!((named(&crowded), crowded.resources[0].grade), (None, Grade::Always));
+    assert_eq!(crowded.resources[0].demand, None, "how much of it others use tells nothing of an iteration");
+    let own = without_pauses(3.6, 3.9);
+    assert_eq!(named(&own), Some((Resource::Machine, Grade::Explains)));
+}
+
+#[test]
 fn what_only_waits_is_unknown() {
     let all = found(&service(&|result, at, [throughput, _]| {
         cores(result, at, [0.002 * throughput, 0.001 * throughput, 0.005 * throughput]);
