@@ -19,6 +19,7 @@
 //! - Numbers of CPU come in ticks of the kernel, usually 10 ms.
 
 mod cgroup;
+pub mod exposition;
 mod facts;
 mod frequency;
 mod host;
