@@ -17,10 +17,12 @@
 //! - [`trimmed`]: means without the ends; [`slope`]: how one number changes with another, by ranks.
 //! - [`backlog`]: whether more work arrives than is finished; [`capacity`]: the search for the largest load that a system
 //!   carries; [`scaling`]: how throughput changes with the load.
+//! - [`buckets`]: histograms of other programs, by upper bounds.
 //! - [`steady`]: where the warm-up of a series ends; [`effective`]: how much a series with
 //!   autocorrelation says.
 
 pub mod backlog;
+pub mod buckets;
 pub mod capacity;
 pub mod effective;
 pub mod equivalence;
@@ -44,6 +46,7 @@ mod testing;
 pub mod trimmed;
 
 pub use backlog::{Growth, growth};
+pub use buckets::{BucketQuantile, Buckets};
 pub use effective::{autocorrelation, effective_n, effective_size};
 pub use equivalence::{Tost, tost};
 pub use lengths::{Costs, StartOfTurns, TwoLevels};
