@@ -14,6 +14,5 @@ def enter_own():
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(NEW_NETWORK) != 0:
-        error = ctypes.get_errno()
-        raise PermissionError(error, f"a network of its own takes root: unshare: {os.strerror(error)}")
+        raise PermissionError(f"a network of its own takes root: unshare: {os.strerror(ctypes.get_errno())}")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

@@ -19,7 +19,7 @@ pub struct Buckets {
 /// A quantile of which only the bucket is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BucketQuantile {
-    /// The bucket's lower bound; none where all values below its upper one are in it.
+    /// The bucket's lower bound; none for the first bucket.
     pub above: Option<f64>,
     /// Its upper bound, which may be infinite.
     pub at_most: f64,
@@ -28,7 +28,7 @@ pub struct BucketQuantile {
 }
 
 impl Buckets {
-    /// The numbers of values that are at most each bound, in any order, and the sum of all values. None where one of them is no
+    /// A histogram from the numbers of values that are at most each bound, in any order, and the sum of all values. None where one of them is no
     /// number, a smaller bound has more values, or there is no infinite bound.
     #[must_use]
     pub fn new(at_most: impl IntoIterator<Item = (f64, f64)>, sum: f64) -> Option<Buckets> {
@@ -52,7 +52,7 @@ impl Buckets {
         (self.count() > 0.0).then(|| self.sum / self.count())
     }
 
-    /// What came since `earlier`. None where the bounds differ.
+    /// The values that came since `earlier`. None where the bounds differ.
     #[must_use]
     pub fn since(&self, earlier: &Buckets) -> Option<Buckets> {
         let bounds = |buckets: &Buckets| buckets.at_most.iter().map(|(bound, _)| *bound).collect::<Vec<f64>>();
@@ -72,7 +72,7 @@ impl Buckets {
         Some(Buckets { at_most: grown.collect(), sum: self.sum - earlier.sum })
     }
 
-    /// Those of several instances together, at the bounds that all of them have. None without any.
+    /// The histogram of several instances together, at the bounds that all of them have. None without an instance.
     #[must_use]
     pub fn together(all: &[Buckets]) -> Option<Buckets> {
         // Bounds are no NaN, so that their bits stand for them.

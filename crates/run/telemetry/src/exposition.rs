@@ -2,8 +2,7 @@
 //!
 //! One reader takes both. It yields the samples and the types of the families, one line after the other, and borrows what it
 //! can: most series of a service are of no interest to a study. Timestamps and exemplars are checked and left out: a sample is
-//! of the instant at which it was asked for. No library was found that reads timestamps and exemplars under a licence that
-//! fits.
+//! of the instant at which it was asked for.
 //!
 //! *Sources: Prometheus, Exposition formats; OpenMetrics 1.0, section 5.1.*
 

@@ -246,7 +246,7 @@ fn nothing_used_up(gave_out: &GaveOut) -> String {
         }
         None => "nothing was observed".to_owned(),
     };
-    let that_or = if always.is_some() { "the former or " } else { "" };
+    let that_or = if always.is_some() { "that, or for " } else { "" };
     let most = always.unwrap_or_default() + &most;
     let at_a_time = gave_out
         .at_a_time

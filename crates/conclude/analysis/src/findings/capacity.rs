@@ -57,7 +57,7 @@ fn void_loads(context: &Context<'_>) -> Option<Finding> {
         0 => "They were offered again.".to_owned(),
         _ => format!(
             "{} ended where the next load was void three times in a row, with a bound or with nothing.",
-            if stopped == 1 { "One search".to_owned() } else { format!("{stopped} searches") }
+            searches(stopped)
         ),
     };
     Some(Finding {
@@ -69,6 +69,11 @@ fn void_loads(context: &Context<'_>) -> Option<Finding> {
         ),
         evidence,
     })
+}
+
+/// The number of searches, to begin a sentence with.
+fn searches(count: usize) -> String {
+    if count == 1 { "One search".to_owned() } else { format!("{count} searches") }
 }
 
 /// Longer loads at the lower end of the interval failed.

@@ -1,5 +1,6 @@
 //! How long systems took to recover from loads under which requests failed.
 
+use super::searches;
 use crate::finding::{Finding, Severity};
 use crate::findings::Context;
 use crate::measure::TrialReader;
@@ -47,8 +48,8 @@ pub(super) fn finding(context: &Context<'_>) -> Option<Finding> {
     let ended = match stuck {
         0 => String::new(),
         _ => format!(
-            " {} with it, because they did not recover in the time that they have (`load.recover`).",
-            if stuck == 1 { "One search ended".to_owned() } else { format!("{stuck} searches ended") }
+            " {} ended with it, because they did not recover in the time that they have (`load.recover`).",
+            searches(stuck)
         ),
     };
     Some(Finding {
