@@ -19,7 +19,8 @@ noise_floor = false
 attempts = {{ levels = [1, 2], compare = true, baseline = 1 }}
 
 [database.db]
-url = "{url}"
+url       = "{url}"
+may_write = true
 {password}
 
 [workload]
