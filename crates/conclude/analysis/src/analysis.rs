@@ -56,11 +56,11 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The measure of a series and statistic, marked as a time if the series is one.
+    /// The measure of a series and statistic, with what is known of the values of the series.
     #[must_use]
     pub fn measure(&self, series: &Series, statistic: Statistic) -> Measure {
-        let timed = self.measures.iter().any(|known| known.series == *series && known.timed);
-        Measure { timed, ..Measure::new(series.clone(), statistic) }
+        let noted = self.measures.iter().find(|known| known.series == *series).and_then(|known| known.noted);
+        Measure { noted, ..Measure::new(series.clone(), statistic) }
     }
 
     /// The estimate of `measure` for a variant under a condition.

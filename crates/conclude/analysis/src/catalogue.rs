@@ -4,11 +4,12 @@
 use crate::distinct::distinct;
 use crate::input::Input;
 use crate::measure::TrialReader;
+use plimsoll_model::exposed::MetricKind;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Part, Subject};
 use plimsoll_model::sql::{NEW_ORDER, NEW_ORDER_ROLLBACK};
 use plimsoll_model::study::{Decision, StudyFacts};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The statistics of a duration in every report.
 const OF_DURATIONS: [Statistic; 7] = [
@@ -50,8 +51,8 @@ pub(crate) fn measures(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measur
     wanted.extend(input.facts.report.measures.iter().cloned());
     wanted.extend(of_every_report(input, readers));
     let mut measures = distinct(wanted);
-    let times = input.times();
-    measures.iter_mut().for_each(|measure| measure.note_times(&times));
+    let notes = input.notes();
+    measures.iter_mut().for_each(|measure| notes.note(measure));
     measures
 }
 
@@ -88,7 +89,8 @@ fn of_every_report(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
         measures.extend(of_failures(&Series::FailedIterations));
     }
     measures.extend(of_scripts(readers));
-    measures.extend(of_systems(&input.facts.systems));
+    measures.extend(of_systems(&input.facts.names_of_systems()));
+    measures.extend(of_exposed(readers));
     measures
 }
 
@@ -144,6 +146,23 @@ fn of_systems(systems: &[String]) -> Vec<Measure> {
     let both =
         |series: Series| [Statistic::Avg, Statistic::Max].map(|statistic| Measure::new(series.clone(), statistic));
     names.into_iter().flat_map(|name| [both(Series::Cpu(name.clone())), both(Series::Memory(name))]).flatten().collect()
+}
+
+/// The metrics that systems expose.
+fn of_exposed(readers: &[TrialReader<'_>]) -> Vec<Measure> {
+    use Statistic::{Avg, Count, Max, Med, Percentile, Rate};
+    let kinds: BTreeMap<&str, MetricKind> = readers.iter().flat_map(|reader| reader.exposed().kinds()).collect();
+    let measures = |(name, kind): (&str, MetricKind)| {
+        let statistics: &[Statistic] = match kind {
+            MetricKind::Counter => &[Count, Rate],
+            MetricKind::Gauge => &[Avg, Max],
+            MetricKind::Histogram => &[Avg, Med, Percentile(95.0), Percentile(99.0), Rate],
+            MetricKind::Summary => &[Avg, Rate],
+        };
+        let series = Series::Exposed(name.to_owned());
+        statistics.iter().map(|statistic| Measure::new(series.clone(), *statistic)).collect::<Vec<Measure>>()
+    };
+    kinds.into_iter().flat_map(measures).collect()
 }
 
 /// The subjects of which anything was recorded.

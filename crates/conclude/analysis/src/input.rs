@@ -1,6 +1,9 @@
 //! The input of the analysis.
 
+use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::host::{Host, Version};
+use plimsoll_model::measure::{Measure, Noted, Series, Unit};
+use plimsoll_model::record::Metric;
 use plimsoll_model::result::{StartResult, TrialResult};
 use plimsoll_model::start::Plan;
 use plimsoll_model::study::{Origin, StudyFacts};
@@ -42,20 +45,30 @@ impl Input {
         self.starts.iter().find(|start| start.summary.start.number == number)
     }
 
-    /// Marks the measures that hold times. For a script's own metrics, only the recorded loads say
-    /// so.
+    /// Notes in measures what their values are counted in, where their names do not say it.
     #[must_use]
-    pub fn with_times_noted(mut self) -> Input {
-        let times = self.times();
+    pub fn with_units_noted(mut self) -> Input {
+        let notes = self.notes();
         let decide = self.facts.decide.iter_mut().map(|decision| &mut decision.measure);
-        decide.chain(&mut self.facts.report.measures).for_each(|measure| measure.note_times(&times));
+        decide.chain(&mut self.facts.report.measures).for_each(|measure| notes.note(measure));
         self
     }
 
-    /// The names of the scripts' own metrics that hold times.
-    pub(crate) fn times(&self) -> BTreeSet<String> {
+    /// A measure with what its values are counted in, where its name does not say it.
+    #[must_use]
+    pub fn noted(&self, mut measure: Measure) -> Measure {
+        self.notes().note(&mut measure);
+        measure
+    }
+
+    /// What is known of the values of metrics that Plimsoll does not make. For a script's own metrics, only the recorded loads
+    /// say so.
+    pub(crate) fn notes(&self) -> Notes {
         let scripts = self.trials().filter_map(|trial| trial.load.summary.work.script());
-        scripts.flat_map(|script| script.times.iter().cloned()).collect()
+        Notes {
+            times: scripts.flat_map(|script| script.times.iter().cloned()).collect(),
+            exposed: self.facts.metrics.clone(),
+        }
     }
 
     /// True if a load counts: it counts with its start, and its block was not run again.
@@ -79,6 +92,30 @@ impl Input {
     #[must_use]
     pub fn is_measured(&self) -> bool {
         self.origin == Origin::Measured
+    }
+}
+
+/// What is known of the values of metrics that scripts and systems make.
+pub(crate) struct Notes {
+    /// The names of the scripts' own metrics that hold times.
+    times: BTreeSet<String>,
+    /// The series of systems.
+    exposed: Vec<ExposedSeries>,
+}
+
+impl Notes {
+    /// Notes it in a measure of such a metric.
+    pub(crate) fn note(&self, measure: &mut Measure) {
+        match &measure.series {
+            Series::Custom(Metric::Gauge | Metric::Trend, name) => {
+                let is_time = self.times.contains(name);
+                measure.noted = is_time.then_some(Noted { unit: Unit::Seconds, is_total: false });
+            }
+            Series::Exposed(name) => {
+                measure.noted = self.exposed.iter().find(|series| series.is_named(name)).and_then(ExposedSeries::noted);
+            }
+            _ => {}
+        }
     }
 }
 

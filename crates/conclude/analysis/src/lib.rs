@@ -4,7 +4,7 @@
 //! input gives the same [`Analysis`]. A load with its start is a trial. The steps are:
 //!
 //! 1. [`measure`]: one number per trial and measure, from the records of the generator and from
-//!    [`samples`] of the systems;
+//!    [`samples`] of the systems and what they [expose](exposed);
 //! 2. [`estimate`]: those numbers over the repeats of a variant under a condition;
 //! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: the decisions, on
 //!    numbers alone; [`verdict`]: the decisions in words;
@@ -39,6 +39,7 @@ pub mod durability;
 pub mod effect;
 pub mod estimate;
 mod excluded;
+pub mod exposed;
 mod extremes;
 pub mod finding;
 mod findings;

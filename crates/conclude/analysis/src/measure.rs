@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::exposed::Exposed;
 use crate::quantity::grouped;
 use crate::reason::OrReason;
 use crate::samples;
@@ -30,6 +31,8 @@ pub const MIN_VALUES_BEYOND: f64 = 10.0;
 pub struct TrialReader<'a> {
     trial: TrialResult<'a>,
     requests: Cow<'a, Tally>,
+    /// The metrics that its systems expose.
+    exposed: Exposed<'a>,
 }
 
 /// The histogram of a tally that a duration is read from.
@@ -44,7 +47,13 @@ impl<'a> TrialReader<'a> {
     /// Prepares to read `trial`.
     #[must_use]
     pub fn new(trial: TrialResult<'a>) -> TrialReader<'a> {
-        TrialReader { trial, requests: all_requests(&trial.load.tallies) }
+        let exposed = Exposed::of(trial, share_of_time(trial));
+        TrialReader { trial, requests: all_requests(&trial.load.tallies), exposed }
+    }
+
+    /// Prepares to read a slice of a load, in which what systems expose is not read: they are asked once a second.
+    pub(crate) fn of_slice(slice: TrialResult<'a>) -> TrialReader<'a> {
+        TrialReader { trial: slice, requests: all_requests(&slice.load.tallies), exposed: Exposed::default() }
     }
 
     /// The value of `measure`, in its unit.
@@ -84,9 +93,10 @@ impl<'a> TrialReader<'a> {
             Series::FailedIterations => self.failed_iterations(statistic),
             Series::Checks(name) => self.checks(name.as_ref()),
             Series::Custom(metric, name) => self.custom(*metric, name, measure),
+            Series::Exposed(name) => self.exposed().value(name, statistic),
             Series::Cpu(system) => {
                 let cores = self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores)?;
-                Ok(cores / self.share_of_time())
+                Ok(cores / share_of_time(self.trial))
             }
             Series::Memory(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.resident as f64),
         }
@@ -281,23 +291,17 @@ impl<'a> TrialReader<'a> {
             },
             (Metric::Counter, _) => Ok(sum()),
             (Metric::Rate, _) => Ok(1.0 - tally.failed() as f64 / tally.count() as f64),
-            (Metric::Gauge | Metric::Trend, _) if measure.timed => duration_in(tally, Clock::Service, statistic),
+            (Metric::Gauge | Metric::Trend, _) if measure.is_timed() => duration_in(tally, Clock::Service, statistic),
             (Metric::Gauge | Metric::Trend, _) => {
                 Ok(duration_in(tally, Clock::Service, statistic)? * 1e9 / METRIC_SCALE)
             }
         }
     }
 
-    /// The share of the time from its first to its last slice in which the variant was under load; 1 for a trial. The
-    /// processors are idle for it in the rest, which would make it look cheap.
-    fn share_of_time(&self) -> f64 {
-        let (load, settle) = (self.load(), self.trial.load.settle().seconds());
-        let between = load.slices.len().saturating_sub(1) as f64;
-        let under_load = load.summary.timing.window.seconds() + between * settle;
-        match load.span().seconds() {
-            span if !load.slices.is_empty() && span > 0.0 => under_load / span,
-            _ => 1.0,
-        }
+    /// The metrics that its systems expose.
+    #[must_use]
+    pub fn exposed(&self) -> &Exposed<'a> {
+        &self.exposed
     }
 
     fn telemetry(
@@ -318,6 +322,18 @@ impl<'a> TrialReader<'a> {
             Statistic::Max => values.iter().copied().reduce(f64::max).ok_or_else(none),
             _ => mean(&values).ok_or_else(none),
         }
+    }
+}
+
+/// The share of the time from its first to its last slice in which the variant was under load; 1 for a trial. The
+/// processors are idle for it in the rest, which would make it look cheap.
+fn share_of_time(trial: TrialResult<'_>) -> f64 {
+    let (load, settle) = (trial.load, trial.load.settle().seconds());
+    let between = load.slices.len().saturating_sub(1) as f64;
+    let under_load = load.summary.timing.window.seconds() + between * settle;
+    match load.span().seconds() {
+        span if !load.slices.is_empty() && span > 0.0 => under_load / span,
+        _ => 1.0,
     }
 }
 

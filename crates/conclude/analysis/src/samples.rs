@@ -1,5 +1,6 @@
 //! Telemetry on the clock of one load: the samples of its start, relative to its measure phase.
 
+use plimsoll_model::exposed::MetricSample;
 use plimsoll_model::result::{LoadSummary, RungResult, TrialResult};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::start::RungPart;
@@ -29,21 +30,41 @@ pub fn databases<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a D
     of_variant.map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
+/// The answers of the variant's systems that expose metrics, each with its instant in seconds from the start of the load's
+/// measure phase.
+pub(crate) fn metrics<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a MetricSample)> {
+    let of_variant = trial.start.metrics.iter().filter(move |sample| sample.variant == trial.variant());
+    of_variant.map(move |sample| (sample.at - measure_phase_begin(trial), sample))
+}
+
 /// The beginning of the load's measure phase on the clock of its start, in seconds.
 fn measure_phase_begin(trial: TrialResult<'_>) -> f64 {
     trial.load.summary.timing.zero.0 as f64 / 1e9
 }
 
 /// The value of `of` for each second of the measure phase: the sum over the variant's systems, or
-/// `system` alone.
+/// `system` alone, or all of its instances.
 #[must_use]
 pub fn by_second(
     trial: TrialResult<'_>,
     system: Option<&str>,
     of: impl Fn(&ProcessSample) -> f64,
 ) -> BTreeMap<i64, f64> {
-    let samples = processes(trial).filter(|(_, sample)| system.is_none_or(|name| sample.system == name));
-    sums(trial, samples, of)
+    // The name of a system with several instances is that of none of them.
+    let is_instance = |name: &str| !processes(trial).any(|(_, sample)| sample.system == name);
+    let several = system.filter(|name| is_instance(name));
+    let is_meant = |sample: &ProcessSample| match (several, system) {
+        (Some(name), _) => is_instance_of(&sample.system, name),
+        (None, Some(name)) => sample.system == name,
+        (None, None) => true,
+    };
+    sums(trial, processes(trial).filter(|(_, sample)| is_meant(sample)), of)
+}
+
+/// True for `web-2` and `web`.
+fn is_instance_of(system: &str, name: &str) -> bool {
+    let number = system.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// The same sum over the systems of all variants that were alive on the start.
@@ -159,6 +180,13 @@ pub(crate) fn waits_during<'a>(trial: TrialResult<'a>, load: &LoadSummary) -> BT
 fn window(load: &LoadSummary) -> Range<f64> {
     let begin = load.timing.zero.0 as f64 / 1e9;
     begin..begin + load.timing.window.seconds()
+}
+
+/// When the load was measured and counts, on its own clock: from the cut on, or of a search as a whole.
+pub(crate) fn counted_windows(trial: TrialResult<'_>) -> Vec<Range<f64>> {
+    let is_whole = !trial.load.rungs.is_empty() || !trial.load.slices.is_empty();
+    let cut = if is_whole { 0.0 } else { trial.load.cut as f64 };
+    windows(trial).into_iter().map(|window| window.start + cut..window.end).collect()
 }
 
 fn means<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<&'a str, f64> {

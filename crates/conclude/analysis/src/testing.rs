@@ -81,6 +81,7 @@ pub(crate) fn start(scale: f64) -> StartResult {
         host: Vec::new(),
         databases: Vec::new(),
         waits: Vec::new(),
+        metrics: Vec::new(),
     }
 }
 
@@ -196,6 +197,7 @@ fn facts() -> StudyFacts {
         workload: "one call".to_owned(),
         generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(10) },
         systems: vec!["web".to_owned()],
+        metrics: Vec::new(),
         commands: vec![vec!["web: ./web --version old".to_owned()], vec!["web: ./web --version new".to_owned()]],
         loopback: false,
         file: "study.toml".to_owned(),

@@ -170,7 +170,7 @@ impl<'a> Values<'a> {
 fn slices_by_turn(reader: &TrialReader<'_>, measures: &[Measure]) -> BTreeMap<(u32, Option<usize>), SliceValues> {
     let values = |slice: &Slice| {
         let load = reader.load().slice(slice);
-        let of_slice = TrialReader::new(TrialResult { load: &load, ..reader.trial() });
+        let of_slice = TrialReader::of_slice(TrialResult { load: &load, ..reader.trial() });
         let values = measures.iter().map(|measure| value_of_slice(&of_slice, measure)).collect();
         SliceValues { after: slice.after, values }
     };
@@ -180,7 +180,7 @@ fn slices_by_turn(reader: &TrialReader<'_>, measures: &[Measure]) -> BTreeMap<(u
 /// The value of a measure in a slice. Systems are sampled once a second, which is too coarse for slices.
 fn value_of_slice(slice: &TrialReader<'_>, measure: &Measure) -> OrReason<f64> {
     match measure.series {
-        Series::Cpu(_) | Series::Memory(_) => Err("systems are sampled once a second".to_owned()),
+        Series::Cpu(_) | Series::Memory(_) | Series::Exposed(_) => Err("systems are sampled once a second".to_owned()),
         _ => slice.value(measure),
     }
 }

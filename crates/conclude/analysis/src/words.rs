@@ -2,7 +2,7 @@
 
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
-use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
+use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::start::{Plan, Validity};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::words::and_list;
@@ -120,8 +120,7 @@ fn levels(levels: &[Level]) -> String {
 pub fn measure(measure: &Measure) -> String {
     let series = series(&measure.series);
     let amount = matches!(measure.series, Series::Cpu(_) | Series::Memory(_));
-    let longest =
-        if measure.timed || measure.unit() == Unit::Seconds { ["shortest", "longest"] } else { ["least", "largest"] };
+    let longest = if measure.is_timed() { ["shortest", "longest"] } else { ["least", "largest"] };
     match measure.statistic {
         Statistic::Max if amount => format!("peak {series}"),
         Statistic::Avg if amount => format!("mean {series}"),
@@ -166,6 +165,7 @@ fn at_start(series: &Series, text: String) -> String {
             | Series::FirstByte(Some(_))
             | Series::PartDuration(_, Some(_))
             | Series::Custom(..)
+            | Series::Exposed(_)
     );
     let mut letters = text.chars();
     match letters.next() {
@@ -184,7 +184,7 @@ pub fn series(series: &Series) -> String {
     match series {
         Series::IterationDuration | Series::Iterations => "iterations".to_owned(),
         Series::RequestDuration(None) | Series::Requests => "requests".to_owned(),
-        Series::RequestDuration(Some(name)) | Series::Custom(_, name) => name.clone(),
+        Series::RequestDuration(Some(name)) | Series::Custom(_, name) | Series::Exposed(name) => name.clone(),
         Series::ResponseTime(name) => of("response time", name),
         Series::FirstByte(name) => of("first byte", name),
         Series::ConnectDuration => "connecting".to_owned(),
@@ -248,6 +248,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::Cpu(_) | Series::Memory(_) => ("uses", "more", "less"),
         Series::Checks(_) => ("passes", "more", "fewer"),
         Series::Custom(..) => ("has", "more", "less"),
+        Series::Exposed(_) if !measure.is_timed() => ("has", "more", "less"),
         _ => return ("takes".to_owned(), if more { "longer" } else { "less time" }.to_owned()),
     };
     let noun = match &measure.series {

@@ -100,6 +100,7 @@ pub fn start(start: &Start, seconds: i64, scale: f64) -> StartResult {
         processes: (0..seconds).map(|second| ProcessSample { variant, ..process(second, scale) }).collect(),
         databases: Vec::new(),
         waits: Vec::new(),
+        metrics: Vec::new(),
         host: (0..seconds)
             .map(|second| HostSample { at: (second + 1) as f64, cpu_cores: 1.0, ..HostSample::default() })
             .collect(),
@@ -170,6 +171,7 @@ fn facts(shape: Shape) -> StudyFacts {
         workload: "one call".to_owned(),
         generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(10) },
         systems: vec!["server".to_owned()],
+        metrics: Vec::new(),
         commands: Vec::new(),
         loopback: true,
         file: "study.toml".to_owned(),

@@ -7,6 +7,7 @@
 
 pub mod database;
 pub mod event;
+pub mod exposed;
 pub mod factor;
 pub mod flow;
 pub mod host;

@@ -3,7 +3,6 @@
 use crate::record::{Metric, Part, Subject};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -16,15 +15,24 @@ pub struct Measure {
     pub series: Series,
     /// Which statistic of the series.
     pub statistic: Statistic,
-    /// True if it is of a script's own metric and that metric holds times. Only the script knows this, not the
-    /// measure's name, so the comparison of two measures ignores it.
-    pub timed: bool,
+    /// What the values of a script's own metric, or of a metric that a system exposes, are counted in. Only those that make them
+    /// know, not the measure's name, so the comparison of two measures ignores it.
+    pub noted: Option<Noted>,
 }
 
 impl PartialEq for Measure {
     fn eq(&self, other: &Measure) -> bool {
         (&self.series, self.statistic) == (&other.series, other.statistic)
     }
+}
+
+/// What is known of the values of a series that Plimsoll does not make itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// What the values are counted in: seconds or bytes.
+    pub unit: Unit,
+    /// True if they are counts that grow by such units.
+    pub is_total: bool,
 }
 
 /// The series of values that a measure summarises. Without a name it covers all requests (or systems) together.
@@ -66,6 +74,8 @@ pub enum Series {
     Checks(Option<String>),
     /// A metric of a script's own.
     Custom(Metric, String),
+    /// A metric that systems expose, by the name that the study gives it.
+    Exposed(String),
     /// CPU of the system, in cores.
     Cpu(Option<String>),
     /// Resident memory of the system, in bytes.
@@ -139,6 +149,9 @@ pub enum Unit {
     Share,
 }
 
+/// The word before the name of a metric that systems expose.
+const EXPOSED: &str = "metric";
+
 type OfName = fn(Option<String>) -> Series;
 
 /// The series of durations, with k6's names for the same series.
@@ -177,19 +190,20 @@ request_duration, response_time, time_to_first_byte, connect_duration, or of sto
 sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
 <iterations|requests|subrequests|new_orders|data_received|data_sent|capacity>.<rate|count>; \
 elapsed_time.total; <errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio \
-(`checks:NAME.ratio` for one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
+(`checks:NAME.ratio` for one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>; \
+of metrics that systems expose metric:NAME.<avg|min|med|max|p1 to p99.99|count|rate>";
 
 impl Measure {
     /// A measure from its parts.
     #[must_use]
     pub fn new(series: Series, statistic: Statistic) -> Measure {
-        Measure { series, statistic, timed: false }
+        Measure { series, statistic, noted: None }
     }
 
-    /// Marks the measure as a time if its metric is one of `times`.
-    pub fn note_times(&mut self, times: &BTreeSet<String>) {
-        self.timed =
-            matches!(&self.series, Series::Custom(Metric::Gauge | Metric::Trend, name) if times.contains(name));
+    /// True if the values are times.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.unit() == Unit::Seconds
     }
 
     /// Which way is better.
@@ -203,9 +217,10 @@ impl Measure {
             | Series::DataSent
             | Series::Capacity
             | Series::Checks(_)
-            // Only the script knows what its own metrics mean. A counter or rate is taken for work that was done, a
-            // gauge or trend for time that was spent.
+            // Only those who make a metric know what it means. A counter or rate is taken for work that was done, anything
+            // else for time that was spent.
             | Series::Custom(Metric::Counter | Metric::Rate, _) => Direction::Higher,
+            Series::Exposed(_) if matches!(self.statistic, Statistic::Count | Statistic::Rate) => Direction::Higher,
             _ => Direction::Lower,
         }
     }
@@ -226,6 +241,7 @@ impl Measure {
     pub fn unit(&self) -> Unit {
         match (&self.series, self.statistic) {
             (_, Statistic::Ratio) => Unit::Share,
+            (Series::Exposed(_), statistic) => self.unit_of_exposed(statistic),
             (Series::Cpu(_), _) => Unit::Cores,
             (Series::Memory(_), _) => Unit::Bytes,
             (Series::DataReceived | Series::DataSent, Statistic::Rate) => Unit::BytesPerSecond,
@@ -250,8 +266,20 @@ impl Measure {
                 | Series::Checks(_),
                 _,
             ) => Unit::Count,
-            (Series::Custom(..), _) if !self.timed => Unit::Number,
+            (Series::Custom(..), _) => self.noted.map_or(Unit::Number, |noted| noted.unit),
             _ => Unit::Seconds,
+        }
+    }
+
+    /// What a metric that systems expose is counted in. A rate of seconds per second is a plain number.
+    fn unit_of_exposed(&self, statistic: Statistic) -> Unit {
+        let total = self.noted.filter(|noted| noted.is_total).map(|noted| noted.unit);
+        match (statistic, total) {
+            (Statistic::Rate, Some(Unit::Bytes)) => Unit::BytesPerSecond,
+            (Statistic::Rate, Some(_)) => Unit::Number,
+            (Statistic::Rate, None) => Unit::PerSecond,
+            (Statistic::Count, total) => total.unwrap_or(Unit::Count),
+            _ => self.noted.map_or(Unit::Number, |noted| noted.unit),
         }
     }
 }
@@ -319,6 +347,7 @@ impl fmt::Display for Series {
             Series::FailedIterations => ("failed_iterations", &None),
             Series::Checks(name) => ("checks", name),
             Series::Custom(metric, name) => return write!(f, "{}:{name}", metric.name()),
+            Series::Exposed(name) => return write!(f, "{EXPOSED}:{name}"),
             Series::Cpu(system) => ("cpu", system),
             Series::Memory(system) => ("memory", system),
         };
@@ -392,6 +421,8 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
         Ratio | Count if word == "errors" => Series::Errors,
         Ratio | Count if word == "failed_iterations" => Series::FailedIterations,
         Ratio if word == "checks" => Series::Checks(name),
+        Ratio | Total if word == EXPOSED => return None,
+        _ if word == EXPOSED => Series::Exposed(name?),
         _ if custom(word, statistic).is_some() => Series::Custom(custom(word, statistic)?, name?),
         Avg | Min | Med | Max | Percentile(_) => DURATIONS.iter().find(|(known, _)| *known == word)?.1(name),
         Count | Rate => COUNTS.iter().find(|(known, _)| *known == word)?.1.clone(),
@@ -406,6 +437,7 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
             | Series::PartDuration(..)
             | Series::Checks(_)
             | Series::Custom(..)
+            | Series::Exposed(_)
             | Series::Cpu(_)
             | Series::Memory(_)
     );
@@ -467,6 +499,9 @@ mod tests {
             "rate:in time.ratio",
             "trend:waiting: first.p95",
             "gauge:queue.max",
+            "metric:goroutines.avg",
+            "metric:api[GET /api/v4/users].p99.9",
+            "metric:requests.rate",
         ] {
             assert_eq!(text.parse::<Measure>().expect(text).to_string(), text);
         }
@@ -498,6 +533,8 @@ mod tests {
             "counter:orders.avg",
             "rate:in time.rate",
             "trend:waiting.count",
+            "metric.avg",
+            "metric:api.ratio",
         ] {
             assert!(text.parse::<Measure>().is_err(), "{text}");
         }
@@ -512,21 +549,26 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_of_a_script_is_a_time_where_the_script_says_so() {
-        let times = BTreeSet::from(["wait".to_owned()]);
-        for (text, unit) in [
-            ("trend:wait.p95", Unit::Seconds),
-            ("gauge:wait.max", Unit::Seconds),
-            ("counter:wait.count", Unit::Number),
-            ("trend:depth.p95", Unit::Number),
-            ("counter:orders.rate", Unit::PerSecond),
-            ("rate:wait.ratio", Unit::Share),
-            ("iteration_duration.p95", Unit::Seconds),
+    fn what_is_noted_of_values_tells_their_unit() {
+        let times = Noted { unit: Unit::Seconds, is_total: false };
+        let bytes = Noted { unit: Unit::Bytes, is_total: true };
+        for (text, noted, unit) in [
+            ("trend:wait.p95", Some(times), Unit::Seconds),
+            ("gauge:wait.max", Some(times), Unit::Seconds),
+            ("trend:depth.p95", None, Unit::Number),
+            ("counter:orders.rate", None, Unit::PerSecond),
+            ("rate:wait.ratio", None, Unit::Share),
+            ("metric:api.p95", Some(times), Unit::Seconds),
+            ("metric:api.rate", Some(times), Unit::PerSecond),
+            ("metric:api.count", None, Unit::Count),
+            ("metric:goroutines.avg", None, Unit::Number),
+            ("metric:sent.rate", Some(bytes), Unit::BytesPerSecond),
+            ("metric:sent.count", Some(bytes), Unit::Bytes),
+            ("metric:cpu.rate", Some(Noted { is_total: true, ..times }), Unit::Number),
         ] {
             let plain: Measure = text.parse().expect("a measure");
-            let mut noted = plain.clone();
-            noted.note_times(&times);
-            assert_eq!((noted.unit(), noted == plain), (unit, true), "{text}");
+            let measure = Measure { noted, ..plain.clone() };
+            assert_eq!((measure.unit(), measure == plain), (unit, true), "{text}");
         }
     }
 }

@@ -6,6 +6,7 @@ mod second;
 mod summary;
 
 use crate::database::DatabaseFacts;
+use crate::exposed::MetricSample;
 use crate::sample::{DatabaseSample, HostSample, ProcessSample, WaitSample};
 use crate::start::{Start, Validity};
 use crate::units::Nanos;
@@ -47,6 +48,8 @@ pub struct StartResult {
     pub databases: Vec<DatabaseSample>,
     /// The waits that systems wrote of, second by second.
     pub waits: Vec<WaitSample>,
+    /// The metrics that systems expose, second by second.
+    pub metrics: Vec<MetricSample>,
 }
 
 impl StartResult {

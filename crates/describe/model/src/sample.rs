@@ -1,5 +1,7 @@
-//! What telemetry samples once a second: the system's processes and its waits, the host, and the counters of databases.
+//! What telemetry samples once a second: the system's processes, its waits and its metrics, the host, and the counters of
+//! databases.
 
+use crate::exposed::MetricSample;
 use crate::host::local;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
@@ -145,13 +147,20 @@ pub struct Samples {
     /// The waits that systems write of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitSample>,
+    /// The metrics that systems expose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSample>,
 }
 
 impl Samples {
     /// True if nothing was sampled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.processes.is_empty() && self.host.is_empty() && self.databases.is_empty() && self.waits.is_empty()
+        self.processes.is_empty()
+            && self.host.is_empty()
+            && self.databases.is_empty()
+            && self.waits.is_empty()
+            && self.metrics.is_empty()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a report needs to know of the study beside its trials.
 
+use crate::exposed::ExposedSeries;
 use crate::factor::Factor;
 use crate::measure::Measure;
 use crate::objective::Objective;
@@ -39,6 +40,9 @@ pub struct StudyFacts {
     pub generator: GeneratorSpec,
     /// Names of the systems that each trial starts, in the order of starting.
     pub systems: Vec<String>,
+    /// The series that are kept of the metrics that systems expose, each name once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<ExposedSeries>,
     /// The commands that start the systems of each variant, with their environment: `counter: ./counter -mode mutex`.
     /// Placeholders that the variant alone does not fill are left as they are.
     #[serde(default)]
@@ -65,6 +69,22 @@ pub struct StudyFacts {
     /// The objective by which loads are judged, where the study has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
+}
+
+impl StudyFacts {
+    /// The names under which CPU and memory are told: those of systems, and before instances that of all of them together.
+    #[must_use]
+    pub fn names_of_systems(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for system in &self.systems {
+            let group = system.strip_suffix("-1").filter(|group| {
+                let is_known = |name: &str| self.systems.iter().any(|system| system == name);
+                is_known(&format!("{group}-2")) && !is_known(group)
+            });
+            names.extend(group.map(str::to_owned).into_iter().chain([system.clone()]));
+        }
+        names
+    }
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -1,5 +1,6 @@
 //! The system under test: the processes that a trial starts, with every placeholder filled in.
 
+use crate::exposed::ExposedMetrics;
 use crate::units::Processors;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +36,21 @@ pub struct SystemSpec {
     /// The waits that its output tells of, by the name in the study: the regular expression of the lines that do.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, String>,
+    /// The metrics that it exposes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<ExposedMetrics>,
+    /// Files that are written before it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<WrittenFiles>,
+}
+
+/// Files that a study writes for a system, such as the configuration of a proxy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrittenFiles {
+    /// The folder of its own that they are written into.
+    pub folder: PathBuf,
+    /// Their names, and what they say.
+    pub texts: BTreeMap<String, String>,
 }
 
 /// A program and its arguments. No shell is involved: `sh -c '…'` asks for one.

@@ -31,6 +31,7 @@ pub(crate) fn check(root: &TableNode<'_>, named: Named<'_>, faults: &mut Faults)
     let known = value::Known {
         factors: factors.names(),
         systems: [systems.names(), databases.started()].concat(),
+        several: systems.several(),
         keyed: stores.keyed(),
         databases: databases.names(),
         secrets: secrets.names(),
@@ -143,11 +144,16 @@ fn uses<'a>(root: &TableNode<'a>, faults: &mut Faults) -> Vec<PlaceholderUse<'a>
     }
     for section in ["system", "database"] {
         for (name, key, node) in keys_of(section, root, faults) {
-            // The levels in `only` are as they stand, braces and all.
-            if key != "only" {
-                let system = (section == "system").then_some(name);
-                let place = Place { system, key: Some(key), with_values: false };
-                collect(&node, place, &mut uses, faults);
+            let system = (section == "system").then_some(name);
+            let place = Place { system, key: Some(key), with_values: false };
+            match key {
+                // Levels, expressions, and the names and labels of metrics are as they stand, braces and all.
+                "only" | "waits" => {}
+                "metrics" => {
+                    let url = entries(&node, faults).into_iter().find(|(key, _)| *key == "url");
+                    url.iter().for_each(|(_, url)| collect(url, place, &mut uses, faults));
+                }
+                _ => collect(&node, place, &mut uses, faults),
             }
         }
     }
@@ -260,7 +266,8 @@ fn listening(systems: &Systems, uses: &[PlaceholderUse<'_>]) -> BTreeSet<String>
         matches!(own.unwrap_or(&one.name), "port" | "address")
     });
     let fixed = systems.0.iter().filter(|(_, _, table)| table.as_ref().is_some_and(|table| table.port.is_some()));
-    told.filter_map(|one| one.system.clone()).chain(fixed.map(|(name, ..)| name.clone())).collect()
+    let told = told.filter_map(|one| one.system.as_deref()).flat_map(|table| systems.names_of(table));
+    told.map(str::to_owned).chain(fixed.map(|(name, ..)| name.clone())).collect()
 }
 
 /// `{counter.address}` makes sense only if the counter knows the port.

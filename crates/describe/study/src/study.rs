@@ -15,6 +15,7 @@ use crate::table::workload::{StudyContext, WorkloadTable};
 use crate::trial_spec::TrialSpec;
 use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
+use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
@@ -306,6 +307,7 @@ impl Study {
             workload: self.tables.workload.in_words(),
             generator: self.generator.clone(),
             systems: self.tables.names_of_started(),
+            metrics: self.tables.exposed_series(),
             commands: self.commands(),
             loopback: self.loopback,
             file: self.file.clone(),
@@ -370,6 +372,17 @@ impl TrialTables {
         self.limit_search(&mut spec);
         self.prepare_workload_database(&mut spec, faults)?;
         Some(spec)
+    }
+
+    /// The series that are kept of the metrics of systems, each name once.
+    fn exposed_series(&self) -> Vec<ExposedSeries> {
+        let mut all: Vec<ExposedSeries> = Vec::new();
+        for series in self.systems.iter().flat_map(|(_, table)| table.series()) {
+            if all.iter().all(|known| known.name != series.name) {
+                all.push(series);
+            }
+        }
+        all
     }
 
     /// How systems log in to the databases of a trial; none for one that is reached by its UNIX socket.

@@ -35,6 +35,7 @@ pub(crate) const PROCESSES: &str = "processes.csv";
 pub(crate) const HOST_SERIES: &str = "host.csv";
 pub(crate) const DATABASES: &str = "databases.csv";
 pub(crate) const WAITS: &str = "waits.csv";
+pub(crate) const METRICS: &str = "metrics.csv";
 
 /// The folder of a sealed start.
 pub(crate) fn start_folder(bundle: &Path, number: u32) -> PathBuf {

@@ -255,6 +255,7 @@ impl StartReader<'_> {
             host: table(self.folder, files::HOST_SERIES)?,
             databases: optional_table(self.folder, files::DATABASES)?,
             waits: optional_table(self.folder, files::WAITS)?,
+            metrics: optional_table(self.folder, files::METRICS)?,
         };
         if !self.numbered_loads {
             mark_with_only_variant(&mut start);

@@ -32,6 +32,14 @@ impl RunFolder {
         partial_folder(&self.folder, start).join(format!("output-{}.log", plain(name)))
     }
 
+    /// The folder for the files of systems on the start of this number, as an absolute path: systems have folders of their own
+    /// to run in. It is there as long as the systems are.
+    #[must_use]
+    pub fn files_of_systems(&self, start: u32) -> PathBuf {
+        let folder = partial_folder(&self.folder, start).join("files");
+        std::path::absolute(&folder).unwrap_or(folder)
+    }
+
     /// The file for the output of the build of the system `name`.
     #[must_use]
     pub fn build_log(&self, name: &str) -> PathBuf {

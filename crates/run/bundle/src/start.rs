@@ -31,6 +31,7 @@ pub(crate) struct StartWriter {
     host: csv::Writer<File>,
     databases: csv::Writer<File>,
     waits: csv::Writer<File>,
+    metrics: csv::Writer<File>,
     logs: Option<Logs>,
     totals: BTreeMap<(u32, RecordedPhase, Subject), TotalRow>,
 }
@@ -70,6 +71,7 @@ impl StartWriter {
             host: table(files::HOST_SERIES)?,
             databases: table(files::DATABASES)?,
             waits: table(files::WAITS)?,
+            metrics: table(files::METRICS)?,
             logs: None,
             totals: BTreeMap::new(),
             number: start.number,
@@ -128,7 +130,8 @@ impl StartWriter {
             samples.processes.iter().try_for_each(|sample| self.processes.serialize(sample))?;
             samples.host.iter().try_for_each(|sample| self.host.serialize(sample))?;
             samples.databases.iter().try_for_each(|sample| self.databases.serialize(sample))?;
-            samples.waits.iter().try_for_each(|sample| self.waits.serialize(sample))
+            samples.waits.iter().try_for_each(|sample| self.waits.serialize(sample))?;
+            samples.metrics.iter().try_for_each(|sample| self.metrics.serialize(sample))
         };
         write().map_err(io::Error::from).map_err(BundleError::io("write to", &self.folder))
     }
@@ -158,14 +161,16 @@ impl StartWriter {
 
     /// Writes the remaining files. Returns the folder, whose files must still be synced.
     pub(crate) fn finish(self, finished: &FinishedStart) -> Result<PathBuf, BundleError> {
-        let StartWriter { folder, load, errors, ticks, generator, processes, host, databases, logs, totals, .. } = self;
+        let StartWriter { folder, logs, totals, .. } = self;
         let logs = match logs {
             Some(logs) => logs,
             // A start without load has empty logs.
             None => Logs::begin(&folder, &Interval::default()).map_err(BundleError::io("write to", &folder))?,
         };
         let end = || -> io::Result<()> {
-            for table in [load, errors, ticks, generator, processes, host, databases] {
+            let of_load = [self.load, self.errors, self.ticks, self.generator];
+            let of_samples = [self.processes, self.host, self.databases, self.waits, self.metrics];
+            for table in of_load.into_iter().chain(of_samples) {
                 table.into_inner().map_err(csv::IntoInnerError::into_error)?;
             }
             for log in [logs.measure, logs.warmup] {

@@ -196,6 +196,8 @@ impl DataBuilder<'_> {
             version: None,
             port: Some(place.port),
             waits: BTreeMap::new(),
+            metrics: None,
+            files: None,
         }
     }
 

@@ -291,6 +291,8 @@ fn system(
         version: Some(CommandLine(version)),
         port: Some(server.port),
         waits: BTreeMap::new(),
+        metrics: None,
+        files: None,
     }
 }
 

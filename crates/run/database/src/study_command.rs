@@ -54,6 +54,8 @@ impl StudyCommand<'_> {
             version: None,
             port: None,
             waits: BTreeMap::new(),
+            metrics: None,
+            files: None,
         }
     }
 }

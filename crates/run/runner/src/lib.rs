@@ -19,6 +19,7 @@ mod start;
 mod steady;
 mod target;
 mod validity;
+mod written_files;
 
 pub use plimsoll_database::expected_size;
 pub use preflight::{PreflightFault, databases, notes, preflight};

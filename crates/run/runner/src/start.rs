@@ -5,6 +5,7 @@ use crate::generator::PreparedWorkload;
 use crate::load::{LoadOutcome, NextLoad, offer};
 use crate::run::{Context, EventSink};
 use crate::validity;
+use crate::written_files::FilesOfSystem;
 use plimsoll_database::Databases;
 use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
@@ -14,8 +15,9 @@ use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, Stopped, SystemError, free_port};
-use plimsoll_telemetry::{Sampler, Target, UseByOthers, Waits, memory_available};
+use plimsoll_telemetry::{LastSamples, Sampler, Target, UseByOthers, Waits, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -97,7 +99,7 @@ pub(crate) struct RunningStart {
 }
 
 /// The running systems of a variant. Its fields are dropped in this order: users that stay end before the servers, and
-/// servers before the data is removed that they serve.
+/// servers before the data and the files are removed that they serve.
 pub(crate) struct RunningVariant {
     pub(crate) variant: usize,
     pub(crate) spec: TrialSpec,
@@ -105,6 +107,8 @@ pub(crate) struct RunningVariant {
     pub(crate) prepared: Option<Box<dyn PreparedWorkload>>,
     pub(crate) systems: Vec<Running>,
     pub(crate) databases: Vec<RunningDatabase>,
+    /// The files of the systems' own.
+    files: Vec<FilesOfSystem>,
     pub(crate) ready_after: Duration,
     /// Facts about the databases.
     pub(crate) facts: Vec<DatabaseFacts>,
@@ -159,7 +163,11 @@ impl RunningStart {
             memory.started(memory_available());
         }
         let targets = self.variants.iter().flat_map(RunningVariant::targets).collect();
-        self.sampler = Some(Sampler::start(LOCAL, targets).map_err(|error| Fault::Failed(error.to_string()))?);
+        let sampler = Sampler::start(LOCAL, targets, &|| context.interrupted.is_set());
+        self.sampler = Some(sampler.map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => Fault::Abort(Abort::Interrupted),
+            _ => Fault::Failed(error.to_string()),
+        })?);
         Ok(())
     }
 
@@ -253,7 +261,8 @@ impl RunningStart {
     pub(crate) fn stop(mut self, context: &Context<'_>, tell: &mut EventSink<'_>) -> Result<EndedStart, Abort> {
         tell(&phase(&self.start, Phase::Teardown, None))?;
         if let (Some(sampler), Some(zero)) = (self.sampler.take(), self.zero) {
-            let (samples, others) = sampler.stop(zero);
+            let LastSamples { samples, others, complaints } = sampler.stop(zero);
+            self.warnings.extend(complaints);
             tell(&Event::Sampled { start: self.start.number, samples })?;
             if self.knows_all_systems() {
                 self.note_others(&others);
@@ -371,6 +380,7 @@ impl RunningVariant {
             spec,
             systems: Vec::new(),
             databases: Vec::new(),
+            files: Vec::new(),
             ready_after: Duration::ZERO,
             facts: Vec::new(),
             prepared: None,
@@ -387,6 +397,9 @@ impl RunningVariant {
             running.ready_after += ready_after;
         }
         for system in &running.spec.systems {
+            if let Some(files) = &system.files {
+                running.files.push(FilesOfSystem::write(&system.name, files).map_err(Fault::Failed)?);
+            }
             let started = context.launcher.start(system, &outputs.path(&system.name))?;
             let ready = started.wait_ready(context.interrupted);
             running.ready_after += ready.map_err(|error| running.with_refused_login(&system.name, error.into()))?;
@@ -417,6 +430,7 @@ impl RunningVariant {
             variant: self.variant,
             root: system.warden(),
             waits: waits(system),
+            metrics: system.spec().metrics.clone(),
         };
         self.systems.iter().map(target)
     }
@@ -522,7 +536,11 @@ fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<Trial
     let plimsoll = context.program.to_owned();
     // In the order in which they start, which is another one on each start: no variant keeps the better processors.
     let place = start.variants.iter().position(|one| *one == variant).unwrap_or_default();
-    let bindings = Bindings { ports, plimsoll, place: (place, start.variants.len()), ..context.keys.bindings() };
+    let mut files = context.folder.files_of_systems(start.number);
+    if start.variants.len() > 1 {
+        files.push(variant.to_string());
+    }
+    let bindings = Bindings { ports, plimsoll, files, place: (place, start.variants.len()), ..context.keys.bindings() };
     context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })

@@ -3,9 +3,11 @@
 use crate::frequency::Frequency;
 use crate::host::HostCounters;
 use crate::others::{SpanOfOthers, UseByOthers};
+use crate::scraper::{Exposing, Scraper};
 use crate::snapshot::{ProcessTree, Snapshot};
 use crate::usage::usage;
 use crate::waits::{WaitCounter, Waits};
+use plimsoll_model::exposed::{ExposedMetrics, MetricSample};
 use plimsoll_model::sample::{HostSample, ProcessSample, Samples, WaitSample, next_whole_second, signed_seconds};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// A system to be sampled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// Its name in the study.
     pub system: String,
@@ -26,6 +28,8 @@ pub struct Target {
     pub root: i32,
     /// What is counted in its output.
     pub waits: Option<Waits>,
+    /// What is read of the metrics that it exposes.
+    pub metrics: Option<ExposedMetrics>,
 }
 
 /// Samples systems and host once a second, from its start until it is stopped.
@@ -36,16 +40,34 @@ pub struct Sampler {
     samples: Receiver<Samples>,
     /// It returns what others used, in spans that count from `began`.
     thread: JoinHandle<Vec<SpanOfOthers>>,
+    /// For each target that exposes metrics.
+    scrapers: Vec<Scraper>,
+}
+
+/// What sampling ends with.
+#[derive(Debug)]
+pub struct LastSamples {
+    /// The samples that were not taken yet.
+    pub samples: Samples,
+    /// What others used of the processors since the start of sampling.
+    pub others: UseByOthers,
+    /// Sentences on what is missing of the metrics that systems expose.
+    pub complaints: Vec<String>,
 }
 
 impl Sampler {
-    /// Reads the counters, from which the first second counts, and starts a thread that goes on. `machine` is the name
-    /// of this machine in the run.
+    /// Waits for the first answer of each system that exposes metrics, unless it is interrupted. Reads the counters, from which
+    /// the first second counts, and starts threads that go on. `machine` is the name of this machine in the run.
     ///
     /// # Errors
-    /// The host's counters cannot be read, or no thread can be started.
-    pub fn start(machine: &str, targets: Vec<Target>) -> io::Result<Sampler> {
+    /// The host's counters or a system's metrics cannot be read, no thread can be started, or it is interrupted.
+    pub fn start(machine: &str, targets: Vec<Target>, is_interrupted: &dyn Fn() -> bool) -> io::Result<Sampler> {
         let began = Instant::now();
+        let exposing = targets.iter().filter_map(|target| {
+            let metrics = target.metrics.clone()?;
+            Some(Exposing { system: target.system.clone(), variant: target.variant, metrics })
+        });
+        let scrapers = exposing.map(|one| Scraper::start(one, began, is_interrupted)).collect::<io::Result<_>>()?;
         let first = Observation::take(&targets).map_err(|error| {
             io::Error::other(format!(
                 "the counters in /proc cannot be read: {error}; mount /proc, or allow access to it"
@@ -65,31 +87,36 @@ impl Sampler {
             samples: sender,
         };
         let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(move || sampling.run(&stopped))?;
-        Ok(Sampler { began, stop, samples, thread })
+        Ok(Sampler { began, stop, samples, thread, scrapers })
     }
 
     /// Takes the samples since the last call, in order of time. Their instants count from `zero`, the start of the
     /// measure phase, which may be before or after the start of sampling.
     #[must_use]
     pub fn take(&self, zero: Instant) -> Samples {
-        take(&self.samples, self.began, zero)
+        let metrics = self.scrapers.iter().flat_map(Scraper::take).collect();
+        take(&self.samples, metrics, signed_seconds(self.began, zero))
     }
 
-    /// Samples once more, and returns the samples since the last call of `take`, and what others used of the processors
-    /// since the start of sampling. All instants count from `zero`.
+    /// Samples once more, and returns the samples since the last call of `take`. All instants count from `zero`.
     #[must_use]
-    pub fn stop(self, zero: Instant) -> (Samples, UseByOthers) {
-        let Sampler { began, stop, samples, thread } = self;
+    pub fn stop(self, zero: Instant) -> LastSamples {
+        let Sampler { began, stop, samples, thread, scrapers } = self;
         drop(stop);
         let spans = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (take(&samples, began, zero), UseByOthers::new(spans, signed_seconds(began, zero)))
+        let (metrics, complaints): (Vec<_>, Vec<_>) = scrapers.into_iter().map(Scraper::stop).unzip();
+        let shift = signed_seconds(began, zero);
+        LastSamples {
+            samples: take(&samples, metrics.into_iter().flatten().collect(), shift),
+            others: UseByOthers::new(spans, shift),
+            complaints: complaints.into_iter().flatten().collect(),
+        }
     }
 }
 
-/// Takes the received samples, and converts their instants from counting from `began` to counting from `zero`.
-fn take(samples: &Receiver<Samples>, began: Instant, zero: Instant) -> Samples {
-    let shift = signed_seconds(began, zero);
-    let mut all = Samples::default();
+/// Takes the received samples, and `metrics`, and lets their instants begin `shift` seconds later.
+fn take(samples: &Receiver<Samples>, metrics: Vec<MetricSample>, shift: f64) -> Samples {
+    let mut all = Samples { metrics, ..Samples::default() };
     for samples in samples.try_iter() {
         all.processes.extend(samples.processes);
         all.host.extend(samples.host);
@@ -98,6 +125,7 @@ fn take(samples: &Receiver<Samples>, began: Instant, zero: Instant) -> Samples {
     all.processes.iter_mut().for_each(|sample| sample.at -= shift);
     all.host.iter_mut().for_each(|sample| sample.at -= shift);
     all.waits.iter_mut().for_each(|sample| sample.at -= shift);
+    all.metrics.iter_mut().for_each(|sample| sample.at -= shift);
     all
 }
 

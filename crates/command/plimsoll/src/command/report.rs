@@ -123,7 +123,7 @@ pub(super) fn input_of(contents: Contents) -> Input {
         complete: contents.complete,
         declared: contents.declared,
     }
-    .with_times_noted()
+    .with_units_noted()
 }
 
 /// Charts of an earlier report that this one may not have.

@@ -17,6 +17,7 @@ mod failing_systems;
 mod faults;
 mod flows;
 mod interrupts;
+mod metrics;
 mod nothing_outlives;
 mod once;
 mod one_system;

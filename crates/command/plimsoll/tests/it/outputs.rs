@@ -4,6 +4,7 @@
 mod receiver;
 
 use crate::common::{Ended, Place, wait_until};
+use plimsoll_telemetry::exposition::{Line, lines};
 use plimsoll_testkit::grpc::{Counter, Mode, ReplyMode};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use receiver::{prometheus, victoria_metrics};
@@ -194,5 +195,22 @@ fn settings_of_outputs_that_are_not_supported_are_refused_before_anything_runs()
     ] {
         let ended = place.plimsoll_with(&[(variable, value)], &["script", "run", "-o", out, "a.js"]).with(104);
         assert!(!ended.says(&[why]).stderr.contains("it ran"));
+    }
+}
+
+#[test]
+fn what_these_servers_expose_of_themselves_is_read() {
+    for receiver in [prometheus(), victoria_metrics()].into_iter().flatten() {
+        for accepts in ["text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0"] {
+            let mut answer = ureq::get(receiver.url("/metrics")).header("accept", accepts).call().unwrap();
+            let text = answer.body_mut().read_to_string().unwrap();
+            let lines: Vec<Line<'_>> = lines(&text).collect::<Result<_, _>>().expect(accepts);
+            let has = |name: &str| {
+                lines
+                    .iter()
+                    .any(|line| matches!(line, Line::Sample(sample) if sample.name == name && sample.value > 0.0))
+            };
+            assert!(has("go_goroutines") && has("process_resident_memory_bytes"), "{accepts}: {text}");
+        }
     }
 }

@@ -92,6 +92,8 @@ fn system(level: &str) -> SystemSpec {
         version: None,
         port: Some(1),
         waits: BTreeMap::new(),
+        metrics: None,
+        files: None,
     }
 }
 

@@ -4,6 +4,7 @@ mod capacity;
 mod database;
 mod design;
 mod drift;
+mod exposed;
 mod load;
 mod machine;
 mod method;
@@ -47,6 +48,7 @@ pub(crate) fn findings(input: &Input, readers: &[TrialReader<'_>], analysis: &An
         database::findings(&context),
         machine::findings(&context),
         drift::findings(&context),
+        exposed::findings(&context),
         design::findings(&context),
     ]
     .concat();

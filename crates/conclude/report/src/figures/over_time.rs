@@ -1,11 +1,14 @@
-//! Charts over the seconds of the measure phase: durations, requests, users, and what the systems used.
+//! Charts over the seconds of the measure phase: durations, requests, users, what the systems used, and what they say of
+//! themselves.
 
 use super::{titled, variants};
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style, share_axes};
 use crate::text;
+use plimsoll_analysis::exposed::Exposed;
 use plimsoll_analysis::grid::{Grid, Row};
 use plimsoll_analysis::{Input, decisions, estimate, samples, words};
-use plimsoll_model::measure::{Series, Unit};
+use plimsoll_model::exposed::MetricKind;
+use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
 use plimsoll_model::words::and_list;
@@ -27,7 +30,7 @@ pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
         OverTime::Durations { series, has_percentiles }
     });
     let others = [OverTime::Requests, OverTime::Users, OverTime::Cpu, OverTime::Memory];
-    let kinds: Vec<OverTime> = durations.chain(others).collect();
+    let kinds: Vec<OverTime> = durations.chain(others).chain(exposed(input)).collect();
     let of_row = |row| kinds.iter().filter_map(|kind| figure(input, &grid, row, kind)).collect::<Vec<Figure>>();
     grid.rows.iter().flat_map(of_row).collect()
 }
@@ -49,6 +52,18 @@ fn deciding_durations(input: &Input) -> Vec<Series> {
     if all.is_empty() { vec![usual] } else { all }
 }
 
+/// The metrics that systems expose and that are not split by a label, of which there may be hundreds.
+fn exposed(input: &Input) -> impl Iterator<Item = OverTime> {
+    let mut kinds: BTreeMap<&str, MetricKind> = BTreeMap::new();
+    for sample in input.trials().flat_map(|trial| &trial.start.metrics).filter(|sample| sample.label.is_empty()) {
+        kinds.entry(&sample.series).or_insert(sample.kind);
+    }
+    kinds.into_iter().map(|(name, kind)| {
+        let statistic = if kind == MetricKind::Counter { Statistic::Rate } else { Statistic::Avg };
+        OverTime::Exposed { measure: input.noted(Measure::new(Series::Exposed(name.to_owned()), statistic)), kind }
+    })
+}
+
 /// The subject of a chart.
 enum OverTime {
     /// The durations of a series: their percentiles, or their means where those are not known second by second.
@@ -61,6 +76,8 @@ enum OverTime {
     Cpu,
     /// Their memory.
     Memory,
+    /// A metric that they expose, with the statistic of each second.
+    Exposed { measure: Measure, kind: MetricKind },
 }
 
 impl OverTime {
@@ -71,6 +88,7 @@ impl OverTime {
             OverTime::Users => Unit::Count,
             OverTime::Cpu => Unit::Cores,
             OverTime::Memory => Unit::Bytes,
+            OverTime::Exposed { measure, .. } => measure.unit(),
         }
     }
 
@@ -84,6 +102,9 @@ impl OverTime {
             OverTime::Users => ("over-time-users".to_owned(), "Users over time".to_owned()),
             OverTime::Cpu => ("over-time-cpu".to_owned(), "CPU of the system over time, cores".to_owned()),
             OverTime::Memory => ("over-time-memory".to_owned(), "Memory of the system over time".to_owned()),
+            OverTime::Exposed { measure, .. } => {
+                (format!("over-time-{}", measure.series), format!("{} over time", words::measure_at_start(measure)))
+            }
         }
     }
 
@@ -96,6 +117,13 @@ impl OverTime {
             }
             OverTime::Durations { .. } => "The mean of each second, over requests of all names. ".to_owned(),
             OverTime::Cpu | OverTime::Memory if systems.len() > 1 => format!("{} together. ", and_list(systems)),
+            OverTime::Exposed { kind: MetricKind::Gauge, .. } => "As the systems say themselves. ".to_owned(),
+            OverTime::Exposed { kind: MetricKind::Counter, .. } => {
+                "What came in each second, as the systems say themselves. ".to_owned()
+            }
+            OverTime::Exposed { .. } => {
+                "The mean of what came in each second, as the systems say themselves. ".to_owned()
+            }
             OverTime::Requests | OverTime::Users | OverTime::Cpu | OverTime::Memory => String::new(),
         }
     }
@@ -121,6 +149,11 @@ impl OverTime {
             OverTime::Memory => {
                 let resident = |trial| samples::by_second(trial, None, |one| one.resident as f64);
                 vec![line(Style::Band, by_second(trials, resident))]
+            }
+            OverTime::Exposed { measure, .. } => {
+                let Series::Exposed(name) = &measure.series else { return Vec::new() };
+                let of = |trial| Exposed::only(trial, name).by_second(name);
+                vec![line(Style::Band, by_second(trials, of))]
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The table of a condition: a row for each parameter, a column for each variant.
 
+use plimsoll_analysis::exposed::{BucketQuantile, Exposed};
 use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Analysis, Input, words};
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Subject};
+use plimsoll_model::result::TrialResult;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The results under a condition.
@@ -47,6 +49,9 @@ const STATISTICS: [(&str, Statistic); 7] = [
     ("p(95)", Statistic::Percentile(95.0)),
     ("p(99)", Statistic::Percentile(99.0)),
 ];
+
+/// The tail of the histograms that systems expose.
+const TAIL: Statistic = Statistic::Percentile(99.0);
 
 pub(crate) fn conditions(input: &Input, analysis: &Analysis) -> Vec<ConditionView> {
     let rare = rare_requests(input);
@@ -97,17 +102,19 @@ impl Table<'_> {
     }
 
     fn counted(&self, variant: usize) -> usize {
-        let of_cell = self.input.trials().filter(|trial| {
-            (trial.condition(), trial.variant()) == (self.condition, variant) && self.input.counts(*trial)
-        });
-        of_cell.count()
+        self.trials().filter(|trial| trial.variant() == variant).count()
+    }
+
+    /// The trials under the condition that count.
+    fn trials(&self) -> impl Iterator<Item = TrialResult<'_>> {
+        self.input.trials().filter(|trial| trial.condition() == self.condition && self.input.counts(*trial))
     }
 
     /// The series of durations that were recorded under the condition, in the analysis's order.
     fn duration_series(&self) -> Vec<Series> {
         let mut series: Vec<Series> = Vec::new();
         for measure in self.analysis.measures.iter().filter(|measure| measure.statistic == Statistic::Avg) {
-            let duration = !matches!(measure.series, Series::Cpu(_) | Series::Memory(_));
+            let duration = !matches!(measure.series, Series::Cpu(_) | Series::Memory(_) | Series::Exposed(_));
             let known = self.variants().any(|variant| {
                 let estimate = self.analysis.estimate(self.condition, variant, measure);
                 estimate.is_some_and(|estimate| estimate.summary.is_ok())
@@ -152,7 +159,7 @@ impl Table<'_> {
         }
         rows.extend(self.of_scripts());
         if self.input.facts.systems.len() > 1 {
-            for system in &self.input.facts.systems {
+            for system in self.input.facts.names_of_systems() {
                 let name = Some(system.clone());
                 rows.push(self.amount(
                     &format!("CPU of {system}, mean and peak"),
@@ -166,7 +173,52 @@ impl Table<'_> {
                 ));
             }
         }
+        rows.extend(self.of_exposed());
         rows
+    }
+
+    /// The metrics that systems expose.
+    fn of_exposed(&self) -> Vec<AmountRow> {
+        use Statistic::{Avg, Count, Max, Rate};
+        let mut known: BTreeMap<&str, Vec<Statistic>> = BTreeMap::new();
+        for measure in &self.analysis.measures {
+            if let Series::Exposed(name) = &measure.series {
+                known.entry(name).or_default().push(measure.statistic);
+            }
+        }
+        if known.is_empty() {
+            return Vec::new();
+        }
+        let exposed: Vec<(usize, Exposed<'_>)> =
+            self.trials().map(|trial| (trial.variant(), Exposed::of(trial, 1.0))).collect();
+        let row = |(name, statistics): (&str, Vec<Statistic>)| {
+            let series = Series::Exposed(name.to_owned());
+            match () {
+                () if statistics.contains(&Count) => self.amount(name, &series, [Count, Rate]),
+                () if statistics.contains(&Max) => self.amount(&format!("{name}, mean and peak"), &series, [Avg, Max]),
+                () if statistics.contains(&TAIL) => self.with_tail(name, &series, &exposed),
+                () => self.amount(&format!("{name}, mean and number per second"), &series, [Avg, Rate]),
+            }
+        };
+        known.into_iter().map(row).collect()
+    }
+
+    /// The mean and the tail of a histogram, with the bucket in which the tail lies in all trials.
+    fn with_tail(&self, name: &str, series: &Series, exposed: &[(usize, Exposed<'_>)]) -> AmountRow {
+        let unit = self.analysis.measure(series, TAIL).unit();
+        let bucket = |variant: usize| {
+            let of_variant = exposed.iter().filter(|(of, _)| *of == variant);
+            let found: Vec<BucketQuantile> =
+                of_variant.filter_map(|(_, exposed)| exposed.quantile(name, TAIL).ok()).collect();
+            let above = found.iter().map(|one| one.above.unwrap_or(0.0)).reduce(f64::min)?;
+            let at_most = found.iter().map(|one| one.at_most).reduce(f64::max)?;
+            let end = if at_most.is_finite() { show(at_most, unit) } else { "∞".to_owned() };
+            Some(format!(" (in the bucket {} to {end})", show(above, unit)))
+        };
+        let row = self.amount(&format!("{name}, mean and {TAIL}"), series, [Statistic::Avg, TAIL]);
+        let cells = row.variants.into_iter().enumerate();
+        let cells = cells.map(|(variant, cell)| cell + &bucket(variant).unwrap_or_default()).collect();
+        AmountRow { variants: cells, ..row }
     }
 
     /// The checks and counters of scripts.

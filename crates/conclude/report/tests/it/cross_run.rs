@@ -53,6 +53,8 @@ fn cells(input: &Input, argument: &str) -> Vec<ResolvedCell> {
                     version: None,
                     port: Some(1),
                     waits: BTreeMap::new(),
+                    metrics: None,
+                    files: None,
                 }],
                 databases: Vec::new(),
                 workload: Workload {

@@ -210,6 +210,7 @@ fn facts() -> StudyFacts {
             max_lateness: Duration::from_millis(10),
         },
         systems: vec!["counter".to_owned()],
+        metrics: Vec::new(),
         commands: ["mutex", "inputQ"].map(|mode| vec![format!("counter: ./counter -mode {mode}")]).into(),
         loopback: true,
         file: "counter.toml".to_owned(),
@@ -354,6 +355,7 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         host: Vec::new(),
         databases: Vec::new(),
         waits: Vec::new(),
+        metrics: Vec::new(),
     };
     placed(result, start)
 }

@@ -17,6 +17,7 @@ pub(crate) mod grpc;
 pub(crate) mod http;
 mod identifier;
 pub(crate) mod load;
+pub(crate) mod metrics;
 pub(crate) mod named_tables;
 pub(crate) mod objective;
 pub(crate) mod oltp;

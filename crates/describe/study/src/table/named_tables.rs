@@ -2,7 +2,7 @@
 //! `[secret.NAME]`.
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, TableNode, unknown};
-use crate::value::is_name;
+use crate::value::{instance_name, is_name};
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
@@ -16,6 +16,11 @@ pub(crate) trait NamedTable: FromToml + Clone {
     const CONTENT: &'static str = "what it is";
     /// Names that are reserved.
     const RESERVED_NAMES: &'static [&'static str] = &["plimsoll", "secret"];
+
+    /// How many there are of it, each with a name of its own: `NAME-1`, `NAME-2`; none where it is one.
+    fn instances(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// All tables of a kind, in the order of the file, which is the order in which systems start: name, its
@@ -51,7 +56,18 @@ impl<T: NamedTable> FromToml for NamedTables<T> {
                 let taken: String = T::RESERVED_NAMES.iter().map(|name| format!("; `{name}` is taken")).collect();
                 faults.add(fault.help(format!("a name is a letter, then letters, digits, `_` and `-`{taken}")));
             }
-            all.push(((*name).to_owned(), node.place(), T::from_toml(node, faults)));
+            let table = T::from_toml(node, faults);
+            match table.as_ref().and_then(T::instances) {
+                None => all.push(((*name).to_owned(), node.place(), table)),
+                Some(instances) => {
+                    let instance = |number| (instance_name(name, number), node.place(), table.clone());
+                    all.extend((1..=instances).map(instance));
+                }
+            }
+        }
+        if let Some((name, place, _)) = first_twice(&all) {
+            let fault = Fault::error(place, format!("two {kind}s are named `{name}`"));
+            faults.add(fault.help("the instances of one have such names; give the other another name"));
         }
         Some(NamedTables(all))
     }
@@ -59,6 +75,14 @@ impl<T: NamedTable> FromToml for NamedTables<T> {
     fn json_schema(schemas: &mut Schemas) -> Value {
         json!({ "type": "object", "additionalProperties": T::json_schema(schemas) })
     }
+}
+
+/// The first that has the name of one before it.
+fn first_twice<T>(all: &[(String, Span, Option<T>)]) -> Option<&(String, Span, Option<T>)> {
+    all.iter()
+        .enumerate()
+        .find(|(place, (name, ..))| all[..*place].iter().any(|(known, ..)| known == name))
+        .map(|(_, one)| one)
 }
 
 /// The first key that belongs into a table with a name, but stands in the one around it.

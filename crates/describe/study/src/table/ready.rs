@@ -109,7 +109,7 @@ pub(crate) struct HostPort(String);
 
 /// An `http://` URL.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpUrl(String);
+pub(crate) struct HttpUrl(pub(crate) String);
 
 /// Either, as a probe.
 #[derive(Clone, Debug)]

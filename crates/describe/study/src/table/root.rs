@@ -1,7 +1,7 @@
 //! The study file as a whole: its tables, and what they must be to one another.
 
 use crate::document::profile::Profiles;
-use crate::document::{Fault, Faults, Section, did_you_mean, table, unknown};
+use crate::document::{Fault, Faults, Section, Span, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
 use crate::table::design::{DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, why_impossible, why_unwise};
@@ -14,9 +14,10 @@ use crate::table::report::ReportTable;
 use crate::table::secret::SecretTables;
 use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
-use crate::table::system::Systems;
+use crate::table::system::{SystemTable, Systems};
 use crate::table::workload::WorkloadTable;
 use crate::value::{InterimLook, Literal, Problem, Repeats, Scalar, Seed, SpareBlocks, Text, resolve_optional};
+use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::study::FloorRule;
@@ -223,6 +224,7 @@ impl StudyTable {
         }
         self.check_names(faults);
         self.check_only(faults);
+        self.check_systems(faults);
         self.check_repeats(faults);
         self.check_looks(faults);
         self.warn_of_what_takes_a_comparison(faults);
@@ -288,10 +290,12 @@ impl StudyTable {
             }
             Series::Cpu(Some(name)) | Series::Memory(Some(name)) => {
                 let names = |(systems, databases): (&Systems, &DatabaseTables)| {
-                    systems.names().into_iter().chain(databases.started()).map(str::to_owned).collect()
+                    let systems = systems.names().into_iter().chain(systems.several());
+                    systems.chain(databases.started()).map(str::to_owned).collect()
                 };
                 ("system", name, self.systems().zip(self.databases()).map(names))
             }
+            Series::Exposed(name) => return self.check_exposed(name, &measure.span, faults),
             Series::ResponseTime(None) if self.load().is_some_and(|load| !load.is_open()) => {
                 let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
                 faults.add(fault.help("measure `request_duration`, or offer open load with `rate`"));
@@ -301,6 +305,21 @@ impl StudyTable {
         };
         let Some(known) = known.filter(|known| !known.contains(name)) else { return };
         faults.add(unknown(kind, name, known.iter().map(String::as_str), &measure.span));
+    }
+
+    /// Checks that a system exposes the series that a measure is of.
+    fn check_exposed(&self, name: &str, span: &Span, faults: &mut Faults) {
+        let Some(systems) = self.systems() else { return };
+        let series: Vec<ExposedSeries> = systems.valid().flat_map(SystemTable::series).collect();
+        if series.is_empty() {
+            let fault = Fault::error(span, "the study reads no metrics of its systems");
+            faults.add(fault.help("say where they are in `[system.NAME.metrics]`"));
+        } else if let Some(by) = series.iter().find(|one| one.name == name).and_then(|one| one.by.as_ref()) {
+            let fault = Fault::error(span, format!("`{name}` is several series, one for each value of `{by}`"));
+            faults.add(fault.help(format!("name one of them, as in `metric:{name}[VALUE].avg`")));
+        } else if !series.iter().any(|one| one.is_named(name)) {
+            faults.add(unknown("series", name, series.iter().map(|one| one.name.as_str()), span));
+        }
     }
 
     /// Checks that a search for the capacity has what it needs, and nothing that it does not go with.
@@ -356,6 +375,15 @@ impl StudyTable {
         for only in of_systems.chain(databases.filter_map(|(.., table)| table.as_ref()?.only())) {
             only.check(factors, faults);
         }
+    }
+
+    /// The ports of instances, and the names of files and series.
+    fn check_systems(&self, faults: &mut Faults) {
+        if let Some(systems) = self.systems() {
+            systems.check_instances_and_files(faults);
+        }
+        let systems = self.systems().into_iter().flat_map(Systems::valid);
+        systems.filter_map(|table| table.metrics.as_ref()).for_each(|metrics| metrics.check(faults));
     }
 
     /// Placeholders and files of output are told apart by the names of systems and databases.

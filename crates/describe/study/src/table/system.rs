@@ -2,14 +2,17 @@
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table};
 use crate::table::capture::Pattern;
+use crate::table::metrics::MetricsTable;
 use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
 use crate::value::{
-    Command, CpuSet, Length, Literal, Pairs, Port, Problem, Scalar, Scope, Templated, Text, resolve_optional,
+    Command, CpuSet, Instances, Length, Literal, Pairs, Port, Problem, Scalar, Scope, Templated, Text, instance_name,
+    resolve_optional,
 };
+use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::factor::{Assignment, Level};
-use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
+use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec, WrittenFiles};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -39,6 +42,12 @@ table! {
         port: Option<Templated<Port>>,
         /// The waits that its output tells of: for each name a regular expression of the lines that do, which are counted.
         waits: Option<WaitPatterns>,
+        /// The metrics that it exposes for Prometheus, which are read once a second. Default: none.
+        metrics: Option<MetricsTable>,
+        /// Files that are written before it starts, by their names, into the folder `{files}`. Default: none.
+        files: Option<Pairs>,
+        /// How many instances of it are started, each with a port, an output and a name of its own: NAME-1, NAME-2. Default: one.
+        instances: Option<Literal<Instances>>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
     }
@@ -93,6 +102,8 @@ impl SystemTable {
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
         let version = resolve_optional(self.version.as_ref(), |version| version.resolve(scope, faults));
+        let metrics = resolve_optional(self.metrics.as_ref(), |metrics| metrics.resolve(port, scope, faults));
+        let files = resolve_optional(self.files.as_ref(), |files| files.resolve(scope, faults));
         Some(SystemSpec {
             name: name.to_owned(),
             dir: dir?.map_or_else(|| scope.dir.to_owned(), |dir| scope.dir.join(dir.0)),
@@ -106,6 +117,11 @@ impl SystemTable {
             version: version?,
             port,
             waits: self.waits.iter().flat_map(|waits| waits.0.iter().cloned()).collect(),
+            metrics: metrics?,
+            files: files?.map(|texts| WrittenFiles {
+                folder: scope.bindings.files.join(name),
+                texts: texts.into_iter().collect(),
+            }),
         })
     }
 }
@@ -115,6 +131,11 @@ impl SystemTable {
     /// it runs in any of them.
     pub(crate) fn runs(&self, levels: &Assignment) -> bool {
         self.only.as_ref().is_none_or(|only| only.allows(levels))
+    }
+
+    /// The series that are kept of its metrics.
+    pub(crate) fn series(&self) -> Vec<ExposedSeries> {
+        self.metrics.as_ref().map(MetricsTable::series).unwrap_or_default()
     }
 
     /// The place of the command that starts it.
@@ -163,12 +184,55 @@ impl Scalar for StopSignal {
 impl NamedTable for SystemTable {
     const KIND: &'static str = "system";
     const IDENTIFYING_KEYS: &'static [&'static str] = SystemTable::KEYS;
+
+    fn instances(&self) -> Option<u32> {
+        self.instances.as_ref().map(|instances| instances.value.u32())
+    }
 }
 
 /// All systems.
 pub(crate) type Systems = NamedTables<SystemTable>;
 
 impl Systems {
+    /// The names of the systems that a table of this name stands for: its own, or those of its instances.
+    pub(crate) fn names_of(&self, table: &str) -> Vec<&str> {
+        let is_instance = |name: &str, system: &SystemTable| {
+            (1..=system.instances().unwrap_or(0)).any(|number| instance_name(table, number) == name)
+        };
+        let is_meant = |name: &str, system: Option<&SystemTable>| {
+            name == table || system.is_some_and(|system| is_instance(name, system))
+        };
+        let meant = self.0.iter().filter(|(name, _, system)| is_meant(name, system.as_ref()));
+        meant.map(|(name, ..)| name.as_str()).collect()
+    }
+
+    /// The names of the tables that have several instances.
+    pub(crate) fn several(&self) -> Vec<&str> {
+        let first = self.0.iter().filter(|(.., table)| table.as_ref().is_some_and(|table| table.instances.is_some()));
+        first.filter_map(|(name, ..)| name.strip_suffix("-1")).collect()
+    }
+
+    /// Refuses a port that instances would share, and files outside the folder of a system.
+    pub(crate) fn check_instances_and_files(&self, faults: &mut Faults) {
+        for table in self.valid() {
+            for (name, place) in table.files.iter().flat_map(Pairs::names) {
+                if name.contains('/') || [".", "..", ""].contains(&name) {
+                    let fault = Fault::error(place, format!("`{name}` is not the name of a file"));
+                    faults.add(fault.help("files lie side by side in the folder `{files}`: leave out the slash"));
+                }
+            }
+            if let (Some(_), Some(port)) = (&table.instances, &table.port) {
+                let fault = Fault::error(&port.span, "several instances cannot listen on the same port");
+                faults.add(fault.help("leave `port` out: each gets a free one, `{port}`"));
+            }
+        }
+    }
+
+    /// Those without a fault.
+    pub(crate) fn valid(&self) -> impl Iterator<Item = &SystemTable> {
+        self.0.iter().filter_map(|(.., table)| table.as_ref())
+    }
+
     /// Warns of systems that listen on a port of which Plimsoll knows nothing: they count as ready
     /// at once, and the first requests find nobody. `listening` are those whose port is known.
     pub(crate) fn check_readiness(&self, listening: &BTreeSet<String>, faults: &mut Faults) {

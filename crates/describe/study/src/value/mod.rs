@@ -28,7 +28,7 @@ pub(crate) use number::*;
 pub(crate) use processors::{CpuSet, Usable};
 pub(crate) use scalar::{Literal, Problem, Scalar, keyword, number_after};
 pub use scope::Bindings;
-pub(crate) use scope::{Known, SECRET, Scope, place_of, unknown_placeholder};
+pub(crate) use scope::{Known, SECRET, Scope, instance_name, place_of, unknown_placeholder};
 pub(crate) use share::{Margin, Share};
 pub(crate) use template::{Template, UserValue, is_name};
 pub(crate) use templated::{Templated, resolve_all, resolve_optional, written_or};

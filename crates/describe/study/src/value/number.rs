@@ -31,6 +31,8 @@ pub(crate) type Retries = WholeNumber<0, 100>;
 pub(crate) type Seed = WholeNumber<0, { i64::MAX }>;
 /// Threads of the generator.
 pub(crate) type Threads = WholeNumber<1, 1024>;
+/// Instances of a system.
+pub(crate) type Instances = WholeNumber<2, 100>;
 /// A TCP port.
 pub(crate) type Port = WholeNumber<1, 65535>;
 /// An HTTP status.

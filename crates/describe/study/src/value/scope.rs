@@ -26,6 +26,8 @@ pub struct Bindings {
     pub passwords: BTreeMap<String, Secret>,
     /// The texts of the study's secrets: `{secret.NAME}`.
     pub secrets: BTreeMap<String, Secret>,
+    /// The folder in which each system has one of its own for the files that the study writes: `{files}`.
+    pub files: PathBuf,
     /// The place of the variant among those that are alive at the same time, from 0, and how many those are: who has
     /// which of the processors that variants have of their own.
     pub place: (usize, usize),
@@ -106,6 +108,8 @@ impl<'a> Scope<'a> {
         match name {
             "plimsoll" => Some(Level::Text(self.bindings.plimsoll.display().to_string())),
             "port" | "address" => self.part(self.system?, name),
+            "files" => Some(Level::Text(self.bindings.files.join(self.system?).display().to_string())),
+            "instance" => number_of_instance(self.system?).map(Level::Integer),
             _ => match name.split_once('.') {
                 Some((SECRET, name)) => self.bindings.secrets.get(name).map(|secret| Level::Text(secret.0.clone())),
                 Some((owner, part)) => self.part(owner, part),
@@ -127,7 +131,8 @@ impl<'a> Scope<'a> {
         };
         match (ports.get(owner), part) {
             (Some(port), "port") => Some(Level::Integer((*port).into())),
-            (Some(port), "address") => Some(Level::Text(format!("127.0.0.1:{port}"))),
+            (Some(port), "address") => Some(Level::Text(address(*port))),
+            (None, "addresses") => self.bindings.addresses(owner).map(Level::Text),
             _ => self.is_trusted.then(keys_and_login).flatten(),
         }
     }
@@ -136,12 +141,36 @@ impl<'a> Scope<'a> {
         let known = Known {
             factors: self.assignment.0.iter().map(|(name, _)| name.as_str()).collect(),
             systems: names_of(&self.bindings.ports),
+            several: self.bindings.ports.keys().filter_map(|name| name.strip_suffix("-1")).collect(),
             keyed: names_of(&self.bindings.keys),
             databases: names_of(self.logins),
             secrets: names_of(&self.bindings.secrets),
         };
         known.placeholders(self.system.is_some(), self.is_trusted)
     }
+}
+
+impl Bindings {
+    /// The addresses of all instances of a system, with commas between them.
+    fn addresses(&self, system: &str) -> Option<String> {
+        let ports = (1..).map_while(|number| self.ports.get(&instance_name(system, number)));
+        let all: Vec<String> = ports.map(|port| address(*port)).collect();
+        (!all.is_empty()).then(|| all.join(","))
+    }
+}
+
+fn address(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+/// The name of an instance of a system, from 1.
+pub(crate) fn instance_name(system: &str, number: u32) -> String {
+    format!("{system}-{number}")
+}
+
+/// The number at the end of an instance's name.
+fn number_of_instance(name: &str) -> Option<i64> {
+    name.rsplit_once('-')?.1.parse().ok()
 }
 
 fn names_of<T>(map: &BTreeMap<String, T>) -> Vec<&str> {
@@ -153,6 +182,8 @@ pub(crate) struct Known<'a> {
     pub(crate) factors: Vec<&'a str>,
     /// Systems, and databases that are started.
     pub(crate) systems: Vec<&'a str>,
+    /// Those that have several instances.
+    pub(crate) several: Vec<&'a str>,
     /// Stores with generated keys.
     pub(crate) keyed: Vec<&'a str>,
     /// Databases, whoever starts them.
@@ -169,9 +200,10 @@ impl Known<'_> {
         };
         let mut names: Vec<String> = self.factors.iter().map(|name| (*name).to_owned()).collect();
         if inside_a_system {
-            names.extend(["port".to_owned(), "address".to_owned()]);
+            names.extend(["port", "address", "files", "instance"].map(str::to_owned));
         }
         names.extend(parts(&self.systems, &["port", "address"]));
+        names.extend(parts(&self.several, &["addresses"]));
         if is_trusted {
             names.extend(parts(&self.keyed, &KEYS));
             let of_logins = parts(&self.databases, &LOGIN).into_iter().filter(|name| !names.contains(name));

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files that every start has.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "start.json",
     "measure.hlog",
     "warmup.hlog",
@@ -20,6 +20,7 @@ const FILES: [&str; 13] = [
     "host.csv",
     "databases.csv",
     "waits.csv",
+    "metrics.csv",
     "output-counter.log",
 ];
 

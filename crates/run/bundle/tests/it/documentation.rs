@@ -52,7 +52,7 @@ fn every_column_of_every_table_is_described_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     given::complete(folder.path(), 1);
     let of_load = ["load.csv", "errors.csv", "totals.csv", "ticks.csv", "generator.csv"];
-    for table in of_load.into_iter().chain(["processes.csv", "host.csv", "databases.csv", "waits.csv"]) {
+    for table in of_load.into_iter().chain(["processes.csv", "host.csv", "databases.csv", "waits.csv", "metrics.csv"]) {
         let text = fs::read_to_string(folder.path().join("starts/0001").join(table)).expect("a table");
         let columns: Vec<&str> = text.lines().next().expect("a head").split(',').collect();
         assert_eq!(described(section(table)), columns, "{table}");

@@ -3,6 +3,7 @@
 use plimsoll_bundle::BundleWriter;
 use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFacts, StatementFacts};
 use plimsoll_model::event::{Event, Second};
+use plimsoll_model::exposed::{BucketCounts, MetricKind, MetricSample};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::{Host, LOCAL, Version};
 use plimsoll_model::objective::{self, Judged, Passed, Reading};
@@ -45,6 +46,7 @@ pub(crate) fn facts() -> StudyFacts {
         workload: "GET /".to_owned(),
         generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(1) },
         systems: vec!["counter".to_owned()],
+        metrics: Vec::new(),
         commands: vec![vec!["counter: ./counter".to_owned()]; 2],
         loopback: true,
         file: "counter.toml".to_owned(),
@@ -246,6 +248,28 @@ pub(crate) fn waits() -> Vec<WaitSample> {
     vec![WaitSample { at: 0.5, system, variant: 1, wait, lines: 4511 }]
 }
 
+pub(crate) fn metrics() -> Vec<MetricSample> {
+    let histogram = MetricSample {
+        at: 0.5,
+        system: "web, \"1\"".to_owned(),
+        variant: 1,
+        series: "api".to_owned(),
+        label: "GET /a,b".to_owned(),
+        kind: MetricKind::Histogram,
+        value: 8.0,
+        sum: Some(0.75),
+        buckets: BucketCounts(vec![(0.1, 6.0), (f64::INFINITY, 8.0)]),
+    };
+    let gauge = MetricSample {
+        label: String::new(),
+        kind: MetricKind::Gauge,
+        sum: None,
+        buckets: BucketCounts::default(),
+        ..histogram.clone()
+    };
+    vec![histogram, gauge]
+}
+
 pub(crate) fn counters() -> Vec<DatabaseSample> {
     let counter = |at, counter: &str, value| DatabaseSample {
         at,
@@ -323,7 +347,16 @@ pub(crate) fn begin(bundle: &mut BundleWriter, number: u32) {
 
 pub(crate) fn seal(bundle: &mut BundleWriter, number: u32) {
     begin(bundle, number);
-    add_samples(bundle, Samples { processes: processes(), host: host_series(), databases: counters(), waits: waits() });
+    add_samples(
+        bundle,
+        Samples {
+            processes: processes(),
+            host: host_series(),
+            databases: counters(),
+            waits: waits(),
+            metrics: metrics(),
+        },
+    );
     seal_start(bundle, &finished(number));
 }
 

@@ -89,8 +89,13 @@ fn write(folder: &Path, loads: &[Written]) -> Contents {
     for Written { summary, intervals } in loads {
         given::add_seconds(&mut bundle, summary.load.number, summary.timing.zero, intervals);
     }
-    let samples =
-        Samples { processes: processes(), host: given::host_series(), databases: counters(), waits: given::waits() };
+    let samples = Samples {
+        processes: processes(),
+        host: given::host_series(),
+        databases: counters(),
+        waits: given::waits(),
+        metrics: given::metrics(),
+    };
     given::add_samples(&mut bundle, samples);
     given::seal_start(&mut bundle, &finished(loads));
     given::end(&mut bundle, None);

@@ -339,7 +339,7 @@ proptest! {
         let mut bundle = given::create(folder.path(), 1);
         given::begin_start(&mut bundle, &given::start(1));
         given::add_seconds(&mut bundle, 1, Instant(0), &intervals);
-        let samples = Samples { processes: processes.clone(), host: host.clone(), databases: databases.clone(), waits: given::waits() };
+        let samples = Samples { processes: processes.clone(), host: host.clone(), databases: databases.clone(), waits: given::waits(), metrics: given::metrics() };
         given::add_samples(&mut bundle, samples);
         given::seal_start(&mut bundle, &given::finished(1));
         let contents = read(folder.path()).expect("a bundle");
@@ -348,6 +348,7 @@ proptest! {
         prop_assert_eq!(&start.host, &host);
         prop_assert_eq!(&start.databases, &databases);
         prop_assert_eq!(&start.waits, &given::waits());
+        prop_assert_eq!(&start.metrics, &given::metrics());
         let load = &start.loads[0];
         prop_assert_eq!(load.generator.len(), intervals.len());
         for (row, interval) in load.generator.iter().zip(&intervals) {

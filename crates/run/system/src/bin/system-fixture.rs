@@ -46,6 +46,8 @@ fn run(dir: &Path, script: &str) -> ExitCode {
         version: None,
         port: None,
         waits: Default::default(),
+        metrics: None,
+        files: None,
     };
     let started = Launcher::of_this_program(&["warden"]).start(&spec, &dir.join("output.log"));
     let stopped = started.and_then(|running| {

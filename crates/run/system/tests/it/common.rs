@@ -46,6 +46,8 @@ impl Place {
             version: None,
             port: None,
             waits: Default::default(),
+            metrics: None,
+            files: None,
         }
     }
 

@@ -3,6 +3,8 @@
 //! Each test is the process above its system: the system is started by a child of the test's own
 //! that stands for the warden.
 
+mod scraping;
+
 use plimsoll_model::sample::{ProcessSample, Samples};
 use plimsoll_telemetry::{Sampler, Target};
 use plimsoll_testkit::{ControlGroup, Limit, skipped};
@@ -40,7 +42,13 @@ impl System {
     }
 
     fn target(&self) -> Target {
-        Target { system: "server".to_owned(), variant: 1, root: i32::try_from(self.above.id()).unwrap(), waits: None }
+        Target {
+            system: "server".to_owned(),
+            variant: 1,
+            root: i32::try_from(self.above.id()).unwrap(),
+            waits: None,
+            metrics: None,
+        }
     }
 
     fn end(mut self) {
@@ -50,7 +58,7 @@ impl System {
 }
 
 fn sampler(system: &System) -> Sampler {
-    Sampler::start("here", vec![system.target()]).unwrap()
+    Sampler::start("here", vec![system.target()], &|| false).unwrap()
 }
 
 /// Long enough for a last sample of its own.
@@ -90,7 +98,7 @@ fn cpu_is_what_two_processes_say_they_used_though_they_have_ended() {
         lines.push(line);
     }
     let_pass(Duration::from_millis(150));
-    let (Samples { processes, .. }, _) = sampler.stop(earliest);
+    let Samples { processes, .. } = sampler.stop(earliest).samples;
     let own: f64 = lines.iter().flat_map(|line| line.split_whitespace()).map(seconds).sum();
     // The first span began at the first look, somewhere between these two instants.
     let (least, most) = (cpu_seconds(&processes, first_look_took), cpu_seconds(&processes, 0.0));
@@ -115,12 +123,12 @@ fn memory_shows() {
     system.wait_for("ready");
     let started = sampler(&system);
     let_pass(Duration::from_millis(150));
-    let (Samples { processes: before, .. }, _) = started.stop(Instant::now());
+    let Samples { processes: before, .. } = started.stop(Instant::now()).samples;
     system.go_on();
     system.wait_for("filled");
     let started = sampler(&system);
     let_pass(Duration::from_millis(150));
-    let (Samples { processes: after, .. }, _) = started.stop(Instant::now());
+    let Samples { processes: after, .. } = started.stop(Instant::now()).samples;
     let grown = after[0].resident.saturating_sub(before[0].resident);
     assert!((50_000_000..250_000_000).contains(&grown), "{grown}");
     system.end();
@@ -134,12 +142,12 @@ fn open_files_and_processes_show() {
     system.wait_for("ready");
     let started = sampler(&system);
     let_pass(Duration::from_millis(150));
-    let (Samples { processes: before, .. }, _) = started.stop(Instant::now());
+    let Samples { processes: before, .. } = started.stop(Instant::now()).samples;
     system.go_on();
     system.wait_for("open");
     let started = sampler(&system);
     let_pass(Duration::from_millis(150));
-    let (Samples { processes: after, .. }, _) = started.stop(Instant::now());
+    let Samples { processes: after, .. } = started.stop(Instant::now()).samples;
     assert_eq!((before[0].processes, after[0].processes), (1, 2));
     assert_eq!((before[0].threads, after[0].threads), (1, 2));
     assert!(after[0].open_files >= before[0].open_files + 50, "{before:?} {after:?}");
@@ -160,7 +168,7 @@ fn written_bytes_show_though_the_writer_has_ended() {
     system.go_on();
     system.wait_for("written");
     let_pass(Duration::from_millis(150));
-    let (Samples { processes, .. }, _) = started.stop(Instant::now());
+    let Samples { processes, .. } = started.stop(Instant::now()).samples;
     let written: u64 = processes.iter().map(|sample| sample.written_bytes).sum();
     assert!((8 << 20..9 << 20).contains(&written), "{written}");
     system.end();
@@ -175,7 +183,7 @@ fn context_switches_show() {
     system.go_on();
     system.wait_for("done");
     let_pass(Duration::from_millis(150));
-    let (Samples { processes, host, .. }, _) = started.stop(Instant::now());
+    let Samples { processes, host, .. } = started.stop(Instant::now()).samples;
     let switches: u64 = processes.iter().map(|sample| sample.context_switches).sum();
     let of_host: u64 = host.iter().map(|sample| sample.context_switches).sum();
     assert!(switches >= 100, "{switches}");
@@ -193,7 +201,7 @@ fn samples_come_each_second_and_once_at_the_end_counted_from_zero() {
     let first_look_took = zero.duration_since(before).as_secs_f64();
     let_pass(Duration::from_millis(2400));
     let until = zero.elapsed().as_secs_f64();
-    let (Samples { processes, host, .. }, _) = sampler.stop(zero);
+    let Samples { processes, host, .. } = sampler.stop(zero).samples;
     // How late a thread is woken is up to the machine; that none is early, and the last is at the end, is not.
     let at: Vec<f64> = host.iter().map(|sample| sample.at).collect();
     assert!(at.len() >= 2 && at.is_sorted_by(|one, next| one < next), "{at:?}");
@@ -211,9 +219,9 @@ fn a_system_that_is_gone_shows_as_nothing() {
     system.wait_for("ready");
     let target = system.target();
     system.end();
-    let sampler = Sampler::start("here", vec![target]).unwrap();
+    let sampler = Sampler::start("here", vec![target], &|| false).unwrap();
     let_pass(Duration::from_millis(150));
-    let (Samples { processes, host, .. }, _) = sampler.stop(Instant::now());
+    let Samples { processes, host, .. } = sampler.stop(Instant::now()).samples;
     assert_eq!((processes[0].processes, processes[0].resident), (0, 0));
     assert_eq!((host.len(), host[0].machine.as_str(), processes[0].machine.as_str()), (1, "here", "here"));
 }

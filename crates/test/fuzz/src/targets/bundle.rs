@@ -61,7 +61,7 @@ fn input_of(contents: Contents) -> Input {
         complete: contents.complete,
         declared: contents.declared,
     }
-    .with_times_noted()
+    .with_units_noted()
 }
 
 /// The files of a folder and of those in it, relative to it.

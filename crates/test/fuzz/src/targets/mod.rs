@@ -2,6 +2,7 @@
 
 mod audit;
 mod bundle;
+mod exposition;
 mod feed;
 mod grpc;
 mod http;
@@ -15,7 +16,7 @@ mod websocket;
 use crate::Target;
 
 /// All targets.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     target("study", study::study, 100),
     target("http_response", http::response, 20_000),
     target("http2_frames", grpc::frames, 20_000),
@@ -30,6 +31,7 @@ pub const TARGETS: [Target; 21] = [
     target("cookies", web::cookies, 5_000),
     target("url", web::url, 5_000),
     target("coding", web::coding, 2_000),
+    target("exposition", exposition::exposition, 5_000),
     target("bundle", bundle::bundle, 300),
     target("report", bundle::report, 50),
     target("audit", audit::audit, 200),

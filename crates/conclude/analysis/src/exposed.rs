@@ -1,0 +1,385 @@
+//! The metrics that systems expose, over the time in which a load was measured.
+//!
+//! Counts grow from the start of a process: what came in a span is the difference between its ends. Where a count falls, the
+//! process began anew, and what it has counted since then came too. A second without an answer is a gap: counts bridge it, and
+//! levels leave it out. Several systems that have the same series count together, as instances of one service do.
+
+use crate::quantity::significant;
+use crate::reason::OrReason;
+use crate::samples;
+use plimsoll_model::exposed::{MetricKind, MetricSample, full_name};
+use plimsoll_model::measure::Statistic;
+use plimsoll_model::result::TrialResult;
+use plimsoll_model::words::and_list;
+use plimsoll_statistics::{Buckets, mean, median};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+pub use plimsoll_statistics::BucketQuantile;
+
+/// An end of a span is that of an answer at most this many seconds from it.
+const NEAR: f64 = 1.5;
+
+/// Counts are known where answers cover this share of the time.
+const COVERED: f64 = 0.5;
+
+/// The metrics of the systems of one variant on one start, on the clock of its load.
+#[derive(Debug, Default)]
+pub struct Exposed<'a> {
+    /// By full name and system, in order of time.
+    series: BTreeMap<String, BTreeMap<&'a str, Vec<Answer<'a>>>>,
+    /// When the load was measured.
+    windows: Vec<Range<f64>>,
+    /// The share of that time in which the variant was under load.
+    share_of_time: f64,
+}
+
+/// A sample with its instant, in seconds from the start of the load's measure phase.
+#[derive(Clone, Copy, Debug)]
+struct Answer<'a> {
+    at: f64,
+    sample: &'a MetricSample,
+}
+
+/// What came in the measure phase, of all systems together.
+struct Growth {
+    /// Values, or units of a counter.
+    count: f64,
+    /// The sum of the values.
+    sum: f64,
+    /// Seconds between the answers at its ends, the mean over systems.
+    seconds: f64,
+}
+
+impl<'a> Exposed<'a> {
+    /// The metrics of the systems that took a load, which were under load for this share of its time: not all of it where
+    /// variants took turns.
+    #[must_use]
+    pub fn of(trial: TrialResult<'a>, share_of_time: f64) -> Exposed<'a> {
+        Exposed::of_samples(trial, share_of_time, samples::metrics(trial))
+    }
+
+    /// A single series of the study, to be read second by second.
+    #[must_use]
+    pub fn only(trial: TrialResult<'a>, series: &str) -> Exposed<'a> {
+        Exposed::of_samples(trial, 1.0, samples::metrics(trial).filter(|(_, sample)| sample.series == series))
+    }
+
+    fn of_samples(
+        trial: TrialResult<'a>,
+        share_of_time: f64,
+        samples: impl Iterator<Item = (f64, &'a MetricSample)>,
+    ) -> Exposed<'a> {
+        let mut series: BTreeMap<(&str, &str), BTreeMap<&str, Vec<Answer<'_>>>> = BTreeMap::new();
+        for (at, sample) in samples {
+            let systems = series.entry((&sample.series, &sample.label)).or_default();
+            systems.entry(&sample.system).or_default().push(Answer { at, sample });
+        }
+        let series = series.into_iter().map(|((name, label), systems)| (full_name(name, label), systems)).collect();
+        Exposed { series, windows: samples::counted_windows(trial), share_of_time }
+    }
+
+    /// The full names of the series, each with its kind.
+    pub fn kinds(&self) -> impl Iterator<Item = (&str, MetricKind)> {
+        self.series.iter().filter_map(|(name, systems)| Some((name.as_str(), kind(systems)?)))
+    }
+
+    /// A statistic of a series over the measure phase.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn value(&self, name: &str, statistic: Statistic) -> OrReason<f64> {
+        let systems = self.series.get(name).ok_or_else(|| format!("no system exposed `{name}`"))?;
+        let kind = kind(systems).ok_or_else(|| format!("no system exposed `{name}`"))?;
+        match (kind, statistic) {
+            (MetricKind::Gauge, Statistic::Avg | Statistic::Min | Statistic::Med | Statistic::Max) => {
+                self.level(name, statistic)
+            }
+            (MetricKind::Counter | MetricKind::Histogram | MetricKind::Summary, Statistic::Count | Statistic::Rate) => {
+                let growth = self.growth(name)?;
+                let rate = growth.count / growth.seconds;
+                Ok(match statistic {
+                    // The answers at the ends of the phase do not come at its ends to the millisecond.
+                    Statistic::Count => rate * self.seconds(),
+                    _ => rate / self.share_of_time,
+                })
+            }
+            (MetricKind::Histogram | MetricKind::Summary, Statistic::Avg) => {
+                let growth = self.growth(name)?;
+                if growth.count > 0.0 { Ok(growth.sum / growth.count) } else { Err(NOTHING_CAME.to_owned()) }
+            }
+            (MetricKind::Histogram, Statistic::Med | Statistic::Percentile(_)) => {
+                let quantile = self.quantile(name, statistic)?;
+                quantile.interpolated.ok_or_else(|| match quantile.above {
+                    Some(above) => format!("{statistic} lies in the last bucket, above {}", significant(above)),
+                    None => format!("{statistic} lies in the only bucket"),
+                })
+            }
+            (kind, _) => {
+                let known = match kind {
+                    MetricKind::Counter => &["count", "rate"][..],
+                    MetricKind::Gauge => &["avg", "min", "med", "max"],
+                    MetricKind::Histogram => &["avg", "med", "p1 to p99.99", "count", "rate"],
+                    MetricKind::Summary => &["avg", "count", "rate"],
+                };
+                let known: Vec<String> = known.iter().map(|one| (*one).to_owned()).collect();
+                Err(format!("`{name}` is a {kind}, which has {}, and no {statistic}", and_list(&known)))
+            }
+        }
+    }
+
+    /// The quantile of a histogram over the measure phase, with its bucket.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn quantile(&self, name: &str, statistic: Statistic) -> OrReason<BucketQuantile> {
+        let q = match statistic {
+            Statistic::Percentile(p) => p / 100.0,
+            _ => 0.5,
+        };
+        let mut parts = Vec::new();
+        for answers in self.answers(name) {
+            for span in self.spans(answers) {
+                parts.extend(buckets_in(span));
+            }
+        }
+        let all = Buckets::together(&parts).ok_or("no answer has the buckets of the measure phase")?;
+        all.quantile(q).ok_or_else(|| NOTHING_CAME.to_owned())
+    }
+
+    /// What came of a series in each second: the rate of a counter, the level of a gauge, the mean of the values of a histogram
+    /// or summary.
+    #[must_use]
+    pub fn by_second(&self, name: &str) -> BTreeMap<i64, f64> {
+        let Some((systems, kind)) = self.series.get(name).and_then(|systems| Some((systems, kind(systems)?))) else {
+            return BTreeMap::new();
+        };
+        if kind == MetricKind::Gauge {
+            return levels(systems).into_iter().filter(|(second, _)| self.is_measured(*second as f64 + 0.5)).collect();
+        }
+        let mut growths: BTreeMap<i64, (f64, f64, f64)> = BTreeMap::new();
+        for answers in systems.values() {
+            for pair in answers.windows(2).filter(|pair| pair[1].at - pair[0].at < 2.0) {
+                let (count, sum) = grown(pair);
+                let second = (pair[1].at - 0.5).floor() as i64;
+                let known = growths.entry(second).or_default();
+                *known = (known.0 + count, known.1 + sum, known.2 + (pair[1].at - pair[0].at) / systems.len() as f64);
+            }
+        }
+        let value = |(second, (count, sum, seconds)): (i64, (f64, f64, f64))| {
+            let value = if kind == MetricKind::Counter { count / seconds } else { sum / count };
+            (value.is_finite() && self.is_measured(second as f64 + 0.5)).then_some((second, value))
+        };
+        growths.into_iter().filter_map(value).collect()
+    }
+
+    /// The answers of each system.
+    fn answers(&self, name: &str) -> impl Iterator<Item = &[Answer<'a>]> {
+        self.series.get(name).into_iter().flat_map(|systems| systems.values().map(Vec::as_slice))
+    }
+
+    /// The answers of a system from the begin of each window to its end.
+    fn spans<'s>(&'s self, answers: &'s [Answer<'a>]) -> impl Iterator<Item = &'s [Answer<'a>]> {
+        self.windows.iter().filter_map(|window| {
+            let first = near(answers, window.start).or_else(|| answers.iter().position(|one| one.at > window.start))?;
+            let last = near(answers, window.end).or_else(|| answers.iter().rposition(|one| one.at < window.end))?;
+            (last > first).then(|| &answers[first..=last])
+        })
+    }
+
+    fn growth(&self, name: &str) -> OrReason<Growth> {
+        let mut growth = Growth { count: 0.0, sum: 0.0, seconds: 0.0 };
+        let mut systems = 0;
+        for answers in self.answers(name) {
+            systems += 1;
+            for span in self.spans(answers) {
+                let (count, sum) = grown(span);
+                growth.count += count;
+                growth.sum += sum;
+                growth.seconds += span[span.len() - 1].at - span[0].at;
+            }
+        }
+        growth.seconds /= f64::from(systems).max(1.0);
+        if growth.seconds < COVERED * self.seconds() || growth.seconds <= 0.0 {
+            let (covered, all) = (significant(growth.seconds), significant(self.seconds()));
+            return Err(format!("answers of the system cover {covered} s of {all} s"));
+        }
+        Ok(growth)
+    }
+
+    fn level(&self, name: &str, statistic: Statistic) -> OrReason<f64> {
+        let levels = self.series.get(name).map(levels).unwrap_or_default();
+        let measured = levels.into_iter().filter(|(second, _)| self.is_measured(*second as f64 + 0.5));
+        let values: Vec<f64> = measured.map(|(_, value)| value).collect();
+        let value = match statistic {
+            Statistic::Min => values.iter().copied().reduce(f64::min),
+            Statistic::Max => values.iter().copied().reduce(f64::max),
+            Statistic::Med => median(&values),
+            _ => mean(&values),
+        };
+        value.ok_or_else(|| "no answer of the system lies in the measure phase".to_owned())
+    }
+
+    fn is_measured(&self, at: f64) -> bool {
+        self.windows.iter().any(|window| window.contains(&at))
+    }
+
+    /// The length of the measure phase, or of what was measured in it.
+    fn seconds(&self) -> f64 {
+        self.windows.iter().map(|window| window.end - window.start).sum()
+    }
+}
+
+const NOTHING_CAME: &str = "no value came in the measure phase";
+
+/// The kind of a series: that of its first answer.
+fn kind(systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> Option<MetricKind> {
+    Some(systems.values().next()?.first()?.sample.kind)
+}
+
+/// The place of the answer that is nearest to an instant, if one is near it.
+fn near(answers: &[Answer<'_>], at: f64) -> Option<usize> {
+    let distance = |one: &Answer<'_>| (one.at - at).abs();
+    let nearest = answers.iter().enumerate().min_by(|one, other| distance(one.1).total_cmp(&distance(other.1)));
+    nearest.filter(|(_, one)| distance(one) <= NEAR).map(|(place, _)| place)
+}
+
+/// How much the count of a system, and the sum of its values, grew from the first answer to the last.
+fn grown(answers: &[Answer<'_>]) -> (f64, f64) {
+    let mut growth = (0.0, 0.0);
+    for pair in answers.windows(2).map(|pair| [pair[0].sample, pair[1].sample]) {
+        let began_anew = pair[1].value < pair[0].value;
+        let sums = pair.map(|sample| sample.sum.unwrap_or(0.0));
+        let [before, sum_before] = if began_anew { [0.0, 0.0] } else { [pair[0].value, sums[0]] };
+        growth = (growth.0 + pair[1].value - before, growth.1 + sums[1] - sum_before);
+    }
+    growth
+}
+
+/// The buckets that came from the first answer to the last: a part for each life of the process.
+fn buckets_in(answers: &[Answer<'_>]) -> Vec<Buckets> {
+    let of =
+        |answer: &Answer<'_>| Buckets::new(answer.sample.buckets.0.iter().copied(), answer.sample.sum.unwrap_or(0.0));
+    let mut lives = answers.chunk_by(|one, next| one.sample.value <= next.sample.value);
+    let first = lives.next().and_then(|life| of(life.last()?)?.since(&of(life.first()?)?));
+    first.into_iter().chain(lives.filter_map(|life| of(life.last()?))).collect()
+}
+
+/// The level of a gauge in each second in which all systems answered: the sum over them.
+fn levels(systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> BTreeMap<i64, f64> {
+    let mut seconds: BTreeMap<i64, BTreeMap<&str, f64>> = BTreeMap::new();
+    for (system, answers) in systems {
+        for answer in answers {
+            seconds.entry(answer.at.floor() as i64).or_default().insert(system, answer.sample.value);
+        }
+    }
+    let of_all = seconds.into_iter().filter(|(_, of_systems)| of_systems.len() == systems.len());
+    of_all.map(|(second, of_systems)| (second, of_systems.values().sum())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{only_trial, start};
+    use plimsoll_model::exposed::BucketCounts;
+    use plimsoll_model::measure::{Measure, Series};
+    use plimsoll_model::result::StartResult;
+
+    fn sample(at: f64, system: &str, series: &str, kind: MetricKind, value: f64) -> MetricSample {
+        MetricSample {
+            at,
+            system: system.to_owned(),
+            variant: 0,
+            series: series.to_owned(),
+            label: String::new(),
+            kind,
+            value,
+            sum: None,
+            buckets: BucketCounts::default(),
+        }
+    }
+
+    /// A start whose load was measured for 2 s, with these samples.
+    fn with(metrics: Vec<MetricSample>) -> StartResult {
+        StartResult { metrics, ..start(1.0) }
+    }
+
+    fn value(start: &StartResult, text: &str) -> OrReason<f64> {
+        let measure: Measure = text.parse().expect("a measure");
+        let Series::Exposed(name) = &measure.series else { panic!("{text}") };
+        Exposed::of(only_trial(start), 1.0).value(name, measure.statistic)
+    }
+
+    #[test]
+    fn counts_are_differences_and_processes_may_begin_anew() {
+        let counter = |at, value| sample(at, "web", "requests", MetricKind::Counter, value);
+        let steady = with(vec![counter(-0.9, 100.0), counter(0.1, 110.0), counter(1.1, 130.0), counter(2.1, 150.0)]);
+        assert_eq!(value(&steady, "metric:requests.rate"), Ok(20.0));
+        assert_eq!(value(&steady, "metric:requests.count"), Ok(40.0));
+        let anew = with(vec![counter(0.0, 1e9), counter(1.0, 6.0), counter(2.0, 16.0)]);
+        assert_eq!(value(&anew, "metric:requests.rate"), Ok(8.0));
+        let gap = with(vec![counter(0.0, 10.0), counter(2.0, 50.0)]);
+        assert_eq!(value(&gap, "metric:requests.rate"), Ok(20.0));
+        let two = with(vec![
+            counter(0.0, 10.0),
+            counter(2.0, 50.0),
+            MetricSample { system: "api".to_owned(), ..counter(0.0, 0.0) },
+            MetricSample { system: "api".to_owned(), ..counter(2.0, 20.0) },
+        ]);
+        assert_eq!(value(&two, "metric:requests.rate"), Ok(30.0));
+        let one = with(vec![counter(1.0, 50.0)]);
+        assert_eq!(value(&one, "metric:requests.rate"), Err("answers of the system cover 0 s of 2.00 s".to_owned()));
+        let no_median = value(&steady, "metric:requests.med").expect_err("a counter");
+        assert_eq!(no_median, "`requests` is a counter, which has count and rate, and no med");
+        assert_eq!(value(&steady, "metric:none.avg"), Err("no system exposed `none`".to_owned()));
+    }
+
+    #[test]
+    fn a_level_is_that_of_seconds_in_which_all_systems_answered() {
+        let gauge = |at, system, value| sample(at, system, "goroutines", MetricKind::Gauge, value);
+        let levels = with(vec![gauge(0.2, "web", 10.0), gauge(1.2, "web", 20.0), gauge(2.2, "web", 90.0)]);
+        assert_eq!(value(&levels, "metric:goroutines.avg"), Ok(15.0));
+        assert_eq!(value(&levels, "metric:goroutines.max"), Ok(20.0));
+        let two = with(vec![gauge(0.2, "web", 10.0), gauge(1.2, "web", 20.0), gauge(0.2, "api", 5.0)]);
+        assert_eq!(value(&two, "metric:goroutines.avg"), Ok(15.0));
+        assert!(value(&with(vec![gauge(9.0, "web", 1.0)]), "metric:goroutines.min").is_err());
+    }
+
+    #[test]
+    fn histograms_have_means_and_quantiles_of_what_came() {
+        let histogram = |at, [fast, all]: [f64; 2], sum| MetricSample {
+            sum: Some(sum),
+            buckets: BucketCounts(vec![(0.1, fast), (0.5, all), (f64::INFINITY, all)]),
+            ..sample(at, "web", "api", MetricKind::Histogram, all)
+        };
+        let steady = with(vec![histogram(0.0, [5.0, 1000.0], 900.0), histogram(2.0, [95.0, 1100.0], 920.0)]);
+        assert_eq!(value(&steady, "metric:api.avg"), Ok(0.2));
+        assert_eq!(value(&steady, "metric:api.rate"), Ok(50.0));
+        let p95 = value(&steady, "metric:api.p95").expect("a quantile");
+        assert!((p95 - 0.3).abs() < 1e-12, "{p95}");
+        let exposed = Exposed::of(only_trial(&steady), 1.0);
+        let bucket = exposed.quantile("api", Statistic::Percentile(95.0)).expect("a quantile");
+        assert_eq!((bucket.above, bucket.at_most), (Some(0.1), 0.5));
+        let anew = with(vec![
+            histogram(0.0, [50.0, 100.0], 20.0),
+            histogram(1.0, [60.0, 110.0], 21.0),
+            histogram(2.0, [30.0, 30.0], 3.0),
+        ]);
+        assert_eq!(value(&anew, "metric:api.avg"), Ok(0.1));
+        let quick = value(&anew, "metric:api.p99").expect("a quantile");
+        assert!((quick - 0.099).abs() < 1e-12, "{quick}: 40 of at most 0.1 s came");
+        let idle = with(vec![histogram(0.0, [5.0, 10.0], 1.0), histogram(2.0, [5.0, 10.0], 1.0)]);
+        assert_eq!(value(&idle, "metric:api.avg"), Err(NOTHING_CAME.to_owned()));
+        assert_eq!(value(&idle, "metric:api.p95"), Err(NOTHING_CAME.to_owned()));
+    }
+
+    #[test]
+    fn seconds_have_rates_levels_and_means() {
+        let counter = |at, value| sample(at, "web", "requests", MetricKind::Counter, value);
+        let start = with(vec![counter(0.0, 0.0), counter(1.0, 10.0), counter(2.0, 40.0), counter(3.0, 99.0)]);
+        let by_second = Exposed::of(only_trial(&start), 1.0).by_second("requests");
+        assert_eq!(by_second, BTreeMap::from([(0, 10.0), (1, 30.0)]));
+        let gap = with(vec![counter(0.0, 0.0), counter(2.0, 40.0)]);
+        assert!(Exposed::of(only_trial(&gap), 1.0).by_second("requests").is_empty());
+    }
+}

@@ -1,0 +1,306 @@
+//! Takes the series that a study names from the text of an endpoint.
+
+use crate::exposition::{self, Fault, Kind, Line, Sample};
+use plimsoll_model::exposed::{BucketCounts, ExposedSeries, MetricKind};
+use std::collections::{BTreeMap, HashMap};
+
+/// The most series that are kept of a system. A label with a value for each user would fill the disk.
+pub(crate) const MOST_SERIES: usize = 2000;
+
+/// The series to be taken, by the names of the samples that they are made of.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    series: Vec<ExposedSeries>,
+    /// For each name of a sample the places of the series that it may be of, each with what it would be of that series.
+    by_sample: HashMap<String, Vec<(usize, Part)>>,
+}
+
+/// What a sample is of a metric, by the end of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// It has the metric's own name.
+    Whole,
+    /// `_total`, of a counter in OpenMetrics.
+    Total,
+    /// `_bucket`, of a histogram.
+    Bucket,
+    /// `_sum`, of a histogram or summary.
+    Sum,
+    /// `_count`, of a histogram or summary.
+    Count,
+}
+
+const ENDS: [(&str, Part); 5] = [
+    ("", Part::Whole),
+    ("_total", Part::Total),
+    ("_bucket", Part::Bucket),
+    ("_sum", Part::Sum),
+    ("_count", Part::Count),
+];
+
+/// What was taken: a value for each series and value of its label.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// By the place of the series, and the value of the label that it is split by.
+    pub(crate) values: BTreeMap<(usize, String), Value>,
+    /// How many series were there beyond [`MOST_SERIES`].
+    pub(crate) left_out: usize,
+}
+
+/// The value of a series at an instant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Value {
+    pub(crate) kind: MetricKind,
+    /// As in a [`MetricSample`](plimsoll_model::exposed::MetricSample).
+    pub(crate) value: f64,
+    pub(crate) sum: Option<f64>,
+    pub(crate) buckets: BucketCounts,
+}
+
+impl Selection {
+    pub(crate) fn new(series: &[ExposedSeries]) -> Selection {
+        let mut by_sample: HashMap<String, Vec<(usize, Part)>> = HashMap::new();
+        for (place, one) in series.iter().enumerate() {
+            for (end, part) in ENDS {
+                by_sample.entry(format!("{}{end}", one.metric)).or_default().push((place, part));
+            }
+        }
+        Selection { series: series.to_vec(), by_sample }
+    }
+
+    /// The series.
+    pub(crate) fn series(&self) -> &[ExposedSeries] {
+        &self.series
+    }
+
+    /// Takes them from a text.
+    ///
+    /// # Errors
+    /// The text is none of the formats.
+    pub(crate) fn take(&self, text: &str) -> Result<Taken, Fault> {
+        let mut kinds: HashMap<&str, Kind> = HashMap::new();
+        let mut taken = Taken::default();
+        for line in exposition::lines(text) {
+            match line? {
+                Line::Type { family, kind } => {
+                    kinds.insert(family, kind);
+                }
+                Line::Sample(sample) => {
+                    for (place, part) in self.by_sample.get(&*sample.name).into_iter().flatten() {
+                        let series = &self.series[*place];
+                        if let Some(kind) = kind_of(series, *part, &kinds)
+                            && let Some(label) = label_of(series, &sample)
+                        {
+                            taken.add((*place, label), kind, *part, &sample);
+                        }
+                    }
+                }
+            }
+        }
+        // A gauge may be no number, and so is what comes of it: nothing is known then.
+        taken.values.retain(|_, value| value.value.is_finite());
+        Ok(taken)
+    }
+
+    /// The names of the metrics in a text that could be meant by `wanted`: those that have a part of its name in common.
+    pub(crate) fn alike<'t>(wanted: &str, text: &'t str) -> Vec<&'t str> {
+        let words: Vec<&str> = wanted.split('_').filter(|word| word.len() > 2 && !COMMON.contains(word)).collect();
+        let families = exposition::lines(text).filter_map(|line| match line {
+            Ok(Line::Type { family, .. }) => Some(family),
+            _ => None,
+        });
+        let mut alike: Vec<(usize, &str)> = families
+            .map(|family| (words.iter().filter(|word| family.split('_').any(|one| one == **word)).count(), family))
+            .filter(|(common, _)| *common > 0)
+            .collect();
+        alike.sort_by_key(|(common, _)| std::cmp::Reverse(*common));
+        alike.into_iter().map(|(_, family)| family).collect()
+    }
+}
+
+/// Words that tell no metric from another.
+const COMMON: [&str; 5] = ["total", "seconds", "bytes", "count", "sum"];
+
+/// The kind of a series, if a sample with this part of its name is one of it. Where the text does not tell the type, the name
+/// does.
+fn kind_of(series: &ExposedSeries, part: Part, kinds: &HashMap<&str, Kind>) -> Option<MetricKind> {
+    let metric = series.metric.as_str();
+    let known = || kinds.get(metric).copied();
+    match part {
+        Part::Whole => match known().or_else(|| kinds.get(metric.strip_suffix("_total")?).copied()) {
+            Some(Kind::Counter) => Some(MetricKind::Counter),
+            // Of a histogram it would be another sample of the same name; of a summary it is a quantile.
+            Some(Kind::Histogram | Kind::Summary) => None,
+            Some(Kind::Gauge) => Some(MetricKind::Gauge),
+            Some(Kind::Other) | None if metric.ends_with("_total") => Some(MetricKind::Counter),
+            // A series of a histogram by its full name: `api_seconds_count`.
+            Some(Kind::Other) | None if is_count_of_values(metric, kinds) => Some(MetricKind::Counter),
+            Some(Kind::Other) | None => Some(MetricKind::Gauge),
+        },
+        Part::Total => (known() == Some(Kind::Counter)).then_some(MetricKind::Counter),
+        Part::Bucket => (known() == Some(Kind::Histogram)).then_some(MetricKind::Histogram),
+        Part::Sum | Part::Count => match known()? {
+            Kind::Histogram => Some(MetricKind::Histogram),
+            Kind::Summary => Some(MetricKind::Summary),
+            _ => None,
+        },
+    }
+}
+
+/// True if a metric is the number or the sum of the values of a histogram or summary.
+fn is_count_of_values(metric: &str, kinds: &HashMap<&str, Kind>) -> bool {
+    let family = metric.strip_suffix("_count").or_else(|| metric.strip_suffix("_sum"));
+    family.is_some_and(|family| matches!(kinds.get(family), Some(Kind::Histogram | Kind::Summary)))
+}
+
+/// The value of the label that the series is split by, if the sample has all labels that it must have.
+fn label_of(series: &ExposedSeries, sample: &Sample<'_>) -> Option<String> {
+    // A label that is not there is the same as one that is empty.
+    let value = |name: &str| sample.labels.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
+    let fits = series.labels.iter().all(|(name, wanted)| value(name) == wanted);
+    fits.then(|| series.by.as_ref().map_or_else(String::new, |by| value(by).to_owned()))
+}
+
+impl Taken {
+    /// Adds a sample to a series. Over the labels by which the series is not split, values are summed.
+    fn add(&mut self, key: (usize, String), kind: MetricKind, part: Part, sample: &Sample<'_>) {
+        if !self.values.contains_key(&key) && self.values.len() == MOST_SERIES {
+            self.left_out += 1;
+            return;
+        }
+        let empty = || Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() };
+        let known = self.values.entry(key).or_insert_with(empty);
+        match part {
+            Part::Whole | Part::Total | Part::Count => known.value += sample.value,
+            Part::Sum => *known.sum.get_or_insert(0.0) += sample.value,
+            Part::Bucket => {
+                let bound = sample.labels.iter().find(|(name, _)| name == "le").and_then(|(_, le)| le.parse().ok());
+                let Some(bound) = bound else { return };
+                let buckets = &mut known.buckets.0;
+                match buckets.iter_mut().find(|(known, _)| *known == bound) {
+                    Some((_, count)) => *count += sample.value,
+                    None => buckets.push((bound, sample.value)),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(name: &str, metric: &str) -> ExposedSeries {
+        let (name, metric) = (name.to_owned(), metric.to_owned());
+        ExposedSeries { name, metric, labels: BTreeMap::new(), by: None, unit: None }
+    }
+
+    fn take(series: ExposedSeries, text: &str) -> Vec<(String, Value)> {
+        let taken = Selection::new(&[series]).take(text).expect("a text");
+        taken.values.into_iter().map(|((_, label), value)| (label, value)).collect()
+    }
+
+    fn plain(kind: MetricKind, value: f64) -> Value {
+        Value { kind, value, sum: None, buckets: BucketCounts::default() }
+    }
+
+    const API: &str = "# TYPE api_seconds histogram\n\
+        api_seconds_bucket{handler=\"post\",code=\"200\",le=\"0.1\"} 5\n\
+        api_seconds_bucket{handler=\"post\",code=\"200\",le=\"+Inf\"} 7\n\
+        api_seconds_sum{handler=\"post\",code=\"200\"} 1.5\napi_seconds_count{handler=\"post\",code=\"200\"} 7\n\
+        api_seconds_bucket{handler=\"post\",code=\"500\",le=\"0.1\"} 1\n\
+        api_seconds_bucket{handler=\"post\",code=\"500\",le=\"+Inf\"} 1\n\
+        api_seconds_sum{handler=\"post\",code=\"500\"} 0.5\napi_seconds_count{handler=\"post\",code=\"500\"} 1\n\
+        api_seconds_bucket{handler=\"get\",code=\"200\",le=\"0.1\"} 2\n\
+        api_seconds_bucket{handler=\"get\",code=\"200\",le=\"+Inf\"} 2\n\
+        api_seconds_sum{handler=\"get\",code=\"200\"} 0.25\napi_seconds_count{handler=\"get\",code=\"200\"} 2\n";
+
+    #[test]
+    fn histograms_are_split_by_a_label_and_summed_over_the_others() {
+        let histogram = |value, sum, at_most| Value {
+            kind: MetricKind::Histogram,
+            value,
+            sum: Some(sum),
+            buckets: BucketCounts(vec![(0.1, at_most), (f64::INFINITY, value)]),
+        };
+        let split = ExposedSeries { by: Some("handler".to_owned()), ..series("api", "api_seconds") };
+        let expected = [("get".to_owned(), histogram(2.0, 0.25, 2.0)), ("post".to_owned(), histogram(8.0, 2.0, 6.0))];
+        assert_eq!(take(split, API), expected);
+        assert_eq!(take(series("api", "api_seconds"), API), [(String::new(), histogram(10.0, 2.25, 8.0))]);
+        let labels = [("code".to_owned(), "500".to_owned())].into();
+        let failed = ExposedSeries { labels, ..series("failed", "api_seconds_count") };
+        assert_eq!(take(failed, API), [(String::new(), plain(MetricKind::Counter, 1.0))]);
+    }
+
+    #[test]
+    fn the_kind_is_that_of_the_text_or_of_the_name() {
+        for (metric, text, kind) in [
+            ("a", "# TYPE a gauge\na 3\n", Some(MetricKind::Gauge)),
+            ("a", "# TYPE a counter\na 3\n", Some(MetricKind::Counter)),
+            ("a_total", "# TYPE a counter\na_total 3\n", Some(MetricKind::Counter)),
+            ("a", "# TYPE a counter\na_total 3\na_created 17e9\n", Some(MetricKind::Counter)),
+            ("a_total", "a_total 3\n", Some(MetricKind::Counter)),
+            ("a", "# TYPE a untyped\na 3\n", Some(MetricKind::Gauge)),
+            ("a", "# TYPE a summary\na{quantile=\"0.5\"} 9\na_sum 7\na_count 3\n", Some(MetricKind::Summary)),
+            ("a", "b 3\n", None),
+            ("a", "# TYPE a gauge\na NaN\n", None),
+            ("a", "# TYPE a gauge\na 1\na{b=\"c\"} +Inf\n", None),
+        ] {
+            let found = take(series("a", metric), text);
+            assert_eq!(found.first().map(|(_, value)| value.kind), kind, "{text}");
+            assert!(found.iter().all(|(_, value)| value.value == 3.0), "{text}");
+        }
+        let summary = take(series("a", "a"), "# TYPE a summary\na_sum 7\na_count 3\n");
+        assert_eq!(summary[0].1.sum, Some(7.0));
+    }
+
+    /// Rust's own client of OpenMetrics, with what a service would have.
+    #[test]
+    fn the_output_of_rusts_client_is_taken() {
+        use prometheus_client::encoding::text::encode;
+        use prometheus_client::metrics::counter::Counter;
+        use prometheus_client::metrics::family::Family;
+        use prometheus_client::metrics::gauge::Gauge;
+        use prometheus_client::metrics::histogram::Histogram;
+        use prometheus_client::registry::{Registry, Unit};
+
+        type Labels = Vec<(String, String)>;
+        let labels = |path: &str| vec![("path".to_owned(), path.to_owned())];
+        let mut registry = Registry::default();
+        let (requests, queue): (Family<Labels, Counter>, Gauge) = (Family::default(), Gauge::default());
+        let api: Family<Labels, Histogram> = Family::new_with_constructor(|| Histogram::new([0.1, 0.5]));
+        registry.register("requests", "Requests of \"all\" kinds", requests.clone());
+        registry.register("queue", "Jobs", queue.clone());
+        registry.register_with_unit("api", "Time", Unit::Seconds, api.clone());
+        requests.get_or_create(&labels("/a, {b} c")).inc_by(3);
+        requests.get_or_create(&labels("/")).inc();
+        queue.set(-7);
+        api.get_or_create(&labels("/")).observe(0.25);
+        let mut text = String::new();
+        encode(&mut text, &registry).expect("a text");
+
+        assert_eq!(take(series("a", "requests_total"), &text), [(String::new(), plain(MetricKind::Counter, 4.0))]);
+        let by_path = ExposedSeries { by: Some("path".to_owned()), ..series("a", "requests") };
+        let expected = [("/", 1.0), ("/a, {b} c", 3.0)];
+        let expected = expected.map(|(path, count)| (path.to_owned(), plain(MetricKind::Counter, count)));
+        assert_eq!(take(by_path, &text), expected);
+        assert_eq!(take(series("a", "queue"), &text), [(String::new(), plain(MetricKind::Gauge, -7.0))]);
+        let api = take(series("a", "api_seconds"), &text);
+        assert_eq!(api[0].1.buckets, BucketCounts(vec![(0.1, 0.0), (0.5, 1.0), (f64::INFINITY, 1.0)]), "{text}");
+    }
+
+    #[test]
+    fn a_label_with_a_value_for_each_user_has_a_bound() {
+        let text: String = (0..MOST_SERIES + 10).map(|user| format!("a_total{{user=\"{user}\"}} 1\n")).collect();
+        let split = ExposedSeries { by: Some("user".to_owned()), ..series("a", "a_total") };
+        let taken = Selection::new(&[split]).take(&text).expect("a text");
+        assert_eq!((taken.values.len(), taken.left_out), (MOST_SERIES, 10));
+    }
+
+    #[test]
+    fn names_alike_share_a_word() {
+        let text = "# TYPE http_requests_total counter\n# TYPE api_seconds histogram\n# TYPE go_gc_total counter\n";
+        assert_eq!(Selection::alike("requests_count", text), ["http_requests_total"]);
+        assert!(Selection::alike("store_total", text).is_empty());
+    }
+}

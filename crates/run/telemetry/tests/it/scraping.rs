@@ -1,0 +1,136 @@
+//! Metrics of servers that answer well, late, wrongly, and with too much.
+
+use plimsoll_model::exposed::{ExposedMetrics, ExposedSeries, MetricKind, MetricSample};
+use plimsoll_telemetry::{LastSamples, Sampler, Target};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A server whose answer to the question of this number, from 0, is written by `answer`; it serves as long as the test runs.
+fn serve(answer: impl Fn(usize, &mut TcpStream) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let Ok(mut stream) = stream else { return };
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            answer(number, &mut stream);
+        }
+    });
+    format!("http://{address}/metrics")
+}
+
+fn reply(stream: &mut TcpStream, status: &str, body: &str) {
+    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    // The other side may have given up.
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+}
+
+fn series(metric: &str) -> ExposedSeries {
+    ExposedSeries { name: metric.to_owned(), metric: metric.to_owned(), labels: [].into(), by: None, unit: None }
+}
+
+/// What a system without processes exposes at `url`.
+fn target(url: &str, metrics: &[&str]) -> Target {
+    let metrics = ExposedMetrics { url: url.to_owned(), series: metrics.iter().map(|metric| series(metric)).collect() };
+    Target { system: "web".to_owned(), variant: 1, root: i32::MAX, waits: None, metrics: Some(metrics) }
+}
+
+/// The samples of some seconds, and the complaints.
+fn sampled(url: &str, metrics: &[&str], seconds: f64) -> (Vec<MetricSample>, Vec<String>) {
+    let zero = Instant::now();
+    let sampler = Sampler::start("here", vec![target(url, metrics)], &|| false).unwrap();
+    thread::sleep(Duration::from_secs_f64(seconds));
+    let LastSamples { samples, complaints, .. } = sampler.stop(zero);
+    (samples.metrics, complaints)
+}
+
+#[test]
+fn series_are_sampled_once_a_second() {
+    let url = serve(|number, stream| {
+        let body = format!("# TYPE a counter\na {}\n# TYPE b gauge\nb{{c=\"d\"}} 7\nb{{c=\"e\"}} 1\n", 10 * number);
+        reply(stream, "200 OK", &body);
+    });
+    let (samples, complaints) = sampled(&url, &["a", "b"], 2.5);
+    let of = |series: &str| samples.iter().filter(|one| one.series == series).collect::<Vec<&MetricSample>>();
+    let (counts, levels) = (of("a"), of("b"));
+    assert_eq!(counts.iter().map(|one| one.value).collect::<Vec<f64>>(), [0.0, 10.0, 20.0], "{samples:?}");
+    assert!(
+        counts.iter().all(|one| one.kind == MetricKind::Counter && (one.system.as_str(), one.variant) == ("web", 1))
+    );
+    assert!(counts.windows(2).all(|pair| pair[0].at < pair[1].at), "{samples:?}");
+    assert!(levels.iter().all(|one| one.value == 8.0 && one.kind == MetricKind::Gauge), "{samples:?}");
+    assert!(complaints.is_empty(), "{complaints:?}");
+}
+
+#[test]
+fn what_is_late_fails_or_is_broken_leaves_a_gap() {
+    let url = serve(|number, stream| match number {
+        1 => reply(stream, "503 Service Unavailable", "a 1\n"),
+        2 => thread::sleep(Duration::from_millis(1500)),
+        3 => reply(stream, "200 OK", "a 1\na one\n"),
+        _ => reply(stream, "200 OK", "a 1\n"),
+    });
+    let (samples, complaints) = sampled(&url, &["a"], 5.5);
+    assert!((2..=3).contains(&samples.len()), "the first one and those after the gaps: {samples:?}");
+    let [complaint] = &complaints[..] else { panic!("{complaints:?}") };
+    for what in [
+        "the metrics of `web` were asked for 5 times",
+        "status 503 (once)",
+        "no answer within 0.9 s",
+        "line 2: expected a number, found `one` (once)",
+    ] {
+        assert!(complaint.contains(what), "{what}: {complaint}");
+    }
+}
+
+#[test]
+fn an_answer_without_end_is_given_up() {
+    let url = serve(|number, stream| match number {
+        1 => {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+            let line = "b 1\n".repeat(1 << 16);
+            while stream.write_all(line.as_bytes()).is_ok() {}
+        }
+        _ => reply(stream, "200 OK", "a 1\n"),
+    });
+    let (samples, complaints) = sampled(&url, &["a"], 2.5);
+    assert!(!samples.is_empty());
+    let [complaint] = &complaints[..] else { panic!("{complaints:?}") };
+    let is_bounded = complaint.contains("longer than 16 MiB") || complaint.contains("no answer within 0.9 s");
+    assert!(is_bounded, "{complaint}");
+}
+
+#[test]
+fn a_metric_that_is_missing_vanishes_or_changes_its_type_is_told() {
+    let url = serve(|number, stream| match number {
+        0 => reply(
+            stream,
+            "200 OK",
+            "# TYPE a counter\na 1\n# TYPE http_requests gauge\nhttp_requests 1\n# TYPE b gauge\nb 1\n",
+        ),
+        _ => reply(stream, "200 OK", "# TYPE a gauge\na 5\n"),
+    });
+    let (samples, complaints) = sampled(&url, &["a", "b", "requests_total"], 1.5);
+    let seen: Vec<(&str, f64)> = samples.iter().map(|one| (one.series.as_str(), one.value)).collect();
+    assert_eq!(seen, [("a", 1.0), ("b", 1.0)]);
+    let expected = [
+        "`web` never exposed the metric `requests_total` with the labels that the study names: with names like it there are http_requests",
+        "the metric `a` of `web` changed its type, and what came then is left out",
+    ];
+    assert_eq!(complaints, expected);
+}
+
+#[test]
+fn a_system_without_metrics_is_an_error_and_interruption_ends_the_wait() {
+    let url = serve(|_, stream| reply(stream, "404 Not Found", ""));
+    let begun = Instant::now();
+    let interrupted =
+        Sampler::start("here", vec![target(&url, &["a"])], &|| begun.elapsed() > Duration::from_millis(300));
+    assert_eq!(interrupted.unwrap_err().kind(), std::io::ErrorKind::Interrupted);
+    let error = Sampler::start("here", vec![target(&url, &["a"])], &|| false).unwrap_err().to_string();
+    assert!(error.starts_with("the metrics of `web` cannot be read: GET http://127.0.0.1:"), "{error}");
+    assert!(error.ends_with("status 404; correct `url` in `[system.web.metrics]`"), "{error}");
+}
