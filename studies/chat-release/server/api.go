@@ -15,33 +15,36 @@ import (
 // bodyLimit is the size of a request's body, at most.
 const bodyLimit = 64 << 10
 
-// routes are the handlers by the names that metrics give them.
-var routes = []struct {
-	pattern string
-	name    string
-	handle  handler
-}{
-	{"POST /api/login", "login", (*server).login},
-	{"POST /api/logout", "logout", (*server).logout},
-	{"GET /api/users/me", "me", (*server).me},
-	{"GET /api/users/me/unread", "unread", (*server).unread},
-	{"GET /api/users/me/threads", "getThreads", (*server).getThreads},
-	{"GET /api/users/me/drafts", "getDrafts", (*server).getDrafts},
-	{"PUT /api/users/me/drafts", "upsertDraft", (*server).upsertDraft},
-	{"DELETE /api/users/me/drafts/{channel}", "deleteDraft", (*server).deleteDraft},
-	{"GET /api/users/{user}", "getProfile", (*server).getProfile},
-	{"GET /api/search/users", "searchUsers", (*server).searchUsers},
-	{"GET /api/search/posts", "searchPosts", (*server).searchPosts},
-	{"POST /api/channels/direct", "createDirectChannel", (*server).createDirectChannel},
-	{"POST /api/channels/{channel}/view", "viewChannel", (*server).viewChannel},
-	{"GET /api/channels/{channel}/posts", "getPosts", (*server).getPosts},
-	{"POST /api/channels/{channel}/typing", "typing", (*server).typing},
-	{"POST /api/posts", "createPost", (*server).createPost},
-	{"PUT /api/posts/{post}", "editPost", (*server).editPost},
-	{"DELETE /api/posts/{post}", "deletePost", (*server).deletePost},
-	{"POST /api/posts/{post}/reactions", "addReaction", (*server).addReaction},
-	{"GET /api/posts/{post}/thread", "viewThread", (*server).viewThread},
-	{"PUT /api/posts/{post}/thread/read", "updateThreadRead", (*server).updateThreadRead},
+// route is a request that is answered. Metrics have the name of its handler.
+type route struct {
+	method, path, name string
+	// status is that of an answer where all went well: 204 without a body.
+	status int
+	handle handler
+}
+
+var routes = []route{
+	{"POST", "/api/login", "login", 200, (*server).login},
+	{"POST", "/api/logout", "logout", 204, (*server).logout},
+	{"GET", "/api/users/me", "me", 200, (*server).me},
+	{"GET", "/api/users/me/unread", "unread", 200, (*server).unread},
+	{"GET", "/api/users/me/threads", "getThreads", 200, (*server).getThreads},
+	{"GET", "/api/users/me/drafts", "getDrafts", 200, (*server).getDrafts},
+	{"PUT", "/api/users/me/drafts", "upsertDraft", 200, (*server).upsertDraft},
+	{"DELETE", "/api/users/me/drafts/{channel}", "deleteDraft", 204, (*server).deleteDraft},
+	{"GET", "/api/users/{user}", "getProfile", 200, (*server).getProfile},
+	{"GET", "/api/search/users", "searchUsers", 200, (*server).searchUsers},
+	{"GET", "/api/search/posts", "searchPosts", 200, (*server).searchPosts},
+	{"POST", "/api/channels/direct", "createDirectChannel", 201, (*server).createDirectChannel},
+	{"POST", "/api/channels/{channel}/view", "viewChannel", 200, (*server).viewChannel},
+	{"GET", "/api/channels/{channel}/posts", "getPosts", 200, (*server).getPosts},
+	{"POST", "/api/channels/{channel}/typing", "typing", 204, (*server).typing},
+	{"POST", "/api/posts", "createPost", 201, (*server).createPost},
+	{"PUT", "/api/posts/{post}", "editPost", 200, (*server).editPost},
+	{"DELETE", "/api/posts/{post}", "deletePost", 204, (*server).deletePost},
+	{"POST", "/api/posts/{post}/reactions", "addReaction", 201, (*server).addReaction},
+	{"GET", "/api/posts/{post}/thread", "viewThread", 200, (*server).viewThread},
+	{"PUT", "/api/posts/{post}/thread/read", "updateThreadRead", 204, (*server).updateThreadRead},
 }
 
 // handler answers a request with what becomes JSON, with nil for an answer without content, or with an error.
@@ -54,8 +57,8 @@ type request struct {
 	user    int64
 }
 
-// created is an answer with the status 201.
-type created struct{ body any }
+// existing is an answer with the status 200 where 201 is usual: what was asked for was there before.
+type existing struct{ body any }
 
 // failure is an error that the client made, and may read.
 type failure struct {
@@ -80,7 +83,7 @@ const statusClientGone = 499
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range routes {
-		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, route.name, route.handle) })
+		mux.HandleFunc(route.method+" "+route.path, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, route) })
 	}
 	mux.HandleFunc("GET /api/websocket", s.serveWebSocket)
 	mux.HandleFunc("POST "+eventsPath, s.takeEvents)
@@ -100,22 +103,22 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer runs a handler for a user who is logged in, and measures it.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, name string, handle handler) {
+func (s *server) answer(w http.ResponseWriter, r *http.Request, route route) {
 	start := time.Now()
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
-	status := http.StatusOK
-	if body, err := s.handle(r, name, handle); err != nil {
-		status = s.refuse(w, name, err)
+	status := route.status
+	if body, err := s.handle(r, route); err != nil {
+		status = s.refuse(w, route.name, err)
 	} else {
-		status = write(w, body)
+		status = write(w, status, body)
 	}
-	s.metrics.apiTime.WithLabelValues(name, r.Method, strconv.Itoa(status)).Observe(time.Since(start).Seconds())
+	s.metrics.apiTime.WithLabelValues(route.name, r.Method, strconv.Itoa(status)).Observe(time.Since(start).Seconds())
 }
 
-func (s *server) handle(r *http.Request, name string, handle handler) (any, error) {
+func (s *server) handle(r *http.Request, route route) (any, error) {
 	request := &request{Request: r}
-	if name == "login" {
-		return handle(s, request)
+	if route.name == "login" {
+		return route.handle(s, request)
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -126,7 +129,7 @@ func (s *server) handle(r *http.Request, name string, handle handler) (any, erro
 		return nil, unauthorized(err)
 	}
 	request.session, request.user = token, user
-	return handle(s, request)
+	return route.handle(s, request)
 }
 
 // unauthorized is the error of who has no session.
@@ -137,21 +140,15 @@ func unauthorized(err error) error {
 	return err
 }
 
-// write answers with JSON and returns the status.
-func write(w http.ResponseWriter, body any) int {
-	status := http.StatusOK
-	switch b := body.(type) {
-	case nil:
-		w.WriteHeader(http.StatusNoContent)
-		return http.StatusNoContent
-	case created:
-		body, status = b.body, http.StatusCreated
+// write answers with JSON of a known length, so that proxies pass it on in one piece, and returns the status.
+func write(w http.ResponseWriter, status int, body any) int {
+	if known, ok := body.(existing); ok {
+		body, status = known.body, http.StatusOK
 	}
-	return writeJSON(w, status, body)
-}
-
-// writeJSON answers with a known length, so that proxies pass the answer on in one piece.
-func writeJSON(w http.ResponseWriter, status int, body any) int {
+	if body == nil {
+		w.WriteHeader(status)
+		return status
+	}
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		panic(err) // No answer has a field that JSON cannot hold.
@@ -175,7 +172,7 @@ func (s *server) refuse(w http.ResponseWriter, name string, err error) int {
 	default:
 		s.report(name, err)
 	}
-	return writeJSON(w, refusal.status, map[string]string{"error": refusal.text})
+	return write(w, refusal.status, map[string]string{"error": refusal.text})
 }
 
 // report logs an error of the server or its database, and counts it.

@@ -69,10 +69,10 @@ func (s *server) createDirectChannel(r *request) (any, error) {
 	}
 	channel, isNew, err := s.store.createDirectChannel(r.Context(), r.user, body.UserID)
 	if err != nil || !isNew {
-		return channel, err
+		return existing{channel}, err
 	}
 	s.publish(event{Channel: channel.ID, Join: []int64{r.user, body.UserID}})
-	return created{channel}, nil
+	return channel, nil
 }
 
 func (s *server) getDrafts(r *request) (any, error) {

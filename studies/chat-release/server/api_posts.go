@@ -44,7 +44,7 @@ func (s *server) createPost(r *request) (any, error) {
 		return nil, err
 	}
 	s.publishTo(p.ChannelID, "posted", p)
-	return created{p}, nil
+	return p, nil
 }
 
 func (s *server) editPost(r *request) (any, error) {
@@ -100,13 +100,13 @@ func (s *server) addReaction(r *request) (any, error) {
 	given := reaction{post.ID, r.user, body.Emoji, milliseconds(time.Now())}
 	added, err := s.store.addReaction(r.Context(), given)
 	if err != nil || !added {
-		return given, err
+		return existing{given}, err
 	}
 	s.publishTo(post.ChannelID, "reaction_added", struct {
 		reaction
 		ChannelID int64 `json:"channel_id"`
 	}{given, post.ChannelID})
-	return created{given}, nil
+	return given, nil
 }
 
 func (s *server) getThreads(r *request) (any, error) {

@@ -29,7 +29,7 @@ func TestEachHandlerAnswers(t *testing.T) {
 		view := one.must(200, "POST", "/api/channels/1/view", nil)
 		page := list(view["posts"])
 		if len(page) != pageSize || id(page[0]["id"]) <= id(page[1]["id"]) {
-			t.Errorf("expected the %d newest posts, newest first, found %d", pageSize, len(page))
+			t.Fatalf("expected the %d newest posts, newest first, found %d", pageSize, len(page))
 		}
 		last := id(page[pageSize-1]["id"])
 		for _, p := range list(one.must(200, "GET", fmt.Sprintf("/api/channels/1/posts?before=%d", last), nil)["posts"]) {
@@ -133,12 +133,15 @@ func checkMetrics(t *testing.T, metrics string) {
 		`chat_events_total{event="posted"} 4`, `chat_events_total{event="typing"} 1`, "chat_events_dropped_total 0",
 		"chat_http_errors_total 0", "go_sql_wait_count_total",
 	}
-	for _, route := range routes {
-		wanted = append(wanted, `chat_api_time_seconds_count{handler="`+route.name+`"`)
-	}
 	for _, series := range wanted {
 		if !strings.Contains(metrics, series) {
 			t.Errorf("expected %s among the metrics", series)
+		}
+	}
+	for _, route := range routes {
+		count := fmt.Sprintf(`chat_api_time_seconds_count{handler=%q,method=%q,status_code="%d"}`, route.name, route.method, route.status)
+		if !strings.Contains(metrics, count) || strings.Contains(metrics, count+" 0") {
+			t.Errorf("expected a request of %s with the status %d", route.name, route.status)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // toy is the data of most tests. Channel 1 is the town square of team 1, in which user1 and user3 are; users 1 and 2, 2 and 3 and
 // so on have direct channels.
-var toy = size{users: 12, teams: 2, channels: 8, posts: 400, seed: 1}
+var toy = size{users: 12, teams: 2, channels: 8, posts: 1500, seed: 1}
 
 // instance is a running server.
 type instance struct {

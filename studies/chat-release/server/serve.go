@@ -35,6 +35,7 @@ type server struct {
 func newServer(ctx context.Context, db *database, o serveOptions) *server {
 	m := newMetrics()
 	m.watchPool(db)
+	m.expect(routes)
 	key := peerKey(o.database)
 	return &server{
 		store:    newStore(db, m.storeTime),

@@ -201,8 +201,8 @@ fn instances_have_names_of_their_own_and_count_together() {
     place.write("proxy.py", PROXY);
     place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with_any_verdict().prints(&[
         "requests per second: ",
-        "mean CPU of web: ",
-        "mean CPU of web-2: ",
+        "Mean CPU of web: ",
+        "Mean CPU of web-2: ",
     ]);
     let markdown = place.read("bundle/report/report.md");
     for row in ["CPU of web, mean and peak | ", "CPU of web-1, mean and peak | ", "CPU of web-2, mean and peak | "] {
