@@ -51,12 +51,12 @@ pub fn by_second(
     of: impl Fn(&ProcessSample) -> f64,
 ) -> BTreeMap<i64, f64> {
     // The name of a system with several instances is that of none of them.
-    let is_instance = |name: &str| !processes(trial).any(|(_, sample)| sample.system == name);
-    let several = system.filter(|name| is_instance(name));
-    let is_meant = |sample: &ProcessSample| match (several, system) {
-        (Some(name), _) => is_instance_of(&sample.system, name),
-        (None, Some(name)) => sample.system == name,
-        (None, None) => true,
+    let is_one = |name: &str| processes(trial).any(|(_, sample)| sample.system == name);
+    let named = system.map(|name| (name, is_one(name)));
+    let is_meant = |sample: &ProcessSample| match named {
+        None => true,
+        Some((name, true)) => sample.system == name,
+        Some((name, false)) => is_instance_of(&sample.system, name),
     };
     sums(trial, processes(trial).filter(|(_, sample)| is_meant(sample)), of)
 }

@@ -289,6 +289,25 @@ mod tests {
         assert_eq!(api[0].1.buckets, BucketCounts(vec![(0.1, 0.0), (0.5, 1.0), (f64::INFINITY, 1.0)]), "{text}");
     }
 
+    /// What Java's own client (io.prometheus, 1.5.0) wrote of such a service, and of its virtual machine.
+    #[test]
+    fn the_output_of_javas_client_is_taken() {
+        let text = include_str!("../tests/it/java_client.txt");
+        let by_path = ExposedSeries { by: Some("path".to_owned()), ..series("requests", "requests_total") };
+        let expected = [("/", 1.0), ("/a \"b\" \\ {c}\nd", 3.0)];
+        let expected = expected.map(|(path, count)| (path.to_owned(), plain(MetricKind::Counter, count)));
+        assert_eq!(take(by_path, text), expected);
+        for (metric, kind) in [
+            ("api_seconds", MetricKind::Histogram),
+            ("store_seconds", MetricKind::Summary),
+            ("jvm_threads_current", MetricKind::Gauge),
+            ("jvm_gc_collection_seconds", MetricKind::Summary),
+        ] {
+            assert_eq!(take(series("a", metric), text).first().map(|(_, value)| value.kind), Some(kind), "{metric}");
+        }
+        assert_eq!(take(series("a", "queue"), text), [], "it is no number there");
+    }
+
     #[test]
     fn a_label_with_a_value_for_each_user_has_a_bound() {
         let text: String = (0..MOST_SERIES + 10).map(|user| format!("a_total{{user=\"{user}\"}} 1\n")).collect();

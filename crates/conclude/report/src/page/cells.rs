@@ -193,11 +193,15 @@ impl Table<'_> {
             self.trials().map(|trial| (trial.variant(), Exposed::of(trial, 1.0))).collect();
         let row = |(name, statistics): (&str, Vec<Statistic>)| {
             let series = Series::Exposed(name.to_owned());
-            match () {
-                () if statistics.contains(&Count) => self.amount(name, &series, [Count, Rate]),
-                () if statistics.contains(&Max) => self.amount(&format!("{name}, mean and peak"), &series, [Avg, Max]),
-                () if statistics.contains(&TAIL) => self.with_tail(name, &series, &exposed),
-                () => self.amount(&format!("{name}, mean and number per second"), &series, [Avg, Rate]),
+            // What a series has tells its kind.
+            if statistics.contains(&TAIL) {
+                self.with_tail(name, &series, &exposed)
+            } else if statistics.contains(&Max) {
+                self.amount(&format!("{name}, mean and peak"), &series, [Avg, Max])
+            } else if statistics.contains(&Avg) {
+                self.amount(&format!("{name}, mean and number per second"), &series, [Avg, Rate])
+            } else {
+                self.amount(name, &series, [Count, Rate])
             }
         };
         known.into_iter().map(row).collect()
