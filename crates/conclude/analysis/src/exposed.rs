@@ -4,7 +4,8 @@
 //! process began anew, and what it has counted since then came too. A second without an answer is a gap: counts bridge it, and
 //! levels leave it out. Several systems that have the same series count together, as instances of one service do.
 
-use crate::quantity::significant;
+use crate::measure::values_needed;
+use crate::quantity::{grouped, significant};
 use crate::reason::OrReason;
 use crate::samples;
 use plimsoll_model::exposed::{MetricKind, MetricSample, full_name};
@@ -20,8 +21,11 @@ pub use plimsoll_statistics::BucketQuantile;
 /// An end of a span is that of an answer at most this many seconds from it.
 const NEAR: f64 = 1.5;
 
-/// Counts are known where answers cover this share of the time.
-const COVERED: f64 = 0.5;
+/// A number is known where answers cover this share of the time: what comes of less is that of another time.
+const COVERED: f64 = 0.8;
+
+/// The least answers within slices of a variant for a level in turns.
+const LEAST_IN_SLICES: usize = 3;
 
 /// The metrics of the systems of one variant on one start, on the clock of its load.
 #[derive(Debug, Default)]
@@ -30,8 +34,12 @@ pub struct Exposed<'a> {
     series: BTreeMap<String, BTreeMap<&'a str, Vec<Answer<'a>>>>,
     /// When the load was measured.
     windows: Vec<Range<f64>>,
-    /// The share of that time in which the variant was under load.
+    /// Where variants took turns, the slices of the variant.
+    slices: Vec<Range<f64>>,
+    /// The share of the time of the windows in which the variant was under load.
     share_of_time: f64,
+    /// The seconds that count: those of the windows, or of the slices.
+    seconds: f64,
 }
 
 /// A sample with its instant, in seconds from the start of the load's measure phase.
@@ -42,13 +50,14 @@ struct Answer<'a> {
 }
 
 /// What came in the measure phase, of all systems together.
+#[derive(Default)]
 struct Growth {
     /// Values, or units of a counter.
     count: f64,
     /// The sum of the values.
     sum: f64,
-    /// Seconds between the answers at its ends, the mean over systems.
-    seconds: f64,
+    /// The count per second between the answers at its ends.
+    rate: f64,
 }
 
 impl<'a> Exposed<'a> {
@@ -76,7 +85,13 @@ impl<'a> Exposed<'a> {
             systems.entry(&sample.system).or_default().push(Answer { at, sample });
         }
         let series = series.into_iter().map(|((name, label), systems)| (full_name(name, label), systems)).collect();
-        Exposed { series, windows: samples::counted_windows(trial), share_of_time }
+        Exposed {
+            series,
+            windows: samples::counted_windows(trial),
+            slices: samples::slices(trial),
+            share_of_time,
+            seconds: trial.load.counted_seconds(),
+        }
     }
 
     /// The full names of the series, each with its kind.
@@ -96,22 +111,23 @@ impl<'a> Exposed<'a> {
                 self.level(name, statistic)
             }
             (MetricKind::Counter | MetricKind::Histogram | MetricKind::Summary, Statistic::Count | Statistic::Rate) => {
-                let growth = self.growth(name)?;
-                let rate = growth.count / growth.seconds;
-                Ok(match statistic {
-                    // The answers at the ends of the phase do not come at its ends to the millisecond.
-                    Statistic::Count => rate * self.seconds(),
-                    _ => rate / self.share_of_time,
-                })
+                let rate = self.growth(name)?.rate / self.share_of_time;
+                // The answers at the ends of the phase do not come at its ends to the millisecond.
+                Ok(if statistic == Statistic::Count { rate * self.seconds } else { rate })
             }
             (MetricKind::Histogram | MetricKind::Summary, Statistic::Avg) => {
                 let growth = self.growth(name)?;
                 if growth.count > 0.0 { Ok(growth.sum / growth.count) } else { Err(NOTHING_CAME.to_owned()) }
             }
             (MetricKind::Histogram, Statistic::Med | Statistic::Percentile(_)) => {
+                let (needed, found) = (values_needed(statistic).unwrap_or(0), self.growth(name)?.count);
+                if found < needed as f64 {
+                    let [needed, found] = [needed as f64, found.round()].map(grouped);
+                    return Err(format!("{statistic} takes {needed} values, found {found}"));
+                }
                 let quantile = self.quantile(name, statistic)?;
                 quantile.interpolated.ok_or_else(|| match quantile.above {
-                    Some(above) => format!("{statistic} lies in the last bucket, above {}", significant(above)),
+                    Some(above) => format!("{statistic} lies in the last bucket, above {above}"),
                     None => format!("{statistic} lies in the only bucket"),
                 })
             }
@@ -147,28 +163,33 @@ impl<'a> Exposed<'a> {
         all.quantile(q).ok_or_else(|| NOTHING_CAME.to_owned())
     }
 
-    /// What came of a series in each second: the rate of a counter, the level of a gauge, the mean of the values of a histogram
-    /// or summary.
+    /// What came of a series in each second in which all systems answered: the rate of a counter, the level of a gauge, the mean of
+    /// the values of a histogram or summary. Where variants take turns, a second holds slices of several, so that there are no
+    /// rates, and levels are those within slices.
     #[must_use]
     pub fn by_second(&self, name: &str) -> BTreeMap<i64, f64> {
         let Some((systems, kind)) = self.series.get(name).and_then(|systems| Some((systems, kind(systems)?))) else {
             return BTreeMap::new();
         };
         if kind == MetricKind::Gauge {
-            return levels(systems).into_iter().filter(|(second, _)| self.is_measured(*second as f64 + 0.5)).collect();
+            return self.levels(systems);
         }
-        let mut growths: BTreeMap<i64, (f64, f64, f64)> = BTreeMap::new();
+        if kind == MetricKind::Counter && !self.slices.is_empty() {
+            return BTreeMap::new();
+        }
+        let mut growths: BTreeMap<i64, (usize, Growth)> = BTreeMap::new();
         for answers in systems.values() {
             for pair in answers.windows(2).filter(|pair| pair[1].at - pair[0].at < 2.0) {
                 let (count, sum) = grown(pair);
-                let second = (pair[1].at - 0.5).floor() as i64;
-                let known = growths.entry(second).or_default();
-                *known = (known.0 + count, known.1 + sum, known.2 + (pair[1].at - pair[0].at) / systems.len() as f64);
+                let (of, all) = growths.entry((pair[1].at - 0.5).floor() as i64).or_default();
+                *of += 1;
+                all.add(count, sum, pair[1].at - pair[0].at);
             }
         }
-        let value = |(second, (count, sum, seconds)): (i64, (f64, f64, f64))| {
-            let value = if kind == MetricKind::Counter { count / seconds } else { sum / count };
-            (value.is_finite() && self.is_measured(second as f64 + 0.5)).then_some((second, value))
+        let value = |(second, (of, growth)): (i64, (usize, Growth))| {
+            let value = if kind == MetricKind::Counter { growth.rate } else { growth.sum / growth.count };
+            let is_known = of == systems.len() && value.is_finite() && self.is_measured(second as f64 + 0.5);
+            is_known.then_some((second, value))
         };
         growths.into_iter().filter_map(value).collect()
     }
@@ -187,30 +208,39 @@ impl<'a> Exposed<'a> {
         })
     }
 
+    /// What came, where the answers of each system cover the time.
     fn growth(&self, name: &str) -> OrReason<Growth> {
-        let mut growth = Growth { count: 0.0, sum: 0.0, seconds: 0.0 };
-        let mut systems = 0;
+        let mut growth = Growth::default();
+        let all: f64 = self.windows.iter().map(|window| window.end - window.start).sum();
         for answers in self.answers(name) {
-            systems += 1;
+            let (mut count, mut sum, mut seconds) = (0.0, 0.0, 0.0);
             for span in self.spans(answers) {
-                let (count, sum) = grown(span);
-                growth.count += count;
-                growth.sum += sum;
-                growth.seconds += span[span.len() - 1].at - span[0].at;
+                let (grown, of_values) = grown(span);
+                (count, sum, seconds) =
+                    (count + grown, sum + of_values, seconds + span[span.len() - 1].at - span[0].at);
             }
-        }
-        growth.seconds /= f64::from(systems).max(1.0);
-        if growth.seconds < COVERED * self.seconds() || growth.seconds <= 0.0 {
-            let (covered, all) = (significant(growth.seconds), significant(self.seconds()));
-            return Err(format!("answers of the system cover {covered} s of {all} s"));
+            if seconds < COVERED * all || seconds <= 0.0 {
+                return Err(too_few(seconds, all));
+            }
+            growth.add(count, sum, seconds);
         }
         Ok(growth)
     }
 
     fn level(&self, name: &str, statistic: Statistic) -> OrReason<f64> {
-        let levels = self.series.get(name).map(levels).unwrap_or_default();
-        let measured = levels.into_iter().filter(|(second, _)| self.is_measured(*second as f64 + 0.5));
-        let values: Vec<f64> = measured.map(|(_, value)| value).collect();
+        let levels = self.series.get(name).map(|systems| self.levels(systems)).unwrap_or_default();
+        let values: Vec<f64> = levels.into_values().collect();
+        let all: f64 = self.windows.iter().map(|window| (window.end - window.start).floor()).sum();
+        match self.slices.len() {
+            0 if (values.len() as f64) < COVERED * all => return Err(too_few(values.len() as f64, all)),
+            1.. if values.len() < LEAST_IN_SLICES => {
+                return Err(format!(
+                    "{} answers lie within slices of the variant, and it takes {LEAST_IN_SLICES}",
+                    values.len()
+                ));
+            }
+            _ => {}
+        }
         let value = match statistic {
             Statistic::Min => values.iter().copied().reduce(f64::min),
             Statistic::Max => values.iter().copied().reduce(f64::max),
@@ -220,14 +250,33 @@ impl<'a> Exposed<'a> {
         value.ok_or_else(|| "no answer of the system lies in the measure phase".to_owned())
     }
 
+    /// The level of a gauge in each second in which all systems answered under load: the sum over them.
+    fn levels(&self, systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> BTreeMap<i64, f64> {
+        let under_load = if self.slices.is_empty() { &self.windows } else { &self.slices };
+        let mut seconds: BTreeMap<i64, BTreeMap<&str, f64>> = BTreeMap::new();
+        for (system, answers) in systems {
+            for answer in answers.iter().filter(|answer| under_load.iter().any(|span| span.contains(&answer.at))) {
+                seconds.entry(answer.at.floor() as i64).or_default().insert(system, answer.sample.value);
+            }
+        }
+        let of_all = seconds.into_iter().filter(|(_, of_systems)| of_systems.len() == systems.len());
+        of_all.map(|(second, of_systems)| (second, of_systems.values().sum())).collect()
+    }
+
     fn is_measured(&self, at: f64) -> bool {
         self.windows.iter().any(|window| window.contains(&at))
     }
+}
 
-    /// The length of the measure phase, or of what was measured in it.
-    fn seconds(&self) -> f64 {
-        self.windows.iter().map(|window| window.end - window.start).sum()
+impl Growth {
+    /// Adds what came of a system in so many seconds.
+    fn add(&mut self, count: f64, sum: f64, seconds: f64) {
+        (self.count, self.sum, self.rate) = (self.count + count, self.sum + sum, self.rate + count / seconds);
     }
+}
+
+fn too_few(covered: f64, all: f64) -> String {
+    format!("answers of the system cover {} s of {} s", significant(covered), significant(all))
 }
 
 const NOTHING_CAME: &str = "no value came in the measure phase";
@@ -263,18 +312,6 @@ fn buckets_in(answers: &[Answer<'_>]) -> Vec<Buckets> {
     let mut lives = answers.chunk_by(|one, next| one.sample.value <= next.sample.value);
     let first = lives.next().and_then(|life| of(life.last()?)?.since(&of(life.first()?)?));
     first.into_iter().chain(lives.filter_map(|life| of(life.last()?))).collect()
-}
-
-/// The level of a gauge in each second in which all systems answered: the sum over them.
-fn levels(systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> BTreeMap<i64, f64> {
-    let mut seconds: BTreeMap<i64, BTreeMap<&str, f64>> = BTreeMap::new();
-    for (system, answers) in systems {
-        for answer in answers {
-            seconds.entry(answer.at.floor() as i64).or_default().insert(system, answer.sample.value);
-        }
-    }
-    let of_all = seconds.into_iter().filter(|(_, of_systems)| of_systems.len() == systems.len());
-    of_all.map(|(second, of_systems)| (second, of_systems.values().sum())).collect()
 }
 
 #[cfg(test)]
@@ -340,37 +377,41 @@ mod tests {
         let levels = with(vec![gauge(0.2, "web", 10.0), gauge(1.2, "web", 20.0), gauge(2.2, "web", 90.0)]);
         assert_eq!(value(&levels, "metric:goroutines.avg"), Ok(15.0));
         assert_eq!(value(&levels, "metric:goroutines.max"), Ok(20.0));
-        let two = with(vec![gauge(0.2, "web", 10.0), gauge(1.2, "web", 20.0), gauge(0.2, "api", 5.0)]);
-        assert_eq!(value(&two, "metric:goroutines.avg"), Ok(15.0));
+        let two = vec![gauge(0.2, "web", 10.0), gauge(1.2, "web", 20.0), gauge(0.2, "api", 5.0)];
+        let gap = value(&with(two.clone()), "metric:goroutines.avg");
+        assert_eq!(gap, Err("answers of the system cover 1.00 s of 2.00 s".to_owned()));
+        let two = with([two, vec![gauge(1.2, "api", 7.0)]].concat());
+        assert_eq!(value(&two, "metric:goroutines.avg"), Ok(21.0));
         assert!(value(&with(vec![gauge(9.0, "web", 1.0)]), "metric:goroutines.min").is_err());
     }
 
     #[test]
     fn histograms_have_means_and_quantiles_of_what_came() {
-        let histogram = |at, [fast, all]: [f64; 2], sum| MetricSample {
+        // Percentiles take some hundred values.
+        let histogram = |at, [fast, all]: [f64; 2], sum: f64| MetricSample {
             sum: Some(sum),
             buckets: BucketCounts(vec![(0.1, fast), (0.5, all), (f64::INFINITY, all)]),
             ..sample(at, "web", "api", MetricKind::Histogram, all)
         };
-        let steady = with(vec![histogram(0.0, [5.0, 1000.0], 900.0), histogram(2.0, [95.0, 1100.0], 920.0)]);
+        let steady = with(vec![histogram(0.0, [50.0, 1e4], 900.0), histogram(2.0, [950.0, 1.1e4], 1100.0)]);
         assert_eq!(value(&steady, "metric:api.avg"), Ok(0.2));
-        assert_eq!(value(&steady, "metric:api.rate"), Ok(50.0));
+        assert_eq!(value(&steady, "metric:api.rate"), Ok(500.0));
         let p95 = value(&steady, "metric:api.p95").expect("a quantile");
         assert!((p95 - 0.3).abs() < 1e-12, "{p95}");
         let exposed = Exposed::of(only_trial(&steady), 1.0);
         let bucket = exposed.quantile("api", Statistic::Percentile(95.0)).expect("a quantile");
         assert_eq!((bucket.above, bucket.at_most), (Some(0.1), 0.5));
         let anew = with(vec![
-            histogram(0.0, [50.0, 100.0], 20.0),
-            histogram(1.0, [60.0, 110.0], 21.0),
-            histogram(2.0, [30.0, 30.0], 3.0),
+            histogram(0.0, [5000.0, 1e4], 2000.0),
+            histogram(1.0, [6000.0, 1.1e4], 2100.0),
+            histogram(2.0, [3000.0, 3000.0], 300.0),
         ]);
         assert_eq!(value(&anew, "metric:api.avg"), Ok(0.1));
         let quick = value(&anew, "metric:api.p99").expect("a quantile");
-        assert!((quick - 0.099).abs() < 1e-12, "{quick}: 40 of at most 0.1 s came");
+        assert!((quick - 0.099).abs() < 1e-12, "{quick}: 4,000 of at most 0.1 s came");
         let idle = with(vec![histogram(0.0, [5.0, 10.0], 1.0), histogram(2.0, [5.0, 10.0], 1.0)]);
         assert_eq!(value(&idle, "metric:api.avg"), Err(NOTHING_CAME.to_owned()));
-        assert_eq!(value(&idle, "metric:api.p95"), Err(NOTHING_CAME.to_owned()));
+        assert_eq!(value(&idle, "metric:api.p95"), Err("p95 takes 200 values, found 0".to_owned()));
     }
 
     #[test]

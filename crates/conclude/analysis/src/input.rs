@@ -2,7 +2,7 @@
 
 use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::host::{Host, Version};
-use plimsoll_model::measure::{Measure, Noted, Series, Unit};
+use plimsoll_model::measure::{Measure, Noted, Series};
 use plimsoll_model::record::Metric;
 use plimsoll_model::result::{StartResult, TrialResult};
 use plimsoll_model::start::Plan;
@@ -109,10 +109,10 @@ impl Notes {
         match &measure.series {
             Series::Custom(Metric::Gauge | Metric::Trend, name) => {
                 let is_time = self.times.contains(name);
-                measure.noted = is_time.then_some(Noted { unit: Unit::Seconds, is_total: false });
+                measure.noted = is_time.then_some(Noted::TIMES);
             }
             Series::Exposed(name) => {
-                measure.noted = self.exposed.iter().find(|series| series.is_named(name)).and_then(ExposedSeries::noted);
+                measure.noted = self.exposed.iter().find(|series| series.is_named(name)).map(ExposedSeries::noted);
             }
             _ => {}
         }

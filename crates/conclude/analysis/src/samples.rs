@@ -1,7 +1,7 @@
 //! Telemetry on the clock of one load: the samples of its start, relative to its measure phase.
 
 use plimsoll_model::exposed::MetricSample;
-use plimsoll_model::result::{LoadSummary, RungResult, TrialResult};
+use plimsoll_model::result::{LoadSummary, RungResult, Slice, TrialResult};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::start::RungPart;
 use plimsoll_statistics::mean;
@@ -187,6 +187,16 @@ pub(crate) fn counted_windows(trial: TrialResult<'_>) -> Vec<Range<f64>> {
     let is_whole = !trial.load.rungs.is_empty() || !trial.load.slices.is_empty();
     let cut = if is_whole { 0.0 } else { trial.load.cut as f64 };
     windows(trial).into_iter().map(|window| window.start + cut..window.end).collect()
+}
+
+/// The slices of the variant on the clock of its load; none where variants do not take turns.
+pub(crate) fn slices(trial: TrialResult<'_>) -> Vec<Range<f64>> {
+    let zero = trial.load.summary.timing.zero;
+    let span = |slice: &Slice| {
+        let begin = slice.zero.since(zero).seconds();
+        begin..begin + slice.length.seconds()
+    };
+    trial.load.slices.iter().map(span).collect()
 }
 
 fn means<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<&'a str, f64> {

@@ -129,6 +129,9 @@ pub fn measure(measure: &Measure) -> String {
         Statistic::Med => format!("{series}, median"),
         Statistic::Max => format!("{series}, {}", longest[1]),
         Statistic::Percentile(50.0) => format!("{series}, median"),
+        Statistic::Percentile(p) if matches!(measure.series, Series::Exposed(_)) => {
+            format!("{series}, p{p} by buckets")
+        }
         Statistic::Percentile(p) => format!("{series}, p{p}"),
         Statistic::Count if measure.series == Series::Capacity => "capacity, users".to_owned(),
         Statistic::Rate if measure.series == Series::Capacity => "capacity, arrivals per second".to_owned(),

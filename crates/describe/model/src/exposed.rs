@@ -1,6 +1,6 @@
 //! The metrics that systems expose in the text formats of Prometheus and OpenMetrics: what is read of them, and what was.
 
-use crate::measure::{Noted, Unit};
+use crate::measure::{Direction, Noted, Unit};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -31,6 +31,9 @@ pub struct ExposedSeries {
     /// What its values are counted in, seconds or bytes; none where the name of the metric says it, or nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
+    /// Which way is better; none where the study leaves that to the statistic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Direction>,
 }
 
 impl ExposedSeries {
@@ -46,6 +49,7 @@ impl ExposedSeries {
             labels: BTreeMap::new(),
             by: None,
             unit: None,
+            better: None,
         })
     }
 
@@ -65,11 +69,11 @@ impl ExposedSeries {
         USUAL.contains(&(&self.name, &self.metric))
     }
 
-    /// What is known of its values; none where neither the study nor the name of the metric says it.
+    /// What is known of its values, by the study or by the name of the metric.
     ///
     /// *Source: Prometheus and OpenMetrics end the names of metrics with their base unit, and those of counters with `_total`.*
     #[must_use]
-    pub fn noted(&self) -> Option<Noted> {
+    pub fn noted(&self) -> Noted {
         let (name, is_total) = match self.metric.strip_suffix("_total") {
             Some(name) => (name, true),
             None => (self.metric.as_str(), false),
@@ -78,8 +82,7 @@ impl ExposedSeries {
             let units = [("_seconds", Unit::Seconds), ("_bytes", Unit::Bytes)];
             units.into_iter().find_map(|(end, unit)| name.ends_with(end).then_some(unit))
         };
-        let unit = self.unit.or_else(of_name)?;
-        Some(Noted { unit, is_total })
+        Noted { unit: self.unit.or_else(of_name), is_total, better: self.better }
     }
 }
 
@@ -197,12 +200,12 @@ mod tests {
             labels: BTreeMap::new(),
             by: None,
             unit: None,
+            better: None,
         };
-        let times = Noted { unit: Unit::Seconds, is_total: false };
-        assert_eq!(series("api_time_seconds").noted(), Some(times));
-        assert_eq!(series("sent_bytes_total").noted(), Some(Noted { unit: Unit::Bytes, is_total: true }));
-        assert_eq!(series("requests_total").noted(), None);
-        assert_eq!(ExposedSeries { unit: Some(Unit::Seconds), ..series("api_time") }.noted(), Some(times));
+        assert_eq!(series("api_time_seconds").noted(), Noted::TIMES);
+        assert_eq!(series("sent_bytes_total").noted(), Noted { unit: Some(Unit::Bytes), is_total: true, better: None });
+        assert_eq!(series("requests_total").noted().unit, None);
+        assert_eq!(ExposedSeries { unit: Some(Unit::Seconds), ..series("api_time") }.noted(), Noted::TIMES);
         assert!(ExposedSeries::usual().all(|series| series.is_usual()) && !series("go_goroutines").is_usual());
         let split = ExposedSeries { by: Some("handler".to_owned()), ..series("api_time") };
         assert!(split.is_named("a[GET /]") && !split.is_named("a") && !split.is_named("ab[c]"));

@@ -29,10 +29,17 @@ impl PartialEq for Measure {
 /// What is known of the values of a series that Plimsoll does not make itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// What the values are counted in: seconds or bytes.
-    pub unit: Unit,
+    /// What the values are counted in: seconds or bytes; none where nobody says.
+    pub unit: Option<Unit>,
     /// True if they are counts that grow by such units.
     pub is_total: bool,
+    /// Which way is better; none where nobody says.
+    pub better: Option<Direction>,
+}
+
+impl Noted {
+    /// Values that are times.
+    pub const TIMES: Noted = Noted { unit: Some(Unit::Seconds), is_total: false, better: None };
 }
 
 /// The series of values that a measure summarises. Without a name it covers all requests (or systems) together.
@@ -209,6 +216,9 @@ impl Measure {
     /// Which way is better.
     #[must_use]
     pub fn direction(&self) -> Direction {
+        if let Some(better) = self.noted.and_then(|noted| noted.better) {
+            return better;
+        }
         match self.series {
             Series::Iterations
             | Series::Requests
@@ -266,20 +276,20 @@ impl Measure {
                 | Series::Checks(_),
                 _,
             ) => Unit::Count,
-            (Series::Custom(..), _) => self.noted.map_or(Unit::Number, |noted| noted.unit),
+            (Series::Custom(..), _) => self.noted.and_then(|noted| noted.unit).unwrap_or(Unit::Number),
             _ => Unit::Seconds,
         }
     }
 
     /// What a metric that systems expose is counted in. A rate of seconds per second is a plain number.
     fn unit_of_exposed(&self, statistic: Statistic) -> Unit {
-        let total = self.noted.filter(|noted| noted.is_total).map(|noted| noted.unit);
+        let total = self.noted.filter(|noted| noted.is_total).and_then(|noted| noted.unit);
         match (statistic, total) {
             (Statistic::Rate, Some(Unit::Bytes)) => Unit::BytesPerSecond,
             (Statistic::Rate, Some(_)) => Unit::Number,
             (Statistic::Rate, None) => Unit::PerSecond,
             (Statistic::Count, total) => total.unwrap_or(Unit::Count),
-            _ => self.noted.map_or(Unit::Number, |noted| noted.unit),
+            _ => self.noted.and_then(|noted| noted.unit).unwrap_or(Unit::Number),
         }
     }
 }
@@ -550,8 +560,8 @@ mod tests {
 
     #[test]
     fn what_is_noted_of_values_tells_their_unit() {
-        let times = Noted { unit: Unit::Seconds, is_total: false };
-        let bytes = Noted { unit: Unit::Bytes, is_total: true };
+        let times = Noted::TIMES;
+        let bytes = Noted { unit: Some(Unit::Bytes), is_total: true, better: None };
         for (text, noted, unit) in [
             ("trend:wait.p95", Some(times), Unit::Seconds),
             ("gauge:wait.max", Some(times), Unit::Seconds),

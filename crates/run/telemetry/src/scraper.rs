@@ -4,7 +4,7 @@
 //! What is late, fails, or is no text of metrics leaves a gap, never a zero, and is counted with its reason.
 
 use crate::selection::{MOST_SERIES, Selection, Taken};
-use plimsoll_model::exposed::{ExposedMetrics, MetricKind, MetricSample};
+use plimsoll_model::exposed::{ExposedMetrics, ExposedSeries, MetricKind, MetricSample};
 use plimsoll_model::sample::next_whole_second;
 use plimsoll_model::words::and_list;
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +154,7 @@ impl Scraping {
         }
         let series = self.selection.series().iter().enumerate();
         let missed = series.filter(|(place, one)| !self.account.kinds.contains_key(place) && !one.is_usual());
-        self.account.missing = missed.map(|(_, one)| one.metric.clone()).collect();
+        self.account.missing = missed.map(|(place, one)| (one.clone(), self.account.seen.contains(&place))).collect();
         self.account.system = self.exposing.system.clone();
         self.account
     }
@@ -196,8 +196,10 @@ struct Account {
     changed: BTreeSet<String>,
     /// The most series that were left out of an answer.
     left_out: usize,
-    /// The metrics that were never there.
-    missing: Vec<String>,
+    /// The places of series of whose metrics there was a sample.
+    seen: BTreeSet<usize>,
+    /// The series that had no value, each with whether its metric was there.
+    missing: Vec<(ExposedSeries, bool)>,
     /// For metrics that are not there, those with names alike.
     alike: BTreeMap<String, Vec<String>>,
 }
@@ -211,6 +213,7 @@ impl Account {
                 self.changed.insert(selection.series()[*place].metric.clone());
             }
         }
+        self.seen.extend(&taken.seen);
         self.left_out = self.left_out.max(taken.left_out);
         // Names are looked for once: what has no value yet may have one later.
         for (place, series) in selection.series().iter().enumerate().filter(|(_, series)| !series.is_usual()) {
@@ -232,13 +235,20 @@ impl Account {
                 reasons.join("; ")
             )
         });
-        let missing = missing.into_iter().map(|metric| {
+        let missing = missing.into_iter().map(|(ExposedSeries { name, metric, labels, .. }, was_there)| {
+            if was_there {
+                let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+                let labels = if labels.is_empty() { String::new() } else { format!(" with {}", and_list(&labels)) };
+                return format!(
+                    "the series `{name}` has no values: `{system}` exposes `{metric}`, but no number{labels}"
+                );
+            }
             let alike = alike.remove(&metric).unwrap_or_default();
             let instead = match and_list(&alike) {
                 none if none.is_empty() => "none has a name like it".to_owned(),
                 some => format!("with names like it there are {some}"),
             };
-            format!("`{system}` never exposed the metric `{metric}` with the labels that the study names: {instead}")
+            format!("the series `{name}` has no values: `{system}` exposes no metric `{metric}`, and {instead}")
         });
         let changed = changed.into_iter().map(|metric| {
             format!("the metric `{metric}` of `{system}` changed its type, and what came then is left out")

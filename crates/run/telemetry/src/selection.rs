@@ -2,7 +2,7 @@
 
 use crate::exposition::{self, Fault, Kind, Line, Sample};
 use plimsoll_model::exposed::{BucketCounts, ExposedSeries, MetricKind};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most series that are kept of a system. A label with a value for each user would fill the disk.
 pub(crate) const MOST_SERIES: usize = 2000;
@@ -43,6 +43,8 @@ const ENDS: [(&str, Part); 5] = [
 pub(crate) struct Taken {
     /// By the place of the series, and the value of the label that it is split by.
     pub(crate) values: BTreeMap<(usize, String), Value>,
+    /// The places of series of whose metrics there was a sample, whatever its labels and its value.
+    pub(crate) seen: BTreeSet<usize>,
     /// How many series were there beyond [`MOST_SERIES`].
     pub(crate) left_out: usize,
 }
@@ -55,6 +57,16 @@ pub(crate) struct Value {
     pub(crate) value: f64,
     pub(crate) sum: Option<f64>,
     pub(crate) buckets: BucketCounts,
+}
+
+impl Value {
+    /// Adds the last bucket of a histogram, where the system leaves it out: it holds all values.
+    fn complete(&mut self) {
+        let buckets = &mut self.buckets.0;
+        if !buckets.is_empty() && buckets.iter().all(|(bound, _)| *bound != f64::INFINITY) {
+            buckets.push((f64::INFINITY, self.value));
+        }
+    }
 }
 
 impl Selection {
@@ -88,9 +100,9 @@ impl Selection {
                 Line::Sample(sample) => {
                     for (place, part) in self.by_sample.get(&*sample.name).into_iter().flatten() {
                         let series = &self.series[*place];
-                        if let Some(kind) = kind_of(series, *part, &kinds)
-                            && let Some(label) = label_of(series, &sample)
-                        {
+                        let Some(kind) = kind_of(series, *part, &kinds) else { continue };
+                        taken.seen.insert(*place);
+                        if let Some(label) = label_of(series, &sample) {
                             taken.add((*place, label), kind, *part, &sample);
                         }
                     }
@@ -99,6 +111,7 @@ impl Selection {
         }
         // A gauge may be no number, and so is what comes of it: nothing is known then.
         taken.values.retain(|_, value| value.value.is_finite());
+        taken.values.values_mut().for_each(Value::complete);
         Ok(taken)
     }
 
@@ -192,7 +205,7 @@ mod tests {
 
     fn series(name: &str, metric: &str) -> ExposedSeries {
         let (name, metric) = (name.to_owned(), metric.to_owned());
-        ExposedSeries { name, metric, labels: BTreeMap::new(), by: None, unit: None }
+        ExposedSeries { name, metric, labels: BTreeMap::new(), by: None, unit: None, better: None }
     }
 
     fn take(series: ExposedSeries, text: &str) -> Vec<(String, Value)> {
@@ -314,6 +327,12 @@ mod tests {
         let split = ExposedSeries { by: Some("user".to_owned()), ..series("a", "a_total") };
         let taken = Selection::new(&[split]).take(&text).expect("a text");
         assert_eq!((taken.values.len(), taken.left_out), (MOST_SERIES, 10));
+    }
+
+    #[test]
+    fn the_last_bucket_holds_all_values_also_where_it_is_left_out() {
+        let text = "# TYPE a histogram\na_bucket{le=\"1\"} 3\na_sum 9\na_count 5\n";
+        assert_eq!(take(series("a", "a"), text)[0].1.buckets, BucketCounts(vec![(1.0, 3.0), (f64::INFINITY, 5.0)]));
     }
 
     #[test]

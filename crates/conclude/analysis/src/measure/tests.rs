@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{only_trial, start, with_second};
-use plimsoll_model::measure::{Noted, Unit};
+use plimsoll_model::measure::Noted;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::result::StartResult;
 use plimsoll_model::sample::ProcessSample;
@@ -213,7 +213,7 @@ fn what_a_script_checks_and_counts_is_read_by_name() {
         assert!((found / expected - 1.0).abs() < 0.002, "{measure}: {found} instead of {expected}");
     }
     let plain: Measure = "trend:wait.avg".parse().expect("a measure");
-    let timed = Measure { noted: Some(Noted { unit: Unit::Seconds, is_total: false }), ..plain };
+    let timed = Measure { noted: Some(Noted::TIMES), ..plain };
     let found = TrialReader::new(only_trial(&result)).value(&timed).expect("values");
     assert!((found / 0.005 - 1.0).abs() < 0.002, "{found} s instead of 5 ms");
     assert_eq!(value(&result, "trend:wait.p95"), Err("p95 takes 200 values, found 2".to_owned()));

@@ -50,6 +50,9 @@ const STATISTICS: [(&str, Statistic); 7] = [
     ("p(99)", Statistic::Percentile(99.0)),
 ];
 
+/// What stands in the place of a value that there is not.
+const UNKNOWN: &str = "–";
+
 /// The tail of the histograms that systems expose.
 const TAIL: Statistic = Statistic::Percentile(99.0);
 
@@ -221,7 +224,9 @@ impl Table<'_> {
         };
         let row = self.amount(&format!("{name}, mean and {TAIL}"), series, [Statistic::Avg, TAIL]);
         let cells = row.variants.into_iter().enumerate();
-        let cells = cells.map(|(variant, cell)| cell + &bucket(variant).unwrap_or_default()).collect();
+        let known = |variant| self.value(variant, series, TAIL).0 != UNKNOWN;
+        let of_bucket = |variant| bucket(variant).filter(|_| known(variant)).unwrap_or_default();
+        let cells = cells.map(|(variant, cell)| cell + &of_bucket(variant)).collect();
         AmountRow { variants: cells, ..row }
     }
 
@@ -277,7 +282,7 @@ impl Table<'_> {
                     (show(summary.centre, measure.unit()), spread.unwrap_or_default())
                 }
             },
-            _ => ("–".to_owned(), String::new()),
+            _ => (UNKNOWN.to_owned(), String::new()),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::table::ready::HttpUrl;
 use crate::value::{Entries, Literal, Problem, Scalar, Scope, Templated, Text, Word, keyword};
 use plimsoll_model::exposed::{ExposedMetrics, ExposedSeries};
 use plimsoll_model::factor::Level;
-use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
+use plimsoll_model::measure::{Direction, Measure, Series, Statistic, Unit};
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
@@ -31,6 +31,8 @@ table! {
         by: Option<Literal<Text>>,
         /// What the values are counted in: "seconds" or "bytes". Default: as the end of the metric's name says.
         unit: Option<Literal<SeriesUnit>>,
+        /// Which way is better: "lower" or "higher". Default: "higher" of rates and counts, "lower" of all else.
+        better: Option<Literal<Better>>,
     }
 }
 
@@ -70,13 +72,50 @@ impl Scalar for SeriesUnit {
     }
 }
 
+/// Which way a series is better.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Better(Direction);
+
+impl Scalar for Better {
+    const EXPECTED: &'static str = "\"lower\" or \"higher\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        keyword(level, &[("lower", Better(Direction::Lower)), ("higher", Better(Direction::Higher))])
+    }
+
+    fn schema() -> Value {
+        json!({ "enum": ["lower", "higher"] })
+    }
+}
+
 impl SeriesValue {
+    /// Checks that it is not a part of a histogram: its buckets are counts of all that is at most their bound.
+    fn check(&self, faults: &mut Faults) {
+        let (metric, of_labels) = match self {
+            SeriesValue::Metric(metric) => (metric, Vec::new()),
+            SeriesValue::Table(table) => {
+                let labels = table.labels.iter().flat_map(Entries::names);
+                let by = table.by.iter().map(|by| (by.value.0.as_str(), &by.span));
+                (&table.metric, labels.chain(by).collect())
+            }
+        };
+        let help = |name: &str| format!("name the histogram, `{name}`: it has `avg`, `p99`, `rate` and so on");
+        if let Some(name) = metric.value.0.strip_suffix("_bucket") {
+            let fault = Fault::error(&metric.span, "the buckets of a histogram are no series of their own");
+            faults.add(fault.help(help(name)));
+        }
+        for (label, span) in of_labels.into_iter().filter(|(label, _)| ["le", "quantile"].contains(label)) {
+            let fault = Fault::error(span, format!("`{label}` is a part of a histogram or a summary, and no label"));
+            faults.add(fault.help("leave it out: `p1` to `p99.99` of the series come of its buckets"));
+        }
+    }
+
     fn series(&self, name: &str) -> ExposedSeries {
         let name = name.to_owned();
         match self {
             SeriesValue::Metric(metric) => {
                 let metric = metric.value.0.clone();
-                ExposedSeries { name, metric, labels: [].into(), by: None, unit: None }
+                ExposedSeries { name, metric, labels: [].into(), by: None, unit: None, better: None }
             }
             SeriesValue::Table(table) => {
                 let labels = table.labels.iter().flat_map(Entries::iter);
@@ -86,6 +125,7 @@ impl SeriesValue {
                     labels: labels.map(|(name, value)| (name.to_owned(), value.value.0.clone())).collect(),
                     by: table.by.as_ref().map(|by| by.value.0.clone()),
                     unit: table.unit.as_ref().map(|unit| unit.value.0),
+                    better: table.better.as_ref().map(|better| better.value.0),
                 }
             }
         }
@@ -122,13 +162,17 @@ impl MetricsTable {
         for (name, place) in self.series.iter().flat_map(Entries::names) {
             check_name(name, place, faults);
         }
+        self.series.iter().flat_map(Entries::iter).for_each(|(_, value)| value.check(faults));
     }
 }
 
 fn check_name(name: &str, place: &Span, faults: &mut Faults) {
-    let measure = Measure::new(Series::Exposed(name.to_owned()), Statistic::Avg);
+    let series = Series::Exposed(name.to_owned());
+    let measure = Measure::new(series.clone(), Statistic::Avg);
     let is_read_back = measure.to_string().parse::<Measure>().is_ok_and(|read| read == measure);
-    if name.trim().is_empty() || name.contains(['[', ']']) || !is_read_back {
+    // `x.p95` would be a series and a statistic of another one.
+    let is_measure = series.to_string().parse::<Measure>().is_ok();
+    if name.trim().is_empty() || name.contains(['[', ']']) || !is_read_back || is_measure {
         let fault = Fault::error(place, format!("`{name}` cannot be the name of a series"));
         faults.add(fault.help("take a name without brackets and without a statistic such as `.p95`, as in `api`"));
     }
@@ -160,12 +204,30 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_histograms_and_names_like_measures_are_refused() {
+        for (series, what) in [
+            ("a = 'api_seconds_bucket'", "no series of their own"),
+            ("a = { metric = 'api_seconds', by = 'le' }", "`le` is a part of a histogram"),
+            ("a = { metric = 'api_seconds', labels = { quantile = 0.5 } }", "`quantile` is a part of a histogram"),
+            ("'a.p95' = 'api_seconds'", "`a.p95` cannot be the name of a series"),
+            ("'a[b]' = 'api_seconds'", "`a[b]` cannot be the name of a series"),
+        ] {
+            let table: SystemTable = read_table(&format!("start = 'x'\n[metrics.series]\n{series}\n"));
+            let mut faults = no_faults();
+            table.metrics.expect("metrics").check(&mut faults);
+            let found: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            assert!(matches!(&found[..], [fault] if fault.contains(what)), "{series}: {found:?}");
+        }
+    }
+
+    #[test]
     fn wrong_values_are_named() {
         for (text, what) in [
             ("metrics = { url = 'https://a/' }", "http:// URL"),
             ("metrics = { url = '127.0.0.1:1' }", "http:// URL"),
             ("metrics = { series = { a = { name = 'b' } } }", "`metric` is missing"),
             ("metrics = { series = { a = { metric = 'b', unit = 'ms' } } }", "\"seconds\" or \"bytes\""),
+            ("metrics = { series = { a = { metric = 'b', better = 'more' } } }", "\"lower\" or \"higher\""),
             ("metrics = { series = { a = 3 } }", "a text"),
             ("metrics = { serie = { a = 'b' } }", "did you mean `series`"),
         ] {

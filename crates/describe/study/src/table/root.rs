@@ -216,6 +216,7 @@ impl StudyTable {
         let several = self.decide().and_then(|decide| decide.measures.as_deref()).unwrap_or_default();
         let shown = self.report().and_then(|report| report.measures.as_deref()).unwrap_or_default();
         let limits = self.objective().into_iter().flat_map(ObjectiveTable::measures);
+        single.into_iter().chain(several).for_each(|measure| check_can_decide(measure, faults));
         for measure in single.into_iter().chain(several).chain(shown).chain(limits) {
             self.check_measure(measure, faults);
         }
@@ -295,7 +296,10 @@ impl StudyTable {
                 };
                 ("system", name, self.systems().zip(self.databases()).map(names))
             }
-            Series::Exposed(name) => return self.check_exposed(name, &measure.span, faults),
+            Series::Exposed(name) => {
+                self.check_exposed(name, &measure.span, faults);
+                return;
+            }
             Series::ResponseTime(None) if self.load().is_some_and(|load| !load.is_open()) => {
                 let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
                 faults.add(fault.help("measure `request_duration`, or offer open load with `rate`"));
@@ -476,5 +480,16 @@ impl Scalar for NoiseFloor {
 
     fn schema() -> Value {
         json!({ "enum": [true, false, "beyond", "strict"] })
+    }
+}
+
+/// Refuses that quantiles of buckets decide: two that lie in the same bucket look equal, whatever they are.
+fn check_can_decide(measure: &Literal<Measure>, faults: &mut Faults) {
+    if let (Series::Exposed(name), Statistic::Percentile(_)) = (&measure.value.series, measure.value.statistic) {
+        let message =
+            format!("`{}` is known up to a bucket of the system's histogram, and cannot decide", measure.value);
+        let help =
+            format!("decide by `metric:{name}.avg`, which is exact, and name this one in `measures` of `[report]`");
+        faults.add(Fault::error(&measure.span, message).help(help));
     }
 }

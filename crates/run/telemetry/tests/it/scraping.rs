@@ -29,7 +29,14 @@ fn reply(stream: &mut TcpStream, status: &str, body: &str) {
 }
 
 fn series(metric: &str) -> ExposedSeries {
-    ExposedSeries { name: metric.to_owned(), metric: metric.to_owned(), labels: [].into(), by: None, unit: None }
+    ExposedSeries {
+        name: metric.to_owned(),
+        metric: metric.to_owned(),
+        labels: [].into(),
+        by: None,
+        unit: None,
+        better: None,
+    }
 }
 
 /// What a system without processes exposes at `url`.
@@ -117,7 +124,7 @@ fn a_metric_that_is_missing_vanishes_or_changes_its_type_is_told() {
     let seen: Vec<(&str, f64)> = samples.iter().map(|one| (one.series.as_str(), one.value)).collect();
     assert_eq!(seen, [("a", 1.0), ("b", 1.0)]);
     let expected = [
-        "`web` never exposed the metric `requests_total` with the labels that the study names: with names like it there are http_requests",
+        "the series `requests_total` has no values: `web` exposes no metric `requests_total`, and with names like it there are http_requests",
         "the metric `a` of `web` changed its type, and what came then is left out",
     ];
     assert_eq!(complaints, expected);
