@@ -124,7 +124,7 @@ fn a_system_that_stands_still_in_a_turn_voids_its_start_and_is_named() {
     let place = Place::with_study(&edited(&study, "count = 4", "count = 8"));
     let script = "\"$1\" demo-server --mode \"$2\" --listen \"$3\" &\nserver=$!\n\
                   [ \"$2\" = inputQ ] && { wait_for_users \"$3\"; sleep 1; kill -STOP $server; }\nwait\n";
-    place.write("frozen.sh", &format!("{WAIT_FOR_USERS}{script}"));
+    place.write("frozen.sh", [WAIT_FOR_USERS, script].concat());
     let says = ["void: only", "no exchange of inputQ ended in a slice or its drain; its system hangs, or"];
     place.plimsoll(&RUN).with(4).says(&says);
     place.nothing_runs();
