@@ -1,4 +1,4 @@
-//! Samples the usage of systems and host once a second, and describes the host.
+//! Samples the usage of systems and host once a second, reads the metrics that systems expose, and describes the host.
 //!
 //! [`Sampler`] reads `/proc` on a thread of its own while a trial runs. A sample covers the span
 //! since the one before: CPU, IO and context switches are what was used in it, memory, threads
