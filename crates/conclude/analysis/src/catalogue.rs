@@ -150,13 +150,13 @@ fn of_systems(systems: &[String]) -> Vec<Measure> {
 
 /// The metrics that systems expose.
 fn of_exposed(readers: &[TrialReader<'_>]) -> Vec<Measure> {
-    use Statistic::{Avg, Count, Max, Med, Percentile, Rate};
+    use Statistic::{Avg, Count, Max, Percentile, Rate};
     let kinds: BTreeMap<&str, MetricKind> = readers.iter().flat_map(|reader| reader.exposed().kinds()).collect();
     let measures = |(name, kind): (&str, MetricKind)| {
         let statistics: &[Statistic] = match kind {
             MetricKind::Counter => &[Count, Rate],
             MetricKind::Gauge => &[Avg, Max],
-            MetricKind::Histogram => &[Avg, Med, Percentile(95.0), Percentile(99.0), Rate],
+            MetricKind::Histogram => &[Avg, Percentile(50.0), Percentile(95.0), Percentile(99.0), Rate],
             MetricKind::Summary => &[Avg, Rate],
         };
         let series = Series::Exposed(name.to_owned());

@@ -38,8 +38,6 @@ pub struct Exposed<'a> {
     slices: Vec<Range<f64>>,
     /// The share of the time of the windows in which the variant was under load.
     share_of_time: f64,
-    /// The seconds that count: those of the windows, or of the slices.
-    seconds: f64,
 }
 
 /// A sample with its instant, in seconds from the start of the load's measure phase.
@@ -49,7 +47,7 @@ struct Answer<'a> {
     sample: &'a MetricSample,
 }
 
-/// What came in the measure phase, of all systems together.
+/// The growth of a series in the measure phase, of all systems together.
 #[derive(Default)]
 struct Growth {
     /// Values, or units of a counter.
@@ -85,13 +83,7 @@ impl<'a> Exposed<'a> {
             systems.entry(&sample.system).or_default().push(Answer { at, sample });
         }
         let series = series.into_iter().map(|((name, label), systems)| (full_name(name, label), systems)).collect();
-        Exposed {
-            series,
-            windows: samples::counted_windows(trial),
-            slices: samples::slices(trial),
-            share_of_time,
-            seconds: trial.load.counted_seconds(),
-        }
+        Exposed { series, windows: samples::counted_windows(trial), slices: samples::slices(trial), share_of_time }
     }
 
     /// The full names of the series, each with its kind.
@@ -104,8 +96,7 @@ impl<'a> Exposed<'a> {
     /// # Errors
     /// Why there is none.
     pub fn value(&self, name: &str, statistic: Statistic) -> OrReason<f64> {
-        let systems = self.series.get(name).ok_or_else(|| format!("no system exposed `{name}`"))?;
-        let kind = kind(systems).ok_or_else(|| format!("no system exposed `{name}`"))?;
+        let kind = self.series.get(name).and_then(kind).ok_or_else(|| format!("no system exposed `{name}`"))?;
         match (kind, statistic) {
             (MetricKind::Gauge, Statistic::Avg | Statistic::Min | Statistic::Med | Statistic::Max) => {
                 self.level(name, statistic)
@@ -113,19 +104,19 @@ impl<'a> Exposed<'a> {
             (MetricKind::Counter | MetricKind::Histogram | MetricKind::Summary, Statistic::Count | Statistic::Rate) => {
                 let rate = self.growth(name)?.rate / self.share_of_time;
                 // The answers at the ends of the phase do not come at its ends to the millisecond.
-                Ok(if statistic == Statistic::Count { rate * self.seconds } else { rate })
+                Ok(if statistic == Statistic::Count { rate * length(self.under_load()) } else { rate })
             }
             (MetricKind::Histogram | MetricKind::Summary, Statistic::Avg) => {
                 let growth = self.growth(name)?;
                 if growth.count > 0.0 { Ok(growth.sum / growth.count) } else { Err(NOTHING_CAME.to_owned()) }
             }
-            (MetricKind::Histogram, Statistic::Med | Statistic::Percentile(_)) => {
+            (MetricKind::Histogram, Statistic::Percentile(p)) => {
                 let (needed, found) = (values_needed(statistic).unwrap_or(0), self.growth(name)?.count);
                 if found < needed as f64 {
                     let [needed, found] = [needed as f64, found.round()].map(grouped);
                     return Err(format!("{statistic} takes {needed} values, found {found}"));
                 }
-                let quantile = self.quantile(name, statistic)?;
+                let quantile = self.quantile(name, p / 100.0)?;
                 quantile.interpolated.ok_or_else(|| match quantile.above {
                     Some(above) => format!("{statistic} lies in the last bucket, above {above}"),
                     None => format!("{statistic} lies in the only bucket"),
@@ -135,7 +126,7 @@ impl<'a> Exposed<'a> {
                 let known = match kind {
                     MetricKind::Counter => &["count", "rate"][..],
                     MetricKind::Gauge => &["avg", "min", "med", "max"],
-                    MetricKind::Histogram => &["avg", "med", "p1 to p99.99", "count", "rate"],
+                    MetricKind::Histogram => &["avg", "p1 to p99.99", "count", "rate"],
                     MetricKind::Summary => &["avg", "count", "rate"],
                 };
                 let known: Vec<String> = known.iter().map(|one| (*one).to_owned()).collect();
@@ -144,15 +135,11 @@ impl<'a> Exposed<'a> {
         }
     }
 
-    /// The quantile of a histogram over the measure phase, with its bucket.
+    /// The quantile `q` (0 to 1) of a histogram over the measure phase, with its bucket.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn quantile(&self, name: &str, statistic: Statistic) -> OrReason<BucketQuantile> {
-        let q = match statistic {
-            Statistic::Percentile(p) => p / 100.0,
-            _ => 0.5,
-        };
+    pub fn quantile(&self, name: &str, q: f64) -> OrReason<BucketQuantile> {
         let mut parts = Vec::new();
         for answers in self.answers(name) {
             for span in self.spans(answers) {
@@ -163,7 +150,7 @@ impl<'a> Exposed<'a> {
         all.quantile(q).ok_or_else(|| NOTHING_CAME.to_owned())
     }
 
-    /// What came of a series in each second in which all systems answered: the rate of a counter, the level of a gauge, the mean of
+    /// A series in each second in which all systems answered: the rate of a counter, the level of a gauge, the mean of
     /// the values of a histogram or summary. Where variants take turns, a second holds slices of several, so that there are no
     /// rates, and levels are those within slices.
     #[must_use]
@@ -208,10 +195,10 @@ impl<'a> Exposed<'a> {
         })
     }
 
-    /// What came, where the answers of each system cover the time.
+    /// The growth in the measure phase, where the answers of each system cover it.
     fn growth(&self, name: &str) -> OrReason<Growth> {
         let mut growth = Growth::default();
-        let all: f64 = self.windows.iter().map(|window| window.end - window.start).sum();
+        let all = length(&self.windows);
         for answers in self.answers(name) {
             let (mut count, mut sum, mut seconds) = (0.0, 0.0, 0.0);
             for span in self.spans(answers) {
@@ -252,7 +239,7 @@ impl<'a> Exposed<'a> {
 
     /// The level of a gauge in each second in which all systems answered under load: the sum over them.
     fn levels(&self, systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> BTreeMap<i64, f64> {
-        let under_load = if self.slices.is_empty() { &self.windows } else { &self.slices };
+        let under_load = self.under_load();
         let mut seconds: BTreeMap<i64, BTreeMap<&str, f64>> = BTreeMap::new();
         for (system, answers) in systems {
             for answer in answers.iter().filter(|answer| under_load.iter().any(|span| span.contains(&answer.at))) {
@@ -261,6 +248,11 @@ impl<'a> Exposed<'a> {
         }
         let of_all = seconds.into_iter().filter(|(_, of_systems)| of_systems.len() == systems.len());
         of_all.map(|(second, of_systems)| (second, of_systems.values().sum())).collect()
+    }
+
+    /// When the variant was under load.
+    fn under_load(&self) -> &[Range<f64>] {
+        if self.slices.is_empty() { &self.windows } else { &self.slices }
     }
 
     fn is_measured(&self, at: f64) -> bool {
@@ -273,6 +265,11 @@ impl Growth {
     fn add(&mut self, count: f64, sum: f64, seconds: f64) {
         (self.count, self.sum, self.rate) = (self.count + count, self.sum + sum, self.rate + count / seconds);
     }
+}
+
+/// The seconds of all spans together.
+fn length(spans: &[Range<f64>]) -> f64 {
+    spans.iter().map(|span| span.end - span.start).sum()
 }
 
 fn too_few(covered: f64, all: f64) -> String {
@@ -396,10 +393,11 @@ mod tests {
         let steady = with(vec![histogram(0.0, [50.0, 1e4], 900.0), histogram(2.0, [950.0, 1.1e4], 1100.0)]);
         assert_eq!(value(&steady, "metric:api.avg"), Ok(0.2));
         assert_eq!(value(&steady, "metric:api.rate"), Ok(500.0));
+        assert!(value(&steady, "metric:api.med").is_err_and(|why| why.ends_with("and no med")), "`p50` cannot decide");
         let p95 = value(&steady, "metric:api.p95").expect("a quantile");
         assert!((p95 - 0.3).abs() < 1e-12, "{p95}");
         let exposed = Exposed::of(only_trial(&steady), 1.0);
-        let bucket = exposed.quantile("api", Statistic::Percentile(95.0)).expect("a quantile");
+        let bucket = exposed.quantile("api", 0.95).expect("a quantile");
         assert_eq!((bucket.above, bucket.at_most), (Some(0.1), 0.5));
         let anew = with(vec![
             histogram(0.0, [5000.0, 1e4], 2000.0),

@@ -61,7 +61,7 @@ impl Input {
         measure
     }
 
-    /// What is known of the values of metrics that Plimsoll does not make. For a script's own metrics, only the recorded loads
+    /// Units and directions of metrics that Plimsoll does not make. For a script's own metrics, only the recorded loads
     /// say so.
     pub(crate) fn notes(&self) -> Notes {
         let scripts = self.trials().filter_map(|trial| trial.load.summary.work.script());
@@ -95,7 +95,7 @@ impl Input {
     }
 }
 
-/// What is known of the values of metrics that scripts and systems make.
+/// Units and directions of the metrics that scripts and systems make.
 pub(crate) struct Notes {
     /// The names of the scripts' own metrics that hold times.
     times: BTreeSet<String>,

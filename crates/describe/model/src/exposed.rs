@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is read of the metrics of a system, once a second.
+/// The metrics that are read of a system, once a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExposedMetrics {
     /// The `http://` URL that they are read from.
@@ -28,10 +28,10 @@ pub struct ExposedSeries {
     /// The label of which each value makes a series. Over all other labels values are summed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What its values are counted in, seconds or bytes; none where the name of the metric says it, or nothing does.
+    /// The unit of its values, seconds or bytes; none where the study leaves it to the name of the metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
-    /// Which way is better; none where the study leaves that to the statistic.
+    /// The better direction; none where the study leaves it to the statistic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better: Option<Direction>,
 }
@@ -69,7 +69,7 @@ impl ExposedSeries {
         USUAL.contains(&(&self.name, &self.metric))
     }
 
-    /// What is known of its values, by the study or by the name of the metric.
+    /// The unit and the better direction of its values, by the study or by the name of the metric.
     ///
     /// *Source: Prometheus and OpenMetrics end the names of metrics with their base unit, and those of counters with `_total`.*
     #[must_use]
@@ -103,7 +103,7 @@ pub fn full_name(series: &str, label: &str) -> String {
     if label.is_empty() { series.to_owned() } else { format!("{series}[{label}]") }
 }
 
-/// What a system said of a series at an instant.
+/// The value of a series at an instant, as the system gave it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricSample {
     /// Seconds from the start of the measure phase to the question.
@@ -116,7 +116,7 @@ pub struct MetricSample {
     pub series: String,
     /// The value of the label that the series is split by; empty where it is not.
     pub label: String,
-    /// What kind of metric it is.
+    /// The kind of the metric.
     pub kind: MetricKind,
     /// Of a counter its count since the system began, of a gauge its level, of histograms and summaries the number of values
     /// since the system began.

@@ -15,8 +15,8 @@ pub struct Measure {
     pub series: Series,
     /// Which statistic of the series.
     pub statistic: Statistic,
-    /// What the values of a script's own metric, or of a metric that a system exposes, are counted in. Only those that make them
-    /// know, not the measure's name, so the comparison of two measures ignores it.
+    /// Unit and direction of a script's own metric, or of one that a system exposes. The measure's name does not tell them, so the
+    /// comparison of two measures ignores them.
     pub noted: Option<Noted>,
 }
 
@@ -26,14 +26,14 @@ impl PartialEq for Measure {
     }
 }
 
-/// What is known of the values of a series that Plimsoll does not make itself.
+/// Unit and better direction of a series that Plimsoll does not make itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// What the values are counted in: seconds or bytes; none where nobody says.
+    /// The unit of the values, seconds or bytes; none where nobody says.
     pub unit: Option<Unit>,
     /// True if they are counts that grow by such units.
     pub is_total: bool,
-    /// Which way is better; none where nobody says.
+    /// The better direction; none where nobody says.
     pub better: Option<Direction>,
 }
 
@@ -281,7 +281,7 @@ impl Measure {
         }
     }
 
-    /// What a metric that systems expose is counted in. A rate of seconds per second is a plain number.
+    /// The unit of a metric that systems expose. A rate of seconds per second is a plain number.
     fn unit_of_exposed(&self, statistic: Statistic) -> Unit {
         let total = self.noted.filter(|noted| noted.is_total).and_then(|noted| noted.unit);
         match (statistic, total) {

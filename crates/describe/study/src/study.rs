@@ -7,6 +7,7 @@ use crate::sample_size;
 use crate::table::database::{DatabaseTable, check_connections, most_users};
 use crate::table::design::DesignSpec;
 use crate::table::load::LoadTable;
+use crate::table::metrics::first_of_each_name;
 use crate::table::secret::{SecretSource, SecretTable};
 use crate::table::sql;
 use crate::table::store::StoreTable;
@@ -15,7 +16,6 @@ use crate::table::workload::{StudyContext, WorkloadTable};
 use crate::trial_spec::TrialSpec;
 use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
-use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
@@ -307,7 +307,7 @@ impl Study {
             workload: self.tables.workload.in_words(),
             generator: self.generator.clone(),
             systems: self.tables.names_of_started(),
-            metrics: self.tables.exposed_series(),
+            metrics: first_of_each_name(self.tables.systems.iter().flat_map(|(_, table)| table.series())),
             commands: self.commands(),
             loopback: self.loopback,
             file: self.file.clone(),
@@ -372,17 +372,6 @@ impl TrialTables {
         self.limit_search(&mut spec);
         self.prepare_workload_database(&mut spec, faults)?;
         Some(spec)
-    }
-
-    /// The series that are kept of the metrics of systems, each name once.
-    fn exposed_series(&self) -> Vec<ExposedSeries> {
-        let mut all: Vec<ExposedSeries> = Vec::new();
-        for series in self.systems.iter().flat_map(|(_, table)| table.series()) {
-            if all.iter().all(|known| known.name != series.name) {
-                all.push(series);
-            }
-        }
-        all
     }
 
     /// How systems log in to the databases of a trial; none for one that is reached by its UNIX socket.

@@ -28,7 +28,7 @@ pub struct Target {
     pub root: i32,
     /// What is counted in its output.
     pub waits: Option<Waits>,
-    /// What is read of the metrics that it exposes.
+    /// The metrics that it exposes.
     pub metrics: Option<ExposedMetrics>,
 }
 
@@ -44,7 +44,7 @@ pub struct Sampler {
     scrapers: Vec<Scraper>,
 }
 
-/// What sampling ends with.
+/// The end of sampling.
 #[derive(Debug)]
 pub struct LastSamples {
     /// The samples that were not taken yet.

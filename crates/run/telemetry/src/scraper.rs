@@ -14,13 +14,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use ureq::Agent;
 
-/// How long an answer may take: a late one would be of another second.
+/// The longest that an answer may take: a late one would be of another second.
 const WITHIN: Duration = Duration::from_millis(900);
 
 /// The longest text that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// How long a system has to answer for the first time, after it is ready.
+/// The longest until a system answers for the first time, after it is ready.
 const FIRST_WITHIN: Duration = Duration::from_secs(10);
 
 /// The pause between attempts to get a first answer.
@@ -61,7 +61,7 @@ impl Scraper {
             selection: Selection::new(&exposing.metrics.series),
             exposing,
             began,
-            account: Account::default(),
+            account: Account { system: system.clone(), ..Account::default() },
             samples: sender,
         };
         let until = Instant::now() + FIRST_WITHIN;
@@ -71,7 +71,7 @@ impl Scraper {
             }
             if Instant::now() >= until {
                 return Err(io::Error::other(format!(
-                    "the metrics of `{system}` cannot be read: GET {url}: {why}; correct `url` in `[system.{system}.metrics]`"
+                    "the metrics of `{system}` cannot be read: GET {url}: {why}; correct the `url` of its `metrics`"
                 )));
             }
             thread::sleep(PAUSE);
@@ -155,7 +155,6 @@ impl Scraping {
         let series = self.selection.series().iter().enumerate();
         let missed = series.filter(|(place, one)| !self.account.kinds.contains_key(place) && !one.is_usual());
         self.account.missing = missed.map(|(place, one)| (one.clone(), self.account.seen.contains(&place))).collect();
-        self.account.system = self.exposing.system.clone();
         self.account
     }
 
@@ -183,12 +182,12 @@ impl Scraping {
     }
 }
 
-/// What happened beside the samples.
+/// The failures and gaps of reading the metrics of a system.
 #[derive(Debug, Default)]
 struct Account {
     system: String,
     asked: u32,
-    /// How often asking failed, by the reason.
+    /// The number of questions that failed, by the reason.
     failed: BTreeMap<String, u32>,
     /// The kinds of the series that were there, by their place: that of the first sample.
     kinds: BTreeMap<usize, MetricKind>,

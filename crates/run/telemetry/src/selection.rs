@@ -15,7 +15,7 @@ pub(crate) struct Selection {
     by_sample: HashMap<String, Vec<(usize, Part)>>,
 }
 
-/// What a sample is of a metric, by the end of its name.
+/// The part that a sample is of its metric, by the end of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// It has the metric's own name.
@@ -38,14 +38,14 @@ const ENDS: [(&str, Part); 5] = [
     ("_count", Part::Count),
 ];
 
-/// What was taken: a value for each series and value of its label.
+/// The values of a text: one for each series and value of its label.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// By the place of the series, and the value of the label that it is split by.
     pub(crate) values: BTreeMap<(usize, String), Value>,
     /// The places of series of whose metrics there was a sample, whatever its labels and its value.
     pub(crate) seen: BTreeSet<usize>,
-    /// How many series were there beyond [`MOST_SERIES`].
+    /// The number of series beyond [`MOST_SERIES`].
     pub(crate) left_out: usize,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Taken {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Value {
     pub(crate) kind: MetricKind,
-    /// As in a [`MetricSample`](plimsoll_model::exposed::MetricSample).
+    /// The value as in a [`MetricSample`](plimsoll_model::exposed::MetricSample).
     pub(crate) value: f64,
     pub(crate) sum: Option<f64>,
     pub(crate) buckets: BucketCounts,

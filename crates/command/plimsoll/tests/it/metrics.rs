@@ -92,6 +92,7 @@ fn what_a_system_says_of_itself_is_measured_decides_and_is_drawn() {
         r"api\[/fast\], mean and p99 | 30.0 ms ",
         r"api\[/slow\], mean and p99 | 200 ms, ",
         "(in the bucket 100 ms to 250 ms)",
+        "(in the bucket 25.0 ms to 50.0 ms)",
         "queue, mean and peak | 4.10 kB, 4.10 kB",
         "goroutines, mean and peak | 12, 12",
         "goroutines, mean over time",

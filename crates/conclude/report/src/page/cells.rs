@@ -50,11 +50,12 @@ const STATISTICS: [(&str, Statistic); 7] = [
     ("p(99)", Statistic::Percentile(99.0)),
 ];
 
-/// What stands in the place of a value that there is not.
+/// The sign for a value that is not known.
 const UNKNOWN: &str = "–";
 
-/// The tail of the histograms that systems expose.
-const TAIL: Statistic = Statistic::Percentile(99.0);
+/// The tail of the histograms that systems expose, in per cent.
+const TAIL_PERCENT: f64 = 99.0;
+const TAIL: Statistic = Statistic::Percentile(TAIL_PERCENT);
 
 pub(crate) fn conditions(input: &Input, analysis: &Analysis) -> Vec<ConditionView> {
     let rare = rare_requests(input);
@@ -216,7 +217,7 @@ impl Table<'_> {
         let bucket = |variant: usize| {
             let of_variant = exposed.iter().filter(|(of, _)| *of == variant);
             let found: Vec<BucketQuantile> =
-                of_variant.filter_map(|(_, exposed)| exposed.quantile(name, TAIL).ok()).collect();
+                of_variant.filter_map(|(_, exposed)| exposed.quantile(name, TAIL_PERCENT / 100.0).ok()).collect();
             let above = found.iter().map(|one| one.above.unwrap_or(0.0)).reduce(f64::min)?;
             let at_most = found.iter().map(|one| one.at_most).reduce(f64::max)?;
             let end = if at_most.is_finite() { show(at_most, unit) } else { "∞".to_owned() };

@@ -32,11 +32,11 @@ table! {
         /// What the values are counted in: "seconds" or "bytes". Default: as the end of the metric's name says.
         unit: Option<Literal<SeriesUnit>>,
         /// Which way is better: "lower" or "higher". Default: "higher" of rates and counts, "lower" of all else.
-        better: Option<Literal<Better>>,
+        better: Option<Literal<Direction>>,
     }
 }
 
-/// What the study says of a series: the name of a metric, or a table.
+/// A series as the study has it: the name of a metric, or a table.
 #[derive(Clone, Debug)]
 pub(crate) enum SeriesValue {
     Metric(Literal<Text>),
@@ -56,7 +56,7 @@ impl FromToml for SeriesValue {
     }
 }
 
-/// What the values of a series are counted in.
+/// The unit of a series.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeriesUnit(Unit);
 
@@ -72,15 +72,11 @@ impl Scalar for SeriesUnit {
     }
 }
 
-/// Which way a series is better.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Better(Direction);
-
-impl Scalar for Better {
+impl Scalar for Direction {
     const EXPECTED: &'static str = "\"lower\" or \"higher\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        keyword(level, &[("lower", Better(Direction::Lower)), ("higher", Better(Direction::Higher))])
+        keyword(level, &[("lower", Direction::Lower), ("higher", Direction::Higher)])
     }
 
     fn schema() -> Value {
@@ -125,7 +121,7 @@ impl SeriesValue {
                     labels: labels.map(|(name, value)| (name.to_owned(), value.value.0.clone())).collect(),
                     by: table.by.as_ref().map(|by| by.value.0.clone()),
                     unit: table.unit.as_ref().map(|unit| unit.value.0),
-                    better: table.better.as_ref().map(|better| better.value.0),
+                    better: table.better.as_ref().map(|better| better.value),
                 }
             }
         }
@@ -133,7 +129,7 @@ impl SeriesValue {
 }
 
 impl MetricsTable {
-    /// What is read, in the trial that `scope` stands for, of a system with this port.
+    /// The metrics of a system with this port, in the trial that `scope` stands for.
     pub(crate) fn resolve(&self, port: Option<u16>, scope: &Scope<'_>, faults: &mut Faults) -> Option<ExposedMetrics> {
         let url = match (&self.url, port) {
             (Some(url), _) => url.resolve(scope, faults)?.0,
@@ -150,11 +146,7 @@ impl MetricsTable {
     /// The series: those of the study, then the usual ones.
     pub(crate) fn series(&self) -> Vec<ExposedSeries> {
         let named = self.series.iter().flat_map(Entries::iter).map(|(name, value)| value.series(name));
-        let mut all: Vec<ExposedSeries> = named.collect();
-        let usual: Vec<ExposedSeries> =
-            ExposedSeries::usual().filter(|usual| all.iter().all(|known| known.name != usual.name)).collect();
-        all.extend(usual);
-        all
+        first_of_each_name(named.chain(ExposedSeries::usual()))
     }
 
     /// Checks the names of series: measures are written with them.
@@ -164,6 +156,17 @@ impl MetricsTable {
         }
         self.series.iter().flat_map(Entries::iter).for_each(|(_, value)| value.check(faults));
     }
+}
+
+/// The series without those that have the name of one before them.
+pub(crate) fn first_of_each_name(series: impl Iterator<Item = ExposedSeries>) -> Vec<ExposedSeries> {
+    let mut first: Vec<ExposedSeries> = Vec::new();
+    for one in series {
+        if first.iter().all(|known| known.name != one.name) {
+            first.push(one);
+        }
+    }
+    first
 }
 
 fn check_name(name: &str, place: &Span, faults: &mut Faults) {

@@ -17,7 +17,7 @@ pub(crate) trait NamedTable: FromToml + Clone {
     /// Names that are reserved.
     const RESERVED_NAMES: &'static [&'static str] = &["plimsoll", "secret"];
 
-    /// How many there are of it, each with a name of its own: `NAME-1`, `NAME-2`; none where it is one.
+    /// The number of its instances, which are called `NAME-1`, `NAME-2`; none where it has the name itself.
     fn instances(&self) -> Option<u32> {
         None
     }

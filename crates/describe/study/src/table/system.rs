@@ -228,7 +228,7 @@ impl Systems {
         }
     }
 
-    /// Those without a fault.
+    /// The systems whose tables have no fault.
     pub(crate) fn valid(&self) -> impl Iterator<Item = &SystemTable> {
         self.0.iter().filter_map(|(.., table)| table.as_ref())
     }

@@ -182,7 +182,7 @@ pub(crate) struct Known<'a> {
     pub(crate) factors: Vec<&'a str>,
     /// Systems, and databases that are started.
     pub(crate) systems: Vec<&'a str>,
-    /// Those that have several instances.
+    /// The systems that have several instances.
     pub(crate) several: Vec<&'a str>,
     /// Stores with generated keys.
     pub(crate) keyed: Vec<&'a str>,

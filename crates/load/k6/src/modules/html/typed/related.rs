@@ -1,4 +1,4 @@
-//! What properties need of an element: its texts and numbers, parts of URLs, and related elements.
+//! The sources of properties of an element: its texts and numbers, parts of URLs, and related elements.
 
 use super::kinds::METHODS;
 use super::{Direction, Document, Made, one_of};
