@@ -38,6 +38,8 @@ fn hurried(study: &str, service: &Path, replaced: &[(&str, &str)]) -> String {
         edited(study, "dir     = \"server\"\nbuild   = \"cargo build --release --locked --target-dir target\"\n", "");
     let study = study.replace("server/target/release/planner", service).replace("target/release/planner", service);
     let study = replaced.iter().fold(study, |study, (from, to)| edited(&study, from, to));
+    // As long as scripts wait. All tests together leave the service a small part of the processors.
+    let study = study.replace("protocol = \"http\"", "protocol = \"http\"\ntimeout = \"60s\"");
     let study = edited(&study, "users       = [300]", "users       = [12]");
     let study = edited(&study, "new_users = 8", "new_users = 100");
     let study = edited(&study, "repeats  = 3", "repeats  = 1\nspare_blocks = 0");
