@@ -77,6 +77,10 @@ fn of_every_report(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
     if recorded(readers).any(|subject| matches!(subject, Subject::Part(Part::Subrequest, _))) {
         counts.push(Series::Subrequests);
     }
+    let delivers = recorded(readers).any(|subject| matches!(subject, Subject::Part(Part::Delivery, _)));
+    if delivers {
+        counts.push(Series::Deliveries);
+    }
     if recorded(readers).any(|subject| *subject == Subject::Request(NEW_ORDER.to_owned())) {
         counts.push(Series::NewOrders);
     }
@@ -87,6 +91,9 @@ fn of_every_report(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
     // Elsewhere an iteration fails only with an exchange, and reports show failed exchanges.
     if readers.iter().any(|reader| !reader.failed_without_exchange().is_empty()) {
         measures.extend(of_failures(&Series::FailedIterations));
+    }
+    if delivers {
+        measures.extend(of_failures(&Series::LostDeliveries));
     }
     measures.extend(of_scripts(readers));
     measures.extend(of_systems(&input.facts.names_of_systems()));

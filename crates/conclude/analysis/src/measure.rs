@@ -84,6 +84,8 @@ impl<'a> TrialReader<'a> {
             }
             Series::Requests => self.how_many(statistic, Subject::is_request, |second| second.count),
             Series::Subrequests => self.how_many(statistic, is_subrequest, |second| second.count),
+            Series::Deliveries => self.how_many(statistic, is_delivery, |second| second.count - second.failed),
+            Series::LostDeliveries => self.lost_deliveries(statistic),
             Series::Capacity => search::value(self.load()),
             Series::ElapsedTime => Ok(self.load().summary.timing.window.seconds()),
             Series::NewOrders => self.new_orders(statistic),
@@ -180,6 +182,7 @@ impl<'a> TrialReader<'a> {
             Series::Iterations | Series::FailedIterations => self.tally(&Subject::Iteration).map_or(0, Tally::count),
             Series::NewOrders => self.sample_size(&Series::RequestDuration(Some(NEW_ORDER.to_owned()))).unwrap_or(0),
             Series::Checks(name) => self.check_tallies(name.as_ref()).map(Tally::count).sum(),
+            Series::Deliveries | Series::LostDeliveries => self.parts(Part::Delivery, None).map(Tally::count).sum(),
             Series::Custom(..) => self.sample_size(series).unwrap_or(0),
             _ => self.requests.count(),
         }
@@ -258,6 +261,16 @@ impl<'a> TrialReader<'a> {
         let tally = self.tally(&Subject::Iteration).ok_or("no iteration ended")?;
         let failed = tally.failed() as f64;
         Ok(if statistic == Statistic::Ratio { failed / tally.count() as f64 } else { failed })
+    }
+
+    /// Deliveries that did not come.
+    fn lost_deliveries(&self, statistic: Statistic) -> OrReason<f64> {
+        let all = merged(self.parts(Part::Delivery, None));
+        if all.count() == 0 {
+            return Err("nothing was delivered to sockets".to_owned());
+        }
+        let lost = all.failed() as f64;
+        Ok(if statistic == Statistic::Ratio { lost / all.count() as f64 } else { lost })
     }
 
     /// The share of a script's checks that passed: of the check with this name, or of all.
@@ -350,6 +363,7 @@ fn noun_of_values(series: &Series) -> &'static str {
     match series {
         Series::IterationDuration => "iterations",
         Series::ConnectDuration => "connections",
+        Series::PartDuration(Part::Delivery, _) => "deliveries",
         Series::PartDuration(part, _) if *part != Part::Subrequest => "operations",
         Series::Custom(..) => "values",
         _ => "requests",
@@ -358,6 +372,10 @@ fn noun_of_values(series: &Series) -> &'static str {
 
 fn is_subrequest(subject: &Subject) -> bool {
     matches!(subject, Subject::Part(Part::Subrequest, _))
+}
+
+fn is_delivery(subject: &Subject) -> bool {
+    matches!(subject, Subject::Part(Part::Delivery, _))
 }
 
 /// True for subjects that transfer bytes themselves; an iteration only contains exchanges.

@@ -193,6 +193,8 @@ pub fn series(series: &Series) -> String {
         Series::ConnectDuration => "connecting".to_owned(),
         Series::PartDuration(part, name) => of(part.name(), name),
         Series::Subrequests => "subrequests".to_owned(),
+        Series::Deliveries => "deliveries".to_owned(),
+        Series::LostDeliveries => "lost deliveries".to_owned(),
         Series::Capacity => "capacity".to_owned(),
         Series::ElapsedTime => "elapsed time".to_owned(),
         Series::NewOrders => "new orders".to_owned(),
@@ -244,10 +246,11 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
     let (verb, more_word, less_word) = match measure.series {
         Series::Iterations | Series::Requests => ("completes", "more", "fewer"),
         Series::Subrequests => ("sends", "more", "fewer"),
+        Series::Deliveries => ("delivers", "more", "fewer"),
         Series::NewOrders => ("commits", "more", "fewer"),
         Series::Capacity => ("carries", "more", "fewer"),
         Series::DataReceived | Series::DataSent => ("moves", "more", "less"),
-        Series::Errors | Series::FailedIterations => ("has", "more", "fewer"),
+        Series::Errors | Series::FailedIterations | Series::LostDeliveries => ("has", "more", "fewer"),
         Series::Cpu(_) | Series::Memory(_) => ("uses", "more", "less"),
         Series::Checks(_) => ("passes", "more", "fewer"),
         Series::Custom(..) => ("has", "more", "less"),
@@ -260,6 +263,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::DataReceived | Series::DataSent => "data".to_owned(),
         Series::NewOrders => "new orders".to_owned(),
         Series::FailedIterations => "failed iterations".to_owned(),
+        Series::Deliveries => "messages".to_owned(),
         Series::Capacity if measure.statistic == Statistic::Rate => "arrivals".to_owned(),
         Series::Capacity => "users".to_owned(),
         of => series(of),
@@ -282,6 +286,8 @@ pub(crate) fn verb_of_multiple(measure: &Measure) -> (String, String) {
             Series::Iterations
             | Series::Requests
             | Series::Subrequests
+            | Series::Deliveries
+            | Series::LostDeliveries
             | Series::NewOrders
             | Series::Errors
             | Series::FailedIterations,

@@ -35,29 +35,59 @@ pub struct Flow {
     pub compression: Vec<ContentCoding>,
     /// How long a user keeps values and cookies.
     pub lifetime: Lifetime,
+    /// The WebSocket that a user holds beside its requests, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<FlowSocket>,
 }
 
 impl Flow {
-    /// The names under which exchanges are recorded, each once: requests may share one.
+    /// The names under which exchanges are recorded, each once: requests may share one. Messages that nothing answers are
+    /// no exchanges.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let mut seen = HashSet::new();
-        self.requests.iter().map(|request| request.name.as_str()).filter(|name| seen.insert(*name)).collect()
+        let requests = self.requests.iter().map(|request| request.name.as_str());
+        let exchanges = self.messages().iter().filter(|message| message.awaits.is_some());
+        requests.chain(exchanges.map(|message| message.name.as_str())).filter(|name| seen.insert(*name)).collect()
     }
 
-    /// The names of the requests that iterations make.
+    /// The names of the exchanges that iterations make.
     #[must_use]
     pub fn names_of_iterations(&self) -> BTreeSet<&str> {
-        let mut requests = Vec::new();
-        self.actions.iter().for_each(|action| action.steps.requests(&mut requests));
-        requests.into_iter().map(|request| self.requests[request].name.as_str()).collect()
+        let mut found = Vec::new();
+        self.actions.iter().for_each(|action| action.steps.exchanges(&mut found));
+        let name = |exchange| match exchange {
+            Exchange::Request(request) => Some(self.requests[request].name.as_str()),
+            Exchange::Message(message) => {
+                let message = &self.messages()[message];
+                message.awaits.as_ref().map(|_| message.name.as_str())
+            }
+        };
+        found.into_iter().filter_map(name).collect()
+    }
+
+    /// The messages on the socket.
+    fn messages(&self) -> &[FlowMessage] {
+        self.socket.as_ref().map_or(&[], |socket| &socket.messages)
+    }
+
+    /// What is kept of replies, and of messages that were awaited.
+    fn captures_of(&self, exchange: Exchange) -> &[Capture] {
+        match exchange {
+            Exchange::Request(request) => &self.requests[request].captures,
+            Exchange::Message(message) => {
+                self.messages()[message].awaits.as_ref().map_or(&[], |awaited| &awaited.captures)
+            }
+        }
     }
 
     /// The values that are dropped at the end of an iteration: those that its steps capture, unless
     /// `on_start` captures them too or a capture has `keep`.
     #[must_use]
     pub fn iteration_values(&self) -> BTreeSet<ValueId> {
-        let captures = self.requests.iter().flat_map(|request| &request.captures);
+        let requests = (0..self.requests.len()).map(Exchange::Request);
+        let all = requests.chain((0..self.messages().len()).map(Exchange::Message));
+        let captures = all.flat_map(|exchange| self.captures_of(exchange));
         let mut of_user: BTreeSet<ValueId> =
             captures.filter(|capture| capture.keep).map(|capture| capture.into).collect();
         of_user.extend(self.values_set_in(&self.on_start));
@@ -68,10 +98,10 @@ impl Flow {
 
     /// The values that the steps of a block set: its captures, and the items of its loops.
     fn values_set_in(&self, block: &Block) -> BTreeSet<ValueId> {
-        let (mut requests, mut items) = (Vec::new(), BTreeSet::new());
-        block.requests(&mut requests);
+        let (mut exchanges, mut items) = (Vec::new(), BTreeSet::new());
+        block.exchanges(&mut exchanges);
         block.items(&mut items);
-        let captures = requests.into_iter().flat_map(|request| &self.requests[request].captures);
+        let captures = exchanges.into_iter().flat_map(|exchange| self.captures_of(exchange));
         captures.map(|capture| capture.into).chain(items).collect()
     }
 
@@ -109,13 +139,15 @@ impl Block {
         self.0.iter().any(pauses)
     }
 
-    /// Adds the requests in it, however deep.
-    fn requests(&self, found: &mut Vec<usize>) {
+    /// Adds the requests and messages in it, however deep.
+    fn exchanges(&self, found: &mut Vec<Exchange>) {
         for instruction in &self.0 {
-            if let Instruction::Request(request) = instruction {
-                found.push(*request);
+            match instruction {
+                Instruction::Request(request) => found.push(Exchange::Request(*request)),
+                Instruction::Message(message) => found.push(Exchange::Message(*message)),
+                _ => {}
             }
-            instruction.blocks().for_each(|block| block.requests(found));
+            instruction.blocks().for_each(|block| block.exchanges(found));
         }
     }
 
@@ -130,6 +162,13 @@ impl Block {
     }
 }
 
+/// A request or message, by its index.
+#[derive(Clone, Copy)]
+enum Exchange {
+    Request(usize),
+    Message(usize),
+}
+
 /// One step, or steps under a condition or in a loop. Loops nest at most [`MOST_LOOPS`] deep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,6 +177,12 @@ pub enum Instruction {
     Request(usize),
     /// Waits; an iteration's duration leaves it out.
     Pause(Think),
+    /// Opens the user's socket, and waits until it is open.
+    OpenSocket,
+    /// The message of this index, on the user's socket.
+    Message(usize),
+    /// Closes the user's socket.
+    CloseSocket,
     /// One of two blocks.
     When {
         /// If all hold, the first block runs.
@@ -182,7 +227,11 @@ impl Instruction {
     /// The blocks in it.
     fn blocks(&self) -> impl Iterator<Item = &Block> {
         let (first, second, chosen) = match self {
-            Instruction::Request(_) | Instruction::Pause(_) => (None, None, None),
+            Instruction::Request(_)
+            | Instruction::Pause(_)
+            | Instruction::OpenSocket
+            | Instruction::Message(_)
+            | Instruction::CloseSocket => (None, None, None),
             Instruction::When { then, otherwise, .. } => (Some(then), Some(otherwise), None),
             Instruction::Choose(choices) => (None, None, Some(choices)),
             Instruction::Repeat { steps, .. } | Instruction::Each { steps, .. } | Instruction::While { steps, .. } => {
@@ -215,6 +264,9 @@ pub struct FlowRequest {
     pub captures: Vec<Capture>,
     /// The checks of the reply.
     pub checks: Checks,
+    /// The users to whom the system delivers what the request carries: those who listen to this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivers_to: Option<Text>,
 }
 
 /// A text with values between literals.
@@ -250,6 +302,8 @@ pub enum Reference {
     Uuid,
     /// Milliseconds since the beginning of 1970: `$now`.
     Now,
+    /// A UUID by which deliveries of what a request carries are known, the same everywhere in it: `$message`.
+    Message,
 }
 
 /// The body of a request. Its type is sent where the request's headers name none.
@@ -347,6 +401,69 @@ pub struct Capture {
     pub default: Option<serde_json::Value>,
     /// Whether the value outlives its iteration, though `on_start` does not capture it.
     pub keep: bool,
+}
+
+/// The WebSocket of a user (RFC 6455).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowSocket {
+    /// The request that opens it, as an index into [`Flow::requests`]. Its name is that of openings.
+    pub opening: usize,
+    /// The subprotocols of which the server may choose one.
+    pub subprotocols: Vec<String>,
+    /// Whether compression of messages is offered.
+    pub compression: bool,
+    /// What is sent as soon as it is open, if anything.
+    pub greeting: Option<Body>,
+    /// The message with which it is ready; ready at once if there is none.
+    pub ready: Option<Checks>,
+    /// How often a ping is sent. The socket is lost when nothing came since the last one.
+    pub ping: Option<Duration>,
+    /// The waits before it is opened again after it was lost; `None` to leave it closed.
+    pub reconnect: Option<Backoff>,
+    /// What the system delivers on it, if deliveries are looked at.
+    pub deliveries: Option<Deliveries>,
+    /// The messages of the flow; instructions refer to them by index.
+    pub messages: Vec<FlowMessage>,
+}
+
+/// Waits that double from attempt to attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backoff {
+    /// The first. Each is drawn from half of its length to the whole.
+    pub first: Duration,
+    /// The longest.
+    pub most: Duration,
+}
+
+/// What the system delivers to users, whose requests carry [`Reference::Message`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deliveries {
+    /// What a user listens to while its socket is open: each item of a list, or one text.
+    pub listens_to: ValueId,
+    /// What a message must satisfy beside carrying the number of a request.
+    pub of: Checks,
+    /// Later than this after the request, a delivery counts as lost.
+    pub within: Duration,
+}
+
+/// A message on a socket: sent, awaited, or sent and answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowMessage {
+    /// Name in the results, if something is awaited.
+    pub name: String,
+    /// What is sent, if anything: a text, or JSON.
+    pub send: Option<Body>,
+    /// The message that is awaited, if one is.
+    pub awaits: Option<AwaitedMessage>,
+}
+
+/// A message that is awaited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AwaitedMessage {
+    /// What it must satisfy. Messages that do not are passed over.
+    pub checks: Checks,
+    /// The values that are kept of it.
+    pub captures: Vec<Capture>,
 }
 
 /// Where something is found in a reply.
@@ -460,6 +577,8 @@ pub enum Comparison {
 pub enum WorkloadPart {
     /// The request of this index.
     Request(usize),
+    /// The message of this index on the socket.
+    Message(usize),
     /// The feed of this index.
     Feed(usize),
     /// A value that is drawn, or a column of a feed.

@@ -63,6 +63,10 @@ pub enum Series {
     Requests,
     /// Requests of which exchanges consist, every attempt counting.
     Subrequests,
+    /// What came to the sockets of users who listen, one for each user.
+    Deliveries,
+    /// Deliveries that did not come, or came too late.
+    LostDeliveries,
     /// Bytes read by the generator.
     DataReceived,
     /// Bytes written by the generator.
@@ -162,7 +166,7 @@ const EXPOSED: &str = "metric";
 type OfName = fn(Option<String>) -> Series;
 
 /// The series of durations, with k6's names for the same series.
-const DURATIONS: [(&str, OfName); 12] = [
+const DURATIONS: [(&str, OfName); 13] = [
     ("iteration_duration", |_| Series::IterationDuration),
     ("request_duration", Series::RequestDuration),
     ("grpc_req_duration", Series::RequestDuration),
@@ -175,13 +179,15 @@ const DURATIONS: [(&str, OfName); 12] = [
     ("sync_duration", |name| Series::PartDuration(Part::Sync, name)),
     ("close_duration", |name| Series::PartDuration(Part::Close, name)),
     ("subrequest_duration", |name| Series::PartDuration(Part::Subrequest, name)),
+    ("delivery_duration", |name| Series::PartDuration(Part::Delivery, name)),
 ];
 
 /// The series of counts.
-const COUNTS: [(&str, Series); 7] = [
+const COUNTS: [(&str, Series); 8] = [
     ("iterations", Series::Iterations),
     ("requests", Series::Requests),
     ("subrequests", Series::Subrequests),
+    ("deliveries", Series::Deliveries),
     ("new_orders", Series::NewOrders),
     ("data_received", Series::DataReceived),
     ("data_sent", Series::DataSent),
@@ -194,9 +200,9 @@ pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 /// Every form that a measure can be written in, for messages and the schema.
 pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
 request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
-sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
-<iterations|requests|subrequests|new_orders|data_received|data_sent|capacity>.<rate|count>; \
-elapsed_time.total; <errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio \
+sync_duration, close_duration or subrequest_duration, of sockets delivery_duration (`request_duration:NAME` for one \
+request); <iterations|requests|subrequests|deliveries|new_orders|data_received|data_sent|capacity>.<rate|count>; \
+elapsed_time.total; <errors|failed_iterations|lost_deliveries>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio \
 (`checks:NAME.ratio` for one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>; \
 of metrics that systems expose metric:NAME.<avg|min|med|max|p1 to p99.99|count|rate>";
 
@@ -222,6 +228,7 @@ impl Measure {
         match self.series {
             Series::Iterations
             | Series::Requests
+            | Series::Deliveries
             | Series::NewOrders
             | Series::DataReceived
             | Series::DataSent
@@ -239,9 +246,11 @@ impl Measure {
     #[must_use]
     pub fn effect(&self) -> Effect {
         match self.series {
-            Series::Errors | Series::FailedIterations | Series::Checks(_) | Series::Custom(Metric::Rate, _) => {
-                Effect::Difference
-            }
+            Series::Errors
+            | Series::FailedIterations
+            | Series::LostDeliveries
+            | Series::Checks(_)
+            | Series::Custom(Metric::Rate, _) => Effect::Difference,
             _ => Effect::Ratio,
         }
     }
@@ -261,6 +270,7 @@ impl Measure {
                 Series::Iterations
                 | Series::Requests
                 | Series::Subrequests
+                | Series::Deliveries
                 | Series::Capacity
                 | Series::Custom(Metric::Counter, _),
                 Statistic::Rate,
@@ -269,6 +279,8 @@ impl Measure {
                 Series::Iterations
                 | Series::Requests
                 | Series::Subrequests
+                | Series::Deliveries
+                | Series::LostDeliveries
                 | Series::NewOrders
                 | Series::Capacity
                 | Series::Errors
@@ -348,6 +360,8 @@ impl fmt::Display for Series {
             Series::Iterations => ("iterations", &None),
             Series::Requests => ("requests", &None),
             Series::Subrequests => ("subrequests", &None),
+            Series::Deliveries => ("deliveries", &None),
+            Series::LostDeliveries => ("lost_deliveries", &None),
             Series::NewOrders => ("new_orders", &None),
             Series::DataReceived => ("data_received", &None),
             Series::DataSent => ("data_sent", &None),
@@ -430,6 +444,7 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
         Avg | Max if word == "memory" => Series::Memory(name),
         Ratio | Count if word == "errors" => Series::Errors,
         Ratio | Count if word == "failed_iterations" => Series::FailedIterations,
+        Ratio | Count if word == "lost_deliveries" => Series::LostDeliveries,
         Ratio if word == "checks" => Series::Checks(name),
         Ratio | Total if word == EXPOSED => return None,
         _ if word == EXPOSED => Series::Exposed(name?),
@@ -494,6 +509,9 @@ mod tests {
             "request_duration:increment.p99.99",
             "sync_duration:write.med",
             "subrequests.count",
+            "deliveries.rate",
+            "lost_deliveries.ratio",
+            "delivery_duration:create post.p95",
             "new_orders.rate",
             "elapsed_time.total",
             "request_duration.p1",

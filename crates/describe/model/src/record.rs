@@ -227,11 +227,13 @@ pub enum Part {
     Close,
     /// One request of several that the exchange takes; every attempt counts.
     Subrequest,
+    /// The arrival of what the exchange carried at one of the users who listen; one for each of them.
+    Delivery,
 }
 
 impl Part {
     /// All of them, in the order of time.
-    pub const ALL: [Part; 5] = [Part::Open, Part::Data, Part::Sync, Part::Close, Part::Subrequest];
+    pub const ALL: [Part; 6] = [Part::Open, Part::Data, Part::Sync, Part::Close, Part::Subrequest, Part::Delivery];
 
     /// The name in files and measures.
     #[must_use]
@@ -242,6 +244,7 @@ impl Part {
             Part::Sync => "sync",
             Part::Close => "close",
             Part::Subrequest => "subrequest",
+            Part::Delivery => "delivery",
         }
     }
 }

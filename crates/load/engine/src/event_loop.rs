@@ -5,13 +5,15 @@
 //! timer wheel.
 //!
 //! [`offer`](crate::offer) decides which user begins an iteration and when, [`work`] is what users do, and [`context`]
-//! connects the two. [`users`] is the work of all protocols: steps over connections.
+//! connects the two. [`users`] is the work of all protocols: steps over connections, and the sockets that users hold
+//! beside them.
 //!
 //! The same users can have several loads, one after the other. Between them time stands still for the users: at the end
 //! of a load no step begins any more, exchanges under way come to their end, and pauses go on with the next load.
 
 mod connections;
 pub mod context;
+mod held_sockets;
 mod users;
 pub mod work;
 

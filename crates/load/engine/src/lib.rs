@@ -16,6 +16,7 @@ pub mod protocol;
 pub mod recorder;
 pub mod schedule;
 pub mod sequence;
+pub mod sockets;
 pub mod threads;
 pub mod timers;
 pub mod tls;

@@ -5,7 +5,8 @@
 //! of its users: the engine asks for the next one, and performs it.
 
 use crate::clock::Clock;
-use plimsoll_model::record::ErrorKind;
+use crate::sockets::{SocketAction, Sockets};
+use plimsoll_model::record::{ErrorKind, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
 
 /// A wire protocol with its requests, compiled once and shared by all users of a thread.
@@ -92,6 +93,11 @@ pub trait Protocol {
 
     /// Writes the closing message of a connection that is about to be closed, if the protocol has one.
     fn close(&self, connection: &mut Self::Connection, out: &mut Vec<u8>);
+
+    /// The sockets that its users hold beside their connections, if they hold some.
+    fn sockets(&self) -> Option<&dyn Sockets<Self::Connection, Self::User>> {
+        None
+    }
 }
 
 /// The next action of a user.
@@ -103,6 +109,8 @@ pub enum Next {
     Refused(usize, Failure),
     /// A pause of this length, which is not part of the iteration's duration.
     Pause(Nanos),
+    /// Something on the user's socket.
+    Socket(SocketAction),
     /// The steps before the first iteration are over, and only what follows counts in its duration. The engine asks for
     /// the next action at once.
     Begun,
@@ -170,6 +178,20 @@ pub enum Signal {
         ticket: u32,
         /// How.
         reply: Reply,
+    },
+    /// The peer has ended the connection in the way of the protocol. Only sockets send it.
+    Lost(Failure),
+    /// What the exchange of a step carried has come to one of the users who listen to it, or is lost for it. Only sockets
+    /// send it.
+    Delivery {
+        /// The step.
+        step: usize,
+        /// When the request was sent.
+        sent: Instant,
+        /// When it came, or was given up.
+        done: Instant,
+        /// Whether it came.
+        outcome: Outcome,
     },
 }
 

@@ -289,6 +289,13 @@ impl Recorder {
         self.accounts[subject.0].abandoned += 1;
     }
 
+    /// Counts those that were sent and are under way when the load ends.
+    pub fn count_in_flight(&mut self, subject: SubjectIndex, sent: u64) {
+        let account = &mut self.accounts[subject.0];
+        account.sent += sent;
+        account.in_flight += sent;
+    }
+
     /// Counts one that is under way at the begin of the load.
     pub fn count_carried(&mut self, subject: SubjectIndex) {
         self.accounts[subject.0].carried += 1;
@@ -298,7 +305,9 @@ impl Recorder {
     /// later belongs to none.
     pub fn close_accounts(&mut self, under_way: &[SubjectIndex]) {
         under_way.iter().for_each(|subject| self.accounts[subject.0].in_flight += 1);
-        let is_sent = |subject: &Subject| subject.is_request() || *subject == Subject::Connect;
+        let is_sent = |subject: &Subject| {
+            matches!(subject, Subject::Request(_) | Subject::Connect | Subject::Part(Part::Delivery, _))
+        };
         let all = self.subjects.iter().zip(&self.accounts);
         let kept = all.filter(|(subject, account)| is_sent(subject) && !account.is_empty());
         self.findings.accounts = kept.map(|(subject, account)| (subject.to_string(), account.clone())).collect();

@@ -151,7 +151,7 @@ impl Prepared {
     pub fn run_all(&self, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
         let Some(job) = jobs.next() else { return Ok(()) };
         let users = ProtocolUsers { workload: &self.workload, job: &job, interrupted };
-        allow_descriptors(users.most_connections())?;
+        allow_descriptors(users.most_descriptors())?;
         let as_it_is = |_: &Job, record| record;
         match &self.compiled {
             Compiled::Http(http, dialer) => users.run::<Http, _>(|_, _| http, dialer, jobs, as_it_is),
@@ -232,6 +232,7 @@ fn run_flow(
     let mut observed = ObservedJobs { jobs, unreached: &unreached };
     users.run::<Flows<'_>, _>(flows, dialer, &mut observed, |job, mut record| {
         record.stopped = flow.stopped();
+        record.warnings.extend(flow.take_warnings());
         // Users that stay may reach a step later.
         record.warnings.extend(unreached.borrow().warning().filter(|_| !job.stays));
         record

@@ -112,12 +112,18 @@ impl ProtocolUsers<'_> {
         self.job.generator.threads.min(usize::try_from(useful).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// The connections that this machine's share of the load can have at once.
-    pub(crate) fn most_connections(self) -> u64 {
+    /// The connections that this machine's share of the load can have at once, without sockets.
+    fn most_connections(self) -> u64 {
         match self.workload.connect {
             Connect::PerUser | Connect::PerIteration => self.job.users(),
             Connect::Shared(count) => self.job.share.of_first(u64::from(count)),
         }
+    }
+
+    /// The descriptors that it needs for connections and sockets.
+    pub(crate) fn most_descriptors(self) -> u64 {
+        let holds_sockets = matches!(&self.workload.steps, Steps::Flow(flow) if flow.socket.is_some());
+        self.most_connections() + if holds_sockets { self.job.users() } else { 0 }
     }
 }
 

@@ -32,6 +32,7 @@ mod running;
 mod skip;
 mod tls;
 
+pub mod chat;
 #[cfg(feature = "database")]
 pub mod database;
 pub mod grpc;

@@ -250,10 +250,15 @@ pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
         // Half a request more or less: where none failed, the interval then reaches at least as far as
         // the rule of three, 3 / (n · requests), whatever n is.
         (.., Statistic::Ratio, _) => 0.5 / requests.max(1.0),
-        (Series::Errors | Series::FailedIterations, ..) => 0.5,
-        (Series::Iterations | Series::Requests | Series::NewOrders | Series::Custom(Metric::Counter, _), ..) => {
-            RESOLUTION_OF_COUNTS / requests.max(1.0)
-        }
+        (Series::Errors | Series::FailedIterations | Series::LostDeliveries, ..) => 0.5,
+        (
+            Series::Iterations
+            | Series::Requests
+            | Series::Deliveries
+            | Series::NewOrders
+            | Series::Custom(Metric::Counter, _),
+            ..,
+        ) => RESOLUTION_OF_COUNTS / requests.max(1.0),
         (Series::Custom(Metric::Gauge | Metric::Trend, _), ..) | (.., Unit::Seconds) => RESOLUTION_OF_DURATIONS,
         _ => RESOLUTION_OF_EXACT_NUMBERS,
     }

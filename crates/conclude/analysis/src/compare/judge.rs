@@ -151,7 +151,8 @@ fn why_void(input: &Input, comparison: &Comparison) -> Option<&'static str> {
 pub(super) fn explore(drafts: &mut [DraftComparison]) {
     // In windows of equal length a count says the same as its rate.
     let is_rate_again = |measure: &Measure| {
-        measure.statistic == Statistic::Count && !matches!(measure.series, Series::Errors | Series::FailedIterations)
+        let has_no_rate = matches!(measure.series, Series::Errors | Series::FailedIterations | Series::LostDeliveries);
+        measure.statistic == Statistic::Count && !has_no_rate
     };
     let p = |one: &DraftComparison| {
         let explored = one.margin.is_none() && !is_rate_again(&one.comparison.measure);

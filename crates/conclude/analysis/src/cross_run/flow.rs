@@ -3,12 +3,14 @@
 use super::named_value::{NamedValue, named, think};
 use super::sql;
 use plimsoll_model::flow::{
-    Auth, Block, Body, Capture, Comparison, Condition, Feed, FeedEnd, FeedOrder, Flow, FlowRequest, Instruction,
-    JsonPiece, JsonText, Lifetime, PartContent, Password, Pick, Piece, Reference, Source, Test, Text, ValueId,
+    Auth, Backoff, Block, Body, Capture, Checks, Comparison, Condition, Feed, FeedEnd, FeedOrder, Flow, FlowRequest,
+    FlowSocket, Instruction, JsonPiece, JsonText, Lifetime, PartContent, Password, Pick, Piece, Reference, Source,
+    Test, Text, ValueId,
 };
 use plimsoll_model::script::Script;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The values that users keep, and their requests.
 pub(super) fn flow(flow: &Flow) -> Vec<NamedValue> {
@@ -38,6 +40,7 @@ pub(super) fn flow(flow: &Flow) -> Vec<NamedValue> {
     all.extend(flow.feeds.iter().map(|feed| named(format!("feed `{}`", feed.name), feed_in_words(feed))));
     let requests = flow.requests.iter().zip(1..);
     all.extend(requests.flat_map(|(request, number)| words.request(request, number)));
+    all.extend(flow.socket.iter().flat_map(|socket| words.socket(socket)));
     all
 }
 
@@ -71,6 +74,7 @@ impl Words<'_> {
             Reference::Iteration => "iteration",
             Reference::Uuid => "uuid",
             Reference::Now => "now",
+            Reference::Message => "message",
         }
     }
 
@@ -104,6 +108,9 @@ impl Words<'_> {
         match instruction {
             Instruction::Request(index) => format!("request {}", index + 1),
             Instruction::Pause(pause) => format!("a pause ({})", think(pause)),
+            Instruction::OpenSocket => "open the socket".to_owned(),
+            Instruction::Message(index) => format!("message {}", index + 1),
+            Instruction::CloseSocket => "close the socket".to_owned(),
             Instruction::When { conditions, then, otherwise } => {
                 format!("if {} ({}), else ({})", self.conditions(conditions), self.block(then), self.block(otherwise))
             }
@@ -147,14 +154,17 @@ impl Words<'_> {
             pairs.iter().map(|(name, text)| format!("{name}: {}", self.text(text))).collect::<Vec<_>>().join("; ")
         };
         let captures: Vec<String> = request.captures.iter().map(|capture| self.capture(capture)).collect();
-        vec![
+        let delivers_to = request.delivers_to.as_ref().map(|topic| named(of("listeners"), self.text(topic)));
+        let mut all = vec![
             named(of("line"), format!("{} {}", request.method, self.text(&request.path))),
             named(of("headers"), pairs(&request.headers)),
             named(of("body"), self.body(&request.body)),
             named(of("authentication"), self.auth(request.auth.as_ref())),
             named(of("captures"), captures.join("; ")),
-            named(of("checks"), self.checks(request)),
-        ]
+            named(of("checks"), self.checks(&request.checks)),
+        ];
+        all.extend(delivers_to);
+        all
     }
 
     fn body(&self, body: &Body) -> String {
@@ -214,16 +224,61 @@ impl Words<'_> {
         format!("{} = {from}{pick}{default}{kept}", self.name(capture.into))
     }
 
-    fn checks(&self, request: &FlowRequest) -> String {
-        let checks = &request.checks;
+    /// The socket that users hold, and their messages.
+    fn socket(&self, socket: &FlowSocket) -> Vec<NamedValue> {
+        let message = |body: Option<&Body>| body.map_or("nothing".to_owned(), |body| self.body(body));
+        let awaited =
+            |checks: Option<&Checks>| checks.map_or("nothing".to_owned(), |checks| self.message_checks(checks));
+        let time = |time: Option<Duration>| time.map_or("none".to_owned(), |time| format!("{time:?}"));
+        let reconnect = socket
+            .reconnect
+            .map_or("never".to_owned(), |Backoff { first, most }| format!("after {first:?}, doubling up to {most:?}"));
+        let compression = if socket.compression { "offered" } else { "none" };
+        let mut all = vec![
+            named("opening of the socket", format!("request {}", socket.opening + 1)),
+            named("subprotocols of the socket", socket.subprotocols.join(", ")),
+            named("compression of the socket", compression),
+            named("first message of the socket", message(socket.greeting.as_ref())),
+            named("message with which the socket is ready", awaited(socket.ready.as_ref())),
+            named("pings of the socket", time(socket.ping)),
+            named("opening a lost socket again", reconnect),
+        ];
+        if let Some(deliveries) = &socket.deliveries {
+            let listens_to = self.name(deliveries.listens_to);
+            all.push(named("what users listen to", listens_to));
+            all.push(named("messages that deliver", self.message_checks(&deliveries.of)));
+            all.push(named("time for a delivery", time(Some(deliveries.within))));
+        }
+        for (message_spec, number) in socket.messages.iter().zip(1..) {
+            let of = |what: &str| format!("{what} of message {number} `{}`", message_spec.name);
+            all.push(named(of("text"), message(message_spec.send.as_ref())));
+            all.push(named(of("answer"), awaited(message_spec.awaits.as_ref().map(|awaited| &awaited.checks))));
+            let captures = message_spec.awaits.iter().flat_map(|awaited| &awaited.captures);
+            let captures: Vec<String> = captures.map(|capture| self.capture(capture)).collect();
+            all.push(named(of("captures"), captures.join("; ")));
+        }
+        all
+    }
+
+    /// What a message must satisfy.
+    fn message_checks(&self, checks: &Checks) -> String {
+        let all = self.checks_of_body(checks);
+        if all.is_empty() { "any".to_owned() } else { all.join("; ") }
+    }
+
+    fn checks_of_body(&self, checks: &Checks) -> Vec<String> {
+        let json = checks.json.iter().map(|(path, json)| format!("{path} = {}", self.json(json)));
+        let contains = checks.contains.iter().map(|text| format!("contains '{}'", self.text(text)));
+        json.chain(contains).chain(checks.matches.iter().map(|pattern| format!("matches {pattern}"))).collect()
+    }
+
+    fn checks(&self, checks: &Checks) -> String {
         let statuses: Vec<String> = checks.status.iter().map(u16::to_string).collect();
         let status = if statuses.is_empty() { "below 400".to_owned() } else { statuses.join(" or ") };
         let mut all = vec![format!("status {status}")];
         all.extend(checks.within.map(|within| format!("within {within:?}")));
         all.extend(checks.header.iter().map(|(name, text)| format!("{name}: {}", self.text(text))));
-        all.extend(checks.json.iter().map(|(path, json)| format!("{path} = {}", self.json(json))));
-        all.extend(checks.contains.iter().map(|text| format!("contains '{}'", self.text(text))));
-        all.extend(checks.matches.iter().map(|pattern| format!("matches {pattern}")));
+        all.extend(self.checks_of_body(checks));
         all.join("; ")
     }
 }
@@ -301,6 +356,7 @@ mod tests {
                 keep: true,
             }],
             checks: Checks { status: vec![200, 201], within: Some(Duration::from_millis(800)), ..Checks::default() },
+            delivers_to: None,
         };
         let condition = Condition {
             value: Reference::User,
@@ -335,6 +391,7 @@ mod tests {
             redirects: 5,
             compression: vec![ContentCoding::Gzip],
             lifetime: Lifetime::Iteration,
+            socket: None,
         }
     }
 

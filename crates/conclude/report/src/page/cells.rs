@@ -158,6 +158,10 @@ impl Table<'_> {
         if self.analysis.measures.iter().any(|measure| measure.series == Series::FailedIterations) {
             rows.push(self.amount("failed iterations", &Series::FailedIterations, [Count, Ratio]));
         }
+        if self.analysis.measures.iter().any(|measure| measure.series == Series::Deliveries) {
+            rows.push(self.amount("deliveries", &Series::Deliveries, [Count, Rate]));
+            rows.push(self.amount("lost deliveries", &Series::LostDeliveries, [Count, Ratio]));
+        }
         if self.analysis.measures.iter().any(|measure| measure.series == Series::Subrequests) {
             rows.push(self.amount("subrequests", &Series::Subrequests, [Count, Rate]));
         }

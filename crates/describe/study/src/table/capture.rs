@@ -92,6 +92,11 @@ impl CaptureTable {
         }
     }
 
+    /// Whether it looks in the head of a reply.
+    pub(crate) fn needs_headers(&self) -> bool {
+        self.header.is_some() || self.cookie.is_some()
+    }
+
     /// Whether its value outlives the iteration.
     pub(crate) fn is_kept(&self) -> bool {
         self.keep.as_ref().is_some_and(|keep| keep.fixed().is_none_or(|keep| *keep))

@@ -186,7 +186,8 @@ fn in_its_unit(margin: &Literal<Margin>, measure: &Measure, faults: &mut Faults)
 }
 
 fn is_count_of_errors(measure: &Measure) -> bool {
-    matches!(measure.series, Series::Errors | Series::FailedIterations) && measure.statistic == Statistic::Count
+    matches!(measure.series, Series::Errors | Series::FailedIterations | Series::LostDeliveries)
+        && measure.statistic == Statistic::Count
 }
 
 /// The margin in a number of errors that a study which compares nothing need not declare.

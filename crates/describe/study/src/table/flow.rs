@@ -2,10 +2,11 @@
 
 use crate::document::{Fault, Faults, Span};
 use crate::table::http::{HttpActionTable, HttpTable, RequestDefaults};
-use crate::table::step::{Compiler, StepTable, problem_of_name, requests, walk};
+use crate::table::socket::{SocketWord, check_without_socket};
+use crate::table::step::{Compiler, StepTable, exchanges, messages, problem_of_name, requests, walk};
 use crate::table::value_check;
 use crate::value::{Entries, Scope, Templated, ValueNames, resolve_all, resolve_optional, written_or};
-use plimsoll_model::flow::{Flow, FlowAction, Lifetime, MOST_LOOPS, ValueId, WorkloadPart};
+use plimsoll_model::flow::{Flow, FlowAction, FlowSocket, Lifetime, MOST_LOOPS, ValueId, WorkloadPart};
 use plimsoll_model::sql::Parameter;
 use std::collections::BTreeSet;
 
@@ -30,6 +31,7 @@ impl HttpTable {
             self.state.is_some(),
             self.draw.is_some(),
             self.feeds.is_some(),
+            self.socket.is_some(),
             self.on_start.is_some(),
             self.on_stop.is_some(),
             self.actions.is_some(),
@@ -58,7 +60,9 @@ impl HttpTable {
 
     /// The names of the requests as the study has them, and where each stands; in a flow a name once.
     pub(crate) fn step_names(&self) -> Vec<(String, Span)> {
-        let all = self.blocks().into_iter().flat_map(requests).map(|request| (request.name(), request.place.clone()));
+        let steps = self.blocks().into_iter().flat_map(exchanges);
+        let socket = self.socket.iter().map(|socket| (socket.name(), &socket.place));
+        let all = steps.chain(socket).map(|(name, place)| (name, place.clone()));
         if !self.is_flow() {
             return all.collect();
         }
@@ -75,10 +79,10 @@ impl HttpTable {
     pub(crate) fn most_steps(&self) -> Option<usize> {
         let (mut loops, mut names) = (false, BTreeSet::new());
         self.kinds().iter().for_each(|kind| walk(kind.steps, &mut |step| loops |= step.is_loop()));
-        let all: Vec<_> = self.kinds().iter().map(|kind| requests(kind.steps)).collect();
+        let all: Vec<_> = self.kinds().iter().map(|kind| exchanges(kind.steps)).collect();
         let once = all.iter().all(|of_kind| {
             names.clear();
-            of_kind.iter().all(|request| names.insert(request.name()))
+            of_kind.iter().all(|(name, _)| names.insert(name.clone()))
         });
         (once && !loops).then(|| all.iter().map(Vec::len).max().unwrap_or(0))
     }
@@ -107,11 +111,21 @@ impl HttpTable {
                 StepTable::Request(request) => {
                     request.capture.iter().flat_map(Entries::names).for_each(|(name, _)| names.add(name));
                 }
+                StepTable::Message(message) => {
+                    message.capture.iter().flat_map(Entries::names).for_each(|(name, _)| names.add(name));
+                }
                 StepTable::Each(each) => names.add(&each.r#as.value.0),
                 _ => {}
             });
         }
         names
+    }
+
+    /// Whether some step, however deep, is such a one.
+    pub(crate) fn has_step(&self, is_such: impl Fn(&StepTable) -> bool) -> bool {
+        let mut found = false;
+        self.blocks().into_iter().for_each(|steps| walk(steps, &mut |step| found |= is_such(step)));
+        found
     }
 }
 
@@ -132,11 +146,30 @@ impl HttpTable {
         self.check_kept(faults);
         for steps in self.blocks() {
             requests(steps).into_iter().for_each(|request| request.check(faults));
+            messages(steps).into_iter().for_each(|message| message.check(faults));
             check_loops(steps, 0, faults);
             check_choices(steps, faults);
         }
+        self.check_socket(faults);
         value_check::check(self, faults);
         Some(())
+    }
+
+    fn check_socket(&self, faults: &mut Faults) {
+        match &self.socket {
+            Some(socket) => socket.check(self, faults),
+            None => check_without_socket(self, faults),
+        }
+        if self.socket.as_ref().is_some_and(|socket| socket.listens_to().is_some()) {
+            return;
+        }
+        let all = self.blocks().into_iter().flat_map(requests);
+        for topic in all.filter_map(|request| request.delivers_to.as_ref()) {
+            let fault = Fault::error(&topic.span, "the workload does not say who listens");
+            faults.add(fault.help(
+                "give its socket deliveries: `[workload.socket.deliveries]` with `listens_to`, the name of a value",
+            ));
+        }
     }
 
     fn fault_of_work(&self) -> Option<Fault> {
@@ -155,7 +188,12 @@ impl HttpTable {
             }
             _ => {}
         }
-        let idle = self.kinds().into_iter().find(|kind| requests(kind.steps).is_empty())?;
+        // A user that holds a socket may do nothing else.
+        let is_idle = |kind: &IterationKind<'_>| match &self.socket {
+            Some(_) => kind.steps.is_empty(),
+            None => requests(kind.steps).is_empty(),
+        };
+        let idle = self.kinds().into_iter().find(is_idle)?;
         if self.actions.is_none() && idle.steps.is_empty() {
             return None; // told for all protocols alike
         }
@@ -168,7 +206,10 @@ impl HttpTable {
         let drawn: Vec<(&str, &Span)> = self.draw.iter().flat_map(Entries::names).collect();
         let fed: Vec<(&str, &Span)> = self.feeds.iter().flat_map(Entries::names).collect();
         let requests = self.blocks().into_iter().flat_map(requests);
-        let captured = requests.filter_map(|request| request.capture.as_ref()).flat_map(Entries::names);
+        let messages = self.blocks().into_iter().flat_map(messages);
+        let of_requests = requests.filter_map(|request| request.capture.as_ref());
+        let captures = of_requests.chain(messages.filter_map(|message| message.capture.as_ref()));
+        let captured = captures.flat_map(Entries::names);
         for (name, place) in captured {
             if let Some(problem) = problem_of_name(name) {
                 faults.add(problem.fault(place, &format!("capture.{name}")));
@@ -246,7 +287,7 @@ impl HttpTable {
     pub(crate) fn flow(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Flow> {
         let names = self.value_names();
         let defaults = RequestDefaults { headers: self.headers.as_ref(), auth: self.auth.as_ref(), values: &names };
-        let mut compiler = Compiler { scope, defaults, requests: Vec::new() };
+        let mut compiler = Compiler { scope, defaults, requests: Vec::new(), messages: Vec::new() };
         let on_start = compiler.block(self.on_start.as_deref().unwrap_or_default(), faults);
         let kinds = self.kinds();
         let actions: Vec<Option<FlowAction>> = kinds
@@ -255,7 +296,12 @@ impl HttpTable {
             .map(|(kind, number)| compiler.action(kind.weight, number, kind.steps, faults))
             .collect();
         let on_stop = compiler.block(self.on_stop.as_deref().unwrap_or_default(), faults);
-        let requests = compiler.requests;
+        let socket = resolve_optional(self.socket.as_ref(), |socket| socket.resolve(scope, &defaults, faults));
+        let Compiler { mut requests, messages, .. } = compiler;
+        let socket = socket?.map(|(opening, socket)| {
+            requests.push(opening);
+            FlowSocket { opening: requests.len() - 1, messages, ..socket }
+        });
         let draws = self.draws(scope, &names, faults);
         let feeds = resolve_optional(self.feeds.as_ref(), |feeds| {
             resolve_all(&feeds.0, |(name, _, feed)| feed.resolve(name, scope, &names, faults))
@@ -276,6 +322,7 @@ impl HttpTable {
             redirects: redirects?.map_or(0, |most| most.u16().try_into().unwrap_or(u8::MAX)),
             compression: compression?.unwrap_or_default(),
             lifetime: lifetime?.unwrap_or_default(),
+            socket,
             values: names.0,
         })
     }
@@ -289,7 +336,11 @@ impl HttpTable {
     pub(crate) fn place_of(&self, part: WorkloadPart, faults: &Faults) -> Option<Span> {
         match part {
             WorkloadPart::Request(number) => {
-                self.blocks().into_iter().flat_map(requests).nth(number).map(|request| request.place.clone())
+                let steps = self.blocks().into_iter().flat_map(requests).map(|request| &request.place);
+                steps.chain(self.socket.iter().map(|socket| &socket.place)).nth(number).cloned()
+            }
+            WorkloadPart::Message(number) => {
+                self.blocks().into_iter().flat_map(messages).nth(number).map(|message| message.place.clone())
             }
             WorkloadPart::Feed(number) => {
                 self.feeds.iter().flat_map(Entries::iter).nth(number).map(|(_, feed)| feed.file.span.clone())
@@ -331,6 +382,9 @@ impl HttpTable {
         if let Some(state) = &self.state {
             work += &format!("; state {}", state.as_written());
         }
+        if let Some(socket) = &self.socket {
+            work += &format!("; a WebSocket at {}", socket.path.as_written());
+        }
         if let Some(feeds) = &self.feeds {
             let feeds: Vec<String> = feeds.iter().map(|(name, feed)| feed.in_words(name)).collect();
             work += &format!("; feeds {}", feeds.join(", "));
@@ -367,6 +421,11 @@ fn step_in_words(step: &StepTable) -> String {
             None => request.name(),
         },
         StepTable::Pause(table) => format!("a pause ({})", table.pause.in_words()),
+        StepTable::Socket(table) => match table.socket.value {
+            SocketWord::Open => "its socket opened".to_owned(),
+            SocketWord::Close => "its socket closed".to_owned(),
+        },
+        StepTable::Message(message) => message.name(),
         StepTable::When(table) => {
             let then = format!("if {} ({})", table.when.in_words(), steps_in_words(&table.steps));
             let otherwise = table.otherwise.as_ref().map(|steps| format!(", else ({})", steps_in_words(steps)));

@@ -6,6 +6,7 @@ use crate::table::body::{PartTable, RequestBody};
 use crate::table::capture::{CaptureTable, JsonPath, Pattern};
 use crate::table::condition::Conditions;
 use crate::table::feed::FeedTable;
+use crate::table::socket::SocketTable;
 use crate::table::step::StepTable;
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
@@ -49,6 +50,8 @@ table! {
         draw: Option<Entries<Templated<Parameter>>>,
         /// Files whose rows users take.
         feeds: Option<Entries<FeedTable>>,
+        /// A WebSocket that each user holds beside its requests. Default: none.
+        socket: Option<SocketTable>,
         /// What a user does before its first iteration. Default: nothing.
         on_start: Option<Vec<StepTable>>,
         /// The steps of an iteration.
@@ -103,6 +106,8 @@ table! {
         when: Option<Conditions>,
         /// What must come back. Default: a status below 400.
         expect: Option<HttpExpectTable>,
+        /// The users to whose sockets the system delivers what is posted: those that listen to this.
+        delivers_to: Option<UserTemplate<Text>>,
     }
 }
 
@@ -171,6 +176,7 @@ impl HttpStepTable {
             self.auth.is_some(),
             self.capture.is_some(),
             self.when.is_some(),
+            self.delivers_to.is_some(),
             self.expect.as_ref().is_some_and(HttpExpectTable::is_of_flow),
         ];
         own.contains(&true) || !self.uses().is_empty()
@@ -212,6 +218,7 @@ impl HttpStepTable {
             resolve_all(&captures.0, |(name, _, capture)| capture.resolve(name, scope, values, faults))
         });
         let checks = resolve_optional(self.expect.as_ref(), |expect| expect.resolve(scope, values, faults));
+        let delivers_to = resolve_optional(self.delivers_to.as_ref(), |topic| topic.resolve(scope, values, faults));
         Some(FlowRequest {
             name: name?.map_or_else(|| self.name(), |name| name.0),
             method: method?.map_or_else(|| "GET".to_owned(), |method| method.0),
@@ -221,6 +228,7 @@ impl HttpStepTable {
             auth: auth?.flatten(),
             captures: captures?.unwrap_or_default(),
             checks: checks?.unwrap_or_default(),
+            delivers_to: delivers_to?,
         })
     }
 
@@ -240,6 +248,16 @@ impl HttpStepTable {
         self.auth.iter().for_each(|auth| auth.check(faults));
         self.capture.iter().flat_map(Entries::iter).for_each(|(_, capture)| capture.check(faults));
         self.expect.iter().for_each(|expect| expect.check(faults));
+        if let Some(topic) =
+            self.delivers_to.as_ref().filter(|_| !self.uses().iter().any(|one| one.value.name == "message"))
+        {
+            let fault = Fault::error(&topic.span, "nothing in the request tells its deliveries from others");
+            faults.add(
+                fault.help(
+                    "write `{$message}` into what the system passes on, as in `json = { text = \"… {$message}\" }`",
+                ),
+            );
+        }
     }
 
     /// The values that the request itself needs, before anything is captured of its reply.
@@ -249,7 +267,8 @@ impl HttpStepTable {
         let body = self.body().uses();
         let auth = self.auth.iter().flat_map(AuthValue::uses);
         let expected = self.expect.iter().flat_map(HttpExpectTable::uses);
-        paths.chain(headers).chain(body).chain(auth).chain(expected).collect()
+        let topic = self.delivers_to.iter().flat_map(UserTemplate::uses);
+        paths.chain(headers).chain(body).chain(auth).chain(expected).chain(topic).collect()
     }
 
     /// The one path that the step must have.
@@ -336,26 +355,33 @@ impl HttpExpectTable {
 
 impl BodyExpectTable {
     /// The texts that must be there, and the patterns that must match.
-    fn resolve(
-        &self,
-        scope: &Scope<'_>,
-        values: &ValueNames,
-        faults: &mut Faults,
-    ) -> Option<(Vec<plimsoll_model::flow::Text>, Vec<String>)> {
-        let contains = resolve_optional(self.contains.as_ref(), |texts| {
-            resolve_all(&texts.0, |text| text.resolve(scope, values, faults))
-        });
-        let matches = resolve_optional(self.matches.as_ref(), |patterns| {
-            resolve_all(&patterns.0, |pattern| pattern.resolve(scope, faults).map(|pattern| pattern.text))
-        });
-        Some((contains?.unwrap_or_default(), matches?.unwrap_or_default()))
+    fn resolve(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults) -> Option<TextsAndPatterns> {
+        texts_and_patterns(self.contains.as_ref(), self.matches.as_ref(), scope, values, faults)
     }
+}
+
+type TextsAndPatterns = (Vec<plimsoll_model::flow::Text>, Vec<String>);
+
+/// The texts that must be somewhere, and the patterns that must match there.
+pub(crate) fn texts_and_patterns(
+    contains: Option<&OneOrMore<UserTemplate<Text>>>,
+    matches: Option<&OneOrMore<Templated<Pattern>>>,
+    scope: &Scope<'_>,
+    values: &ValueNames,
+    faults: &mut Faults,
+) -> Option<TextsAndPatterns> {
+    let contains =
+        resolve_optional(contains, |texts| resolve_all(&texts.0, |text| text.resolve(scope, values, faults)));
+    let matches = resolve_optional(matches, |patterns| {
+        resolve_all(&patterns.0, |pattern| pattern.resolve(scope, faults).map(|pattern| pattern.text))
+    });
+    Some((contains?.unwrap_or_default(), matches?.unwrap_or_default()))
 }
 
 type Header = (String, plimsoll_model::flow::Text);
 
 /// Merges the headers of all requests with those of one, which replace those of the same name.
-fn merged_headers(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
+pub(crate) fn merged_headers(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
     let is_own = |name: &str| own.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let mut headers: Vec<Header> = shared.into_iter().filter(|(name, _)| !is_own(name)).collect();
     headers.extend(own);
@@ -363,7 +389,7 @@ fn merged_headers(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
 }
 
 /// Headers that HTTP can carry and the generator does not write itself.
-fn checked_headers(
+pub(crate) fn checked_headers(
     headers: &Entries<UserTemplate<Word>>,
     scope: &Scope<'_>,
     values: &ValueNames,

@@ -28,6 +28,7 @@ pub(crate) mod root;
 pub(crate) mod script;
 pub(crate) mod secret;
 pub(crate) mod settings;
+pub(crate) mod socket;
 pub(crate) mod sql;
 pub(crate) mod stage;
 pub(crate) mod step;
@@ -53,6 +54,7 @@ use oltp::OltpTable;
 use report::ReportTable;
 use root::StudyTable;
 use script::ScriptTable;
+use socket::{DeliveriesTable, SocketTable};
 use sql::SqlTable;
 use storage::{StorageStepTable, StorageTable};
 use store::{DirectoryTable, NfsTable, S3Table};
@@ -61,7 +63,7 @@ use tpcc::TpccTable;
 use transaction::{StatementTable, TransactionTable};
 
 /// Where keys belong. What every workload has stands before what only some have.
-const KEY_LOCATIONS: [(&str, &[&str]); 26] = [
+const KEY_LOCATIONS: [(&str, &[&str]); 28] = [
     ("at the top level of the file", StudyTable::KEYS),
     ("in [targets]", TargetsTable::KEYS),
     ("in [generator]", GeneratorTable::KEYS),
@@ -77,7 +79,9 @@ const KEY_LOCATIONS: [(&str, &[&str]); 26] = [
     ("in [workload] with `protocol = \"storage\"`", StorageTable::KEYS),
     ("in [workload] with `protocol = \"sql\"`", SqlTable::KEYS),
     ("in a step of an HTTP workload", HttpStepTable::KEYS),
-    ("in a step of an HTTP workload", &["pause", "repeat", "each", "while"]),
+    ("in a step of an HTTP workload", &["pause", "repeat", "each", "while", "await"]),
+    ("in [workload.socket]", SocketTable::KEYS),
+    ("in [workload.socket.deliveries]", DeliveriesTable::KEYS),
     ("in a step of a gRPC workload", GrpcStepTable::KEYS),
     ("in a step of a storage workload", StorageStepTable::KEYS),
     ("in an action of a workload", &["weight"]),

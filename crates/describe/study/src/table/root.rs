@@ -12,6 +12,7 @@ use crate::table::named_tables::NamedTables;
 use crate::table::objective::ObjectiveTable;
 use crate::table::report::ReportTable;
 use crate::table::secret::SecretTables;
+use crate::table::socket::COUNTERS;
 use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
 use crate::table::system::{SystemTable, Systems};
@@ -20,6 +21,7 @@ use crate::value::{InterimLook, Literal, Problem, Repeats, Scalar, Seed, SpareBl
 use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::record::{Metric, Part};
 use plimsoll_model::study::FloorRule;
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
@@ -233,7 +235,17 @@ impl StudyTable {
 
     fn check_measure(&self, measure: &Literal<Measure>, faults: &mut Faults) {
         let (kind, name, known) = match &measure.value.series {
-            Series::PartDuration(..) | Series::Subrequests
+            Series::PartDuration(Part::Delivery, _) | Series::Deliveries | Series::LostDeliveries
+                if self.workload().is_some_and(|work| !work.looks_at_deliveries()) =>
+            {
+                let message =
+                    format!("`{}` is of deliveries, which this workload does not look at", measure.value.series);
+                let help = "give its socket `deliveries` and the request that posts `delivers_to`";
+                faults.add(Fault::error(&measure.span, message).help(help));
+                return;
+            }
+            Series::PartDuration(Part::Open | Part::Data | Part::Sync | Part::Close | Part::Subrequest, _)
+            | Series::Subrequests
                 if self.workload().is_some_and(|work| !work.is_storage()) =>
             {
                 let message = format!("`{}` is about storage, which this workload is not", measure.value.series);
@@ -269,6 +281,11 @@ impl StudyTable {
                         Fault::error(&measure.span, format!("`{}` is not what this search finds", measure.value));
                     faults.add(fault.help(format!("write `{right}`")));
                 }
+                return;
+            }
+            Series::Custom(Metric::Counter, name)
+                if COUNTERS.contains(&name.as_str()) && self.workload().is_some_and(WorkloadTable::holds_sockets) =>
+            {
                 return;
             }
             Series::Checks(_) | Series::Custom(..) if self.workload().is_some_and(|work| !work.is_script()) => {

@@ -1,12 +1,13 @@
-//! Steps of an HTTP workload: requests, pauses, branches and loops.
+//! Steps of an HTTP workload: requests, messages on a socket, pauses, branches and loops.
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, all_of, table};
 use crate::table::condition::Conditions;
 use crate::table::http::{HttpActionTable, HttpStepTable, RequestDefaults};
+use crate::table::socket::{MessageStepTable, SocketStepTable, SocketWord};
 use crate::table::stage::ThinkValue;
 use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, WholeNumber, is_name, resolve_optional};
 use plimsoll_model::factor::Level;
-use plimsoll_model::flow::{Block, FlowAction, FlowRequest, Instruction};
+use plimsoll_model::flow::{Block, FlowAction, FlowMessage, FlowRequest, Instruction};
 use serde_json::{Value, json};
 
 /// One step. Which kind it is, one key of it says.
@@ -14,6 +15,8 @@ use serde_json::{Value, json};
 pub(crate) enum StepTable {
     Request(Box<HttpStepTable>),
     Pause(PauseTable),
+    Socket(SocketStepTable),
+    Message(Box<MessageStepTable>),
     When(WhenTable),
     Choose(ChooseTable),
     Repeat(RepeatTable),
@@ -102,7 +105,7 @@ impl StepTable {
     /// The steps in it, if it has some.
     pub(crate) fn blocks(&self) -> Vec<&[StepTable]> {
         match self {
-            StepTable::Request(_) | StepTable::Pause(_) => Vec::new(),
+            StepTable::Request(_) | StepTable::Pause(_) | StepTable::Socket(_) | StepTable::Message(_) => Vec::new(),
             StepTable::When(WhenTable { steps, otherwise, .. }) => {
                 [steps.as_slice()].into_iter().chain(otherwise.as_deref()).collect()
             }
@@ -121,6 +124,8 @@ impl StepTable {
         match self {
             StepTable::Request(table) => &table.place,
             StepTable::Pause(table) => &table.place,
+            StepTable::Socket(table) => &table.place,
+            StepTable::Message(table) => &table.place,
             StepTable::When(table) => &table.place,
             StepTable::Choose(table) => &table.place,
             StepTable::Repeat(table) => &table.place,
@@ -141,6 +146,28 @@ pub(crate) fn requests(steps: &[StepTable]) -> Vec<&HttpStepTable> {
     found
 }
 
+/// All messages on the socket among `steps`, however deep.
+pub(crate) fn messages(steps: &[StepTable]) -> Vec<&MessageStepTable> {
+    let mut found = Vec::new();
+    walk(steps, &mut |step| {
+        if let StepTable::Message(message) = step {
+            found.push(&**message);
+        }
+    });
+    found
+}
+
+/// The names of all exchanges among `steps`, and where each stands: requests, and messages that are awaited.
+pub(crate) fn exchanges(steps: &[StepTable]) -> Vec<(String, &Span)> {
+    let mut found = Vec::new();
+    walk(steps, &mut |step| match step {
+        StepTable::Request(request) => found.push((request.name(), &request.place)),
+        StepTable::Message(message) if message.r#await.is_some() => found.push((message.name(), &message.place)),
+        _ => {}
+    });
+    found
+}
+
 /// Goes through `steps`, however deep, in the order of the file.
 pub(crate) fn walk<'a>(steps: &'a [StepTable], visit: &mut dyn FnMut(&'a StepTable)) {
     for step in steps {
@@ -149,11 +176,12 @@ pub(crate) fn walk<'a>(steps: &'a [StepTable], visit: &mut dyn FnMut(&'a StepTab
     }
 }
 
-/// Makes blocks of steps, and one list of all their requests.
+/// Makes blocks of steps, and lists of all their requests and messages.
 pub(crate) struct Compiler<'a> {
     pub(crate) scope: &'a Scope<'a>,
     pub(crate) defaults: RequestDefaults<'a>,
     pub(crate) requests: Vec<FlowRequest>,
+    pub(crate) messages: Vec<FlowMessage>,
 }
 
 impl Compiler<'_> {
@@ -168,6 +196,15 @@ impl Compiler<'_> {
         match step {
             StepTable::Request(request) => self.request(request, faults),
             StepTable::Pause(table) => table.pause.resolve(scope, faults).map(Instruction::Pause),
+            StepTable::Socket(table) => Some(match table.socket.value {
+                SocketWord::Open => Instruction::OpenSocket,
+                SocketWord::Close => Instruction::CloseSocket,
+            }),
+            StepTable::Message(table) => {
+                let message = table.resolve(scope, values, faults)?;
+                self.messages.push(message);
+                Some(Instruction::Message(self.messages.len() - 1))
+            }
             StepTable::When(table) => {
                 let conditions = table.when.resolve(scope, values, faults);
                 let then = self.block(&table.steps, faults);
@@ -244,7 +281,10 @@ impl FromToml for StepTable {
         let table = node.table(faults)?;
         let has = |key: &str| table.get(key).is_some();
         let mut kinds: Vec<&str> =
-            ["pause", "choose", "repeat", "each", "while"].into_iter().filter(|key| has(key)).collect();
+            ["pause", "socket", "choose", "repeat", "each", "while"].into_iter().filter(|key| has(key)).collect();
+        if let Some(key) = ["send", "await"].into_iter().find(|key| has(key)) {
+            kinds.push(key);
+        }
         // A request may have a condition of its own.
         if has("when") && (has("steps") || has("otherwise")) {
             kinds.push("when");
@@ -260,6 +300,8 @@ impl FromToml for StepTable {
         Some(match kinds.first() {
             None => StepTable::Request(Box::new(HttpStepTable::from_toml(node, faults)?)),
             Some(&"pause") => StepTable::Pause(PauseTable::from_toml(node, faults)?),
+            Some(&"socket") => StepTable::Socket(SocketStepTable::from_toml(node, faults)?),
+            Some(&("send" | "await")) => StepTable::Message(Box::new(MessageStepTable::from_toml(node, faults)?)),
             Some(&"choose") => StepTable::Choose(ChooseTable::from_toml(node, faults)?),
             Some(&"repeat") => StepTable::Repeat(RepeatTable::from_toml(node, faults)?),
             Some(&"each") => StepTable::Each(EachTable::from_toml(node, faults)?),
@@ -271,10 +313,12 @@ impl FromToml for StepTable {
     fn json_schema(schemas: &mut Schemas) -> Value {
         schemas.reference("StepTable", |schemas| {
             json!({
-                "description": "A request, a pause, a branch or a loop.",
+                "description": "A request, a message, a pause, a branch or a loop.",
                 "anyOf": [
                     HttpStepTable::json_schema(schemas),
                     PauseTable::json_schema(schemas),
+                    SocketStepTable::json_schema(schemas),
+                    MessageStepTable::json_schema(schemas),
                     WhenTable::json_schema(schemas),
                     ChooseTable::json_schema(schemas),
                     RepeatTable::json_schema(schemas),

@@ -9,6 +9,7 @@ use crate::document::{Fault, Faults, Node, Span, all_of, nearest};
 use crate::table::capture::CaptureTable;
 use crate::table::condition::Conditions;
 use crate::table::http::{HttpStepTable, HttpTable, value_uses};
+use crate::table::socket::{SocketStepTable, SocketTable, SocketWord};
 use crate::table::step::{EachTable, StepTable, walk};
 use crate::value::{BUILT_IN, Entries, Template, ValueUse};
 use std::collections::BTreeSet;
@@ -23,9 +24,14 @@ pub(crate) fn uses(table: &HttpTable) -> Vec<ValueUse> {
                 uses.extend(request.uses());
                 uses.extend(request.when.iter().flat_map(named_in));
             }
+            StepTable::Message(message) => uses.extend(message.uses()),
             StepTable::When(table) => uses.extend(named_in(&table.when)),
             StepTable::While(table) => uses.extend(named_in(&table.r#while)),
-            StepTable::Pause(_) | StepTable::Choose(_) | StepTable::Repeat(_) | StepTable::Each(_) => {}
+            StepTable::Pause(_)
+            | StepTable::Socket(_)
+            | StepTable::Choose(_)
+            | StepTable::Repeat(_)
+            | StepTable::Each(_) => {}
         });
     }
     uses
@@ -38,7 +44,8 @@ fn named_in(conditions: &Conditions) -> Vec<ValueUse> {
 /// What the workload says of all requests.
 fn of_all_requests(table: &HttpTable) -> Vec<ValueUse> {
     let auth = table.auth.iter().flat_map(super::auth::AuthValue::uses);
-    table.headers.iter().flat_map(value_uses).chain(auth).collect()
+    let socket = table.socket.iter().flat_map(SocketTable::uses);
+    table.headers.iter().flat_map(value_uses).chain(auth).chain(socket).collect()
 }
 
 /// Faults for values that nothing gives, and warnings for those that may not be known.
@@ -62,15 +69,16 @@ pub(crate) fn check(table: &HttpTable, faults: &mut Faults) {
 fn captured_in(steps: &[StepTable]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     walk(steps, &mut |step| match step {
-        StepTable::Request(request) => names.extend(captured_by(request)),
+        StepTable::Request(request) => names.extend(captured_by(request.capture.as_ref())),
+        StepTable::Message(message) => names.extend(captured_by(message.capture.as_ref())),
         StepTable::Each(each) => drop(names.insert(each.r#as.value.0.clone())),
         _ => {}
     });
     names
 }
 
-fn captured_by(request: &HttpStepTable) -> impl Iterator<Item = String> {
-    request.capture.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned())
+fn captured_by(capture: Option<&Entries<CaptureTable>>) -> impl Iterator<Item = String> {
+    capture.into_iter().flat_map(Entries::names).map(|(name, _)| name.to_owned())
 }
 
 /// The faults for values that nothing in the document gives, for a workload that cannot be read as a whole: so
@@ -155,11 +163,8 @@ impl ValueSources {
             ValueSources { anywhere: before_first_step.clone(), before_first_step, feeds, ..ValueSources::default() };
         for steps in table.blocks() {
             walk(steps, &mut |step| match step {
-                StepTable::Request(request) => {
-                    for (name, capture) in request.capture.iter().flat_map(Entries::iter) {
-                        sources.capture(name, capture);
-                    }
-                }
+                StepTable::Request(request) => sources.captures(request.capture.as_ref()),
+                StepTable::Message(message) => sources.captures(message.capture.as_ref()),
                 StepTable::Each(each) => {
                     sources.anywhere.insert(each.r#as.value.0.clone());
                     // An item of JSON may be an array itself.
@@ -169,6 +174,10 @@ impl ValueSources {
             });
         }
         sources
+    }
+
+    fn captures(&mut self, captures: Option<&Entries<CaptureTable>>) {
+        captures.into_iter().flat_map(Entries::iter).for_each(|(name, capture)| self.capture(name, capture));
     }
 
     fn capture(&mut self, name: &str, capture: &CaptureTable) {
@@ -281,6 +290,11 @@ impl ValueCheck<'_> {
             match step {
                 StepTable::Request(request) => self.request(request, known),
                 StepTable::Pause(_) => {}
+                StepTable::Socket(step) => self.socket(step, known),
+                StepTable::Message(message) => {
+                    self.uses(message.uses(), known);
+                    captured_by(message.capture.as_ref()).for_each(|name| known.add(name));
+                }
                 StepTable::When(table) => {
                     self.conditions(&table.when, known);
                     let (mut then, mut otherwise) = (known.where_true(&table.when), known.clone());
@@ -324,9 +338,21 @@ impl ValueCheck<'_> {
         self.uses(self.inherited(request), &inside);
         // Without a reply nothing is captured; a capture that fails ends the iteration.
         if request.when.is_none() {
-            known.definite.extend(captured_by(request));
+            known.definite.extend(captured_by(request.capture.as_ref()));
         }
-        known.possible.extend(captured_by(request));
+        known.possible.extend(captured_by(request.capture.as_ref()));
+    }
+
+    /// The values that opening the socket takes, and what the user listens to then.
+    fn socket(&mut self, step: &SocketStepTable, known: &KnownValues) {
+        let Some(socket) = self.table.socket.as_ref().filter(|_| step.socket.value == SocketWord::Open) else { return };
+        let of_all = self.table.headers.iter().flat_map(value_uses);
+        let auth = self.table.auth.iter().filter(|_| socket.auth.is_none()).flat_map(super::auth::AuthValue::uses);
+        self.uses(socket.uses().into_iter().chain(of_all).chain(auth).collect(), known);
+        if let Some((name, place)) = socket.listens_to().filter(|(name, _)| !known.definite.contains(*name)) {
+            let fault = self.sources.fault_of(name, place).unwrap_or_else(|| known.fault_if_indefinite(name, place));
+            self.faults.add(fault);
+        }
     }
 
     /// The values that a request needs for what the workload says of all of them.

@@ -6,7 +6,7 @@ use crate::document::{Fault, Faults, Span};
 use plimsoll_model::flow::{Reference, ValueId};
 
 /// The values that every user knows.
-pub(crate) const BUILT_IN: [&str; 4] = ["user", "iteration", "uuid", "now"];
+pub(crate) const BUILT_IN: [&str; 5] = ["user", "iteration", "uuid", "now", "message"];
 
 /// The names of the values of a flow, by number.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,7 @@ impl ValueNames {
             "iteration" => Reference::Iteration,
             "uuid" => Reference::Uuid,
             "now" => Reference::Now,
+            "message" => Reference::Message,
             _ => Reference::Value(self.id(name)?),
         })
     }

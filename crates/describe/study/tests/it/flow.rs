@@ -215,3 +215,105 @@ fn a_script_says_what_it_is_about() {
     );
     assert_eq!((facts.protocol, facts.mean_think), (Protocol::Script, None));
 }
+
+/// Users that hold a socket.
+const SOCKET: &str = include_str!("socket.toml");
+
+#[test]
+fn a_socket_has_its_opening_behind_all_requests_and_its_messages_in_order() {
+    let flow = flow(SOCKET);
+    assert_eq!(flow.names(), ["log in", "post", "open socket", "status", "hello"]);
+    let socket = flow.socket.as_ref().expect("a socket");
+    let opening = &flow.requests[socket.opening];
+    assert_eq!(
+        (opening.name.as_str(), written(&flow, &opening.path)),
+        ("open socket", "/websocket?user={$User}".to_owned())
+    );
+    assert!(matches!(opening.auth, Some(Auth::Bearer(_))), "as the workload says");
+    let waits = socket.reconnect.expect("it is opened again");
+    assert_eq!((waits.first, waits.most), (Duration::from_secs(1), Duration::from_secs(30)));
+    assert_eq!((socket.ping, socket.compression), (Some(Duration::from_secs(30)), false));
+    let deliveries = socket.deliveries.as_ref().expect("they are looked at");
+    assert_eq!(
+        (flow.values[usize::from(deliveries.listens_to.0)].as_str(), deliveries.within),
+        ("channels", Duration::from_secs(10))
+    );
+    assert_eq!(flow.requests[1].delivers_to.as_ref().map(|topic| written(&flow, topic)), Some("{$channel}".to_owned()));
+    let [typing, status, hello] = socket.messages.as_slice() else { panic!("{:?}", socket.messages) };
+    assert!(typing.awaits.is_none() && matches!(&typing.send, Some(Body::Text(_))));
+    assert!(status.awaits.as_ref().is_some_and(|awaited| awaited.captures.len() == 1));
+    assert!(hello.send.is_none() && hello.awaits.is_some());
+}
+
+#[test]
+fn what_is_wrong_with_a_socket_is_told_with_what_to_do() {
+    let without = |part: &str, with: &str| {
+        assert!(SOCKET.contains(part), "{part}");
+        SOCKET.replacen(part, with, 1)
+    };
+    let (table, deliveries) = SOCKET.split_once("[workload.socket.deliveries]").expect("both");
+    for (text, says) in [
+        (without("{ socket = \"open\" },", ""), "no step opens the socket"),
+        (without(", delivers_to = \"{$channel}\"", ""), "no request says to whom it delivers"),
+        (without("hello {$message}", "hello"), "nothing in the request tells its deliveries from others"),
+        (table.to_owned(), "the workload does not say who listens"),
+        (without("listens_to = \"channels\"", "listens_to = \"chanels\""), "nothing gives a value named `chanels`"),
+        (
+            without("of         = { json = { \"$.event\" = \"posted\" } }", "of = {}"),
+            "it does not say what the message holds",
+        ),
+        (without("protocol = \"http\"", "protocol = \"http\"\nstate = \"every iteration\""), "hold no socket"),
+        (
+            without("capture = { status = { json = \"$.status\" } }", "capture = { status = { header = \"X\" } }"),
+            "has no headers",
+        ),
+        (
+            without("await = { contains = \"hello\" }", "capture = { x = { json = \"$.x\" } }, send = \"x\""),
+            "awaits nothing",
+        ),
+        (
+            without("{ send = \"typing\" }", "{ send = \"typing\", get = \"/\" }"),
+            "a step does one thing, not `send` and `get`",
+        ),
+        (
+            without("ping       = \"30s\"", "reconnect = { first = \"2s\", most = \"1s\" }"),
+            "`most`, is shorter than the `first`",
+        ),
+        (without("\"$.event\" = \"posted\"", "\"event\" = \"posted\""), "a path starts at the root"),
+        (
+            without("[load]", "[decide]\nmeasures = [\"delivery_duration:posts.p95\"]\n[load]"),
+            "no step is named `posts`",
+        ),
+        (without("{ socket = \"open\" }", "{ socket = \"opens\" }"), "must be \"open\" or \"close\""),
+    ] {
+        let faults = crate::faults_of(&text);
+        assert!(faults.contains(says), "expected {says} in {faults}");
+    }
+    assert!(!deliveries.is_empty());
+}
+
+#[test]
+fn steps_on_a_socket_that_there_is_not_are_told() {
+    let text = r#"
+        question = "?"
+        [system.api]
+        start = "api {address}"
+        [workload]
+        protocol = "http"
+        target = "{api.address}"
+        steps = [{ get = "/" }, { socket = "open" }, { send = "x" }]
+        [load]
+        users = 1
+        duration = "1s"
+    "#;
+    let faults = crate::faults_of(text);
+    for says in ["the workload has no socket to open or close", "the workload has no socket for messages"] {
+        assert!(faults.contains(says), "expected {says} in {faults}");
+    }
+    let faults = crate::faults_of(
+        &text
+            .replace(", { socket = \"open\" }, { send = \"x\" }", "")
+            .replace("[load]", "[decide]\nmeasures = [\"deliveries.rate\"]\n[load]"),
+    );
+    assert!(faults.contains("`deliveries` is of deliveries, which this workload does not look at"), "{faults}");
+}

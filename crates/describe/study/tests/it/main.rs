@@ -25,3 +25,9 @@ fn study(text: &str) -> Study {
     assert!(lines.is_empty(), "{}", lines.join("\n"));
     study.expect("a study without faults")
 }
+
+/// What is said about a text, all of it.
+fn faults_of(text: &str) -> String {
+    let line = |fault: Diagnostic| format!("{} ({})", fault.message, fault.help.unwrap_or_default());
+    read_text(text).1.into_iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -4,7 +4,7 @@ use super::context::{LoopContext, MOST_READS};
 use super::users::Users;
 use crate::pool::ConnectionPool;
 use crate::protocol::{Failure, Protocol, ReceivedReply, Reply, Sending, Signal};
-use crate::recorder::CONNECT;
+use crate::recorder::{CONNECT, SubjectIndex, request};
 use crate::transport::{Cause, Chunk, Transport, TransportError};
 use plimsoll_model::load::Share;
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
@@ -32,10 +32,13 @@ impl Default for Scratch {
 }
 
 /// The connections of a thread. With a connection per user or per iteration, the slot of a connection is the number of
-/// its user. Shared connections have slots of their own, and users wait for them in a queue.
+/// its user. Shared connections have slots of their own, and users wait for them in a queue. The sockets of users have the
+/// slots behind all of these, one for each user.
 pub(super) struct Connections<C> {
     policy: Connect,
-    pool: ConnectionPool<Connection<C>>,
+    pub(super) pool: ConnectionPool<Connection<C>>,
+    /// The slot of the first user's socket.
+    first_socket: u32,
     /// The state of each slot, with or without a connection.
     slots: Vec<Slot>,
     /// Shared connections: slots that can carry one more exchange, each once, used in turn.
@@ -54,9 +57,9 @@ struct Slot {
 
 /// A connection, being made or in use.
 pub(super) struct Connection<C> {
-    transport: Transport,
-    protocol: C,
-    out: Vec<u8>,
+    pub(super) transport: Transport,
+    pub(super) protocol: C,
+    pub(super) out: Vec<u8>,
     stage: Stage,
     begun: Instant,
     given_up: bool,
@@ -73,19 +76,32 @@ enum Stage {
 }
 
 impl<C> Connections<C> {
-    pub(super) fn new(policy: Connect, users: usize, share: Share) -> Connections<C> {
+    /// Slots for the connections of so many users, and for their sockets if they hold some.
+    pub(super) fn new(policy: Connect, users: usize, share: Share, sockets: bool) -> Connections<C> {
         let slots = match policy {
             Connect::PerUser | Connect::PerIteration => users,
             Connect::Shared(count) => share.of_first(u64::from(count)) as usize,
         };
         let (available, queue) = (VecDeque::new(), VecDeque::new());
+        let all = slots + if sockets { users } else { 0 };
         Connections {
             policy,
-            pool: ConnectionPool::with_slots(slots),
-            slots: vec![Slot::default(); slots],
+            pool: ConnectionPool::with_slots(all),
+            first_socket: slots as u32,
+            slots: vec![Slot::default(); all],
             available,
             queue,
         }
+    }
+
+    /// The slot of a user's socket.
+    pub(super) fn socket_of(&self, user: u32) -> u32 {
+        self.first_socket + user
+    }
+
+    /// The user whose socket has this slot; none if it is the slot of a connection.
+    pub(super) fn user_of_socket(&self, slot: u32) -> Option<u32> {
+        slot.checked_sub(self.first_socket)
     }
 
     /// The connection in a slot that is known to have one.
@@ -105,9 +121,10 @@ impl<C> Connections<C> {
         self.pool.connections().for_each(|connection| connection.begun = connection.begun.shifted(by));
     }
 
-    /// How many are being made.
-    pub(super) fn being_made(&mut self) -> usize {
-        self.pool.connections().filter(|connection| connection.is_being_made()).count()
+    /// The slots of those that are being made.
+    pub(super) fn being_made(&self) -> impl Iterator<Item = u32> {
+        let is_being_made = |slot: &u32| self.pool.get(*slot).is_some_and(Connection::is_being_made);
+        (0..self.pool.len()).filter(is_being_made)
     }
 
     fn is_shared(&self) -> bool {
@@ -156,8 +173,13 @@ impl<C> Connection<C> {
     }
 
     /// True until it is ready, or an attempt to make it has failed.
-    fn is_being_made(&self) -> bool {
+    pub(super) fn is_being_made(&self) -> bool {
         self.stage != Stage::Ready && !self.given_up
+    }
+
+    /// True if exchanges can be sent on it, or one is under way.
+    pub(super) fn is_ready(&self) -> bool {
+        self.stage == Stage::Ready && !self.given_up
     }
 
     /// Marks the connection so that no exchange follows on it.
@@ -175,7 +197,7 @@ impl<P: Protocol> Users<'_, P> {
     /// Makes the shared connections, before the first request needs them.
     pub(super) fn dial_shared(&mut self, context: &mut LoopContext<'_>) {
         if self.connections.is_shared() {
-            (0..self.connections.pool.len()).for_each(|slot| self.dial(context, slot));
+            (0..self.connections.first_socket).for_each(|slot| self.dial(context, slot));
         }
     }
 
@@ -209,7 +231,8 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    fn take(&mut self, context: &mut LoopContext<'_>, user: u32, slot: u32) {
+    /// Sends the request of a user on a connection that can carry it.
+    pub(super) fn take(&mut self, context: &mut LoopContext<'_>, user: u32, slot: u32) {
         self.connections.slots[slot as usize].exchanges += 1;
         self.send_request(context, user, slot);
         self.send_out(context, slot);
@@ -227,6 +250,9 @@ impl<P: Protocol> Users<'_, P> {
     /// Releases the connection after an exchange; the user will need one for the next.
     pub(super) fn release(&mut self, context: &mut LoopContext<'_>, slot: u32) {
         self.connections.slots[slot as usize].exchanges -= 1;
+        if self.connections.user_of_socket(slot).is_some() {
+            return;
+        }
         if !self.connections.connection(slot).is_reusable(self.task.protocol) {
             self.lose_if_unused(context, slot);
         }
@@ -253,15 +279,20 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// Starts to connect the slot.
+    /// Starts to connect the slot of a connection.
     fn dial(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        let mut out = Vec::new();
+        let protocol = self.task.protocol.open(&mut out);
+        self.dial_for(context, slot, protocol, out);
+    }
+
+    /// Starts to connect a slot, for a connection that begins with these bytes.
+    pub(super) fn dial_for(&mut self, context: &mut LoopContext<'_>, slot: u32, protocol: P::Connection, out: Vec<u8>) {
         let now = context.clock.now();
         let key = self.connections.pool.renew(slot);
         match context.dial(&self.task.dialer, key) {
             Ok(transport) => {
-                context.recorder.count_sent(CONNECT, 1);
-                let mut out = Vec::new();
-                let protocol = self.task.protocol.open(&mut out);
+                context.recorder.count_sent(self.subject_of(slot), 1);
                 let stage = Stage::Connecting;
                 let connection = Connection { transport, protocol, out, stage, begun: now, given_up: false };
                 let pool = &mut self.connections.pool;
@@ -272,16 +303,25 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
+    /// The series under which the making of a slot's connections is recorded.
+    pub(super) fn subject_of(&self, slot: u32) -> SubjectIndex {
+        match (self.connections.user_of_socket(slot), self.task.protocol.sockets()) {
+            (Some(_), Some(sockets)) => request(sockets.step()),
+            _ => CONNECT,
+        }
+    }
+
     /// Closes the slot's connection, if it has one.
-    fn hang_up(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+    pub(super) fn hang_up(&mut self, context: &mut LoopContext<'_>, slot: u32) {
         self.connections.slots[slot as usize].exchanges = 0;
+        let subject = self.subject_of(slot);
         let Some(mut connection) = self.connections.pool.take(slot) else { return };
         if connection.stage == Stage::Ready {
             self.task.protocol.close(&mut connection.protocol, &mut connection.out);
             // The connection is closed anyway, so it does not matter if this cannot be sent.
             let _ = connection.transport.send(&mut connection.out);
         } else if connection.is_being_made() {
-            context.recorder.count_abandoned(CONNECT);
+            context.recorder.count_abandoned(subject);
         }
         let (bytes_out, bytes_in) = connection.take_bytes();
         context.recorder.add_bytes(LoopContext::phase(connection.begun), bytes_out, bytes_in);
@@ -295,6 +335,10 @@ impl<P: Protocol> Users<'_, P> {
     pub(super) fn check_connect_deadline(&mut self, context: &mut LoopContext<'_>, slot: u32) {
         let now = context.clock.now();
         if self.connections.pool.has_passed(slot, now, &mut context.timers) {
+            let is_made = !self.connections.pool.get(slot).is_some_and(Connection::is_being_made);
+            if let Some(user) = self.connections.user_of_socket(slot).filter(|_| is_made) {
+                return self.tend_socket(context, user, now);
+            }
             if self.connections.pool.get(slot).is_none() {
                 // A shared connection that was refused is tried again.
                 self.dial(context, slot);
@@ -320,7 +364,7 @@ impl<P: Protocol> Users<'_, P> {
         if let Err(broken) = connection.transport.send(&mut connection.out) {
             connection.give_up();
             connection.out.clear();
-            context.recorder.keep_example(CONNECT, broken.kind, broken.detail);
+            context.recorder.keep_example(self.subject_of(slot), broken.kind, broken.detail);
         }
     }
 
@@ -394,7 +438,7 @@ impl<P: Protocol> Users<'_, P> {
     }
 
     /// Passes the protocol's signals on to users. They may start new exchanges at once.
-    fn pass_signals_on(&mut self, context: &mut LoopContext<'_>, key: u64) {
+    pub(super) fn pass_signals_on(&mut self, context: &mut LoopContext<'_>, key: u64) {
         if self.signals.is_empty() {
             return;
         }
@@ -404,6 +448,14 @@ impl<P: Protocol> Users<'_, P> {
             match signal {
                 Signal::FirstByte { ticket } => self.users[ticket as usize].saw_first_byte(now),
                 Signal::Done { ticket, reply } => self.conclude(context, ticket, reply, now),
+                Signal::Delivery { step, sent, done, outcome } => {
+                    self.record_delivery(context, step, sent, done, outcome);
+                }
+                Signal::Lost(Failure { kind, detail }) => {
+                    if let Some(slot) = self.connections.pool.of_key(key) {
+                        self.lose(context, slot, TransportError { kind, detail, cause: Cause::Other });
+                    }
+                }
             }
         }
         self.signals = signals;
@@ -422,6 +474,9 @@ impl<P: Protocol> Users<'_, P> {
         connection.stage = Stage::Ready;
         self.record_connect(context, slot, Outcome::Ok);
         self.connections.pool.clear_deadline(slot);
+        if let Some(user) = self.connections.user_of_socket(slot) {
+            return self.socket_is_ready(context, user);
+        }
         if self.connections.is_shared() {
             self.connections.list(slot, self.task.protocol);
             self.serve_queue(context);
@@ -441,17 +496,21 @@ impl<P: Protocol> Users<'_, P> {
             done
         };
         let exchange = Exchange { scheduled: begun, sent: begun, first_byte: None, done, bytes_out, bytes_in, outcome };
-        context.recorder.record(CONNECT, LoopContext::phase(begun), &exchange);
+        let phase = LoopContext::phase(begun);
+        context.recorder.record(self.subject_of(slot), phase, &exchange);
     }
 
     /// The connection broke: all exchanges on it fail.
-    fn lose(&mut self, context: &mut LoopContext<'_>, slot: u32, broken: TransportError) {
+    pub(super) fn lose(&mut self, context: &mut LoopContext<'_>, slot: u32, broken: TransportError) {
         let now = context.clock.now();
         if self.connections.connection(slot).stage != Stage::Ready {
             self.fail_to_connect(context, slot, now, broken);
             return;
         }
         self.connections.connection(slot).give_up();
+        if let Some(user) = self.connections.user_of_socket(slot) {
+            return self.lose_socket(context, user, broken, now);
+        }
         let on_it: Vec<u32> = match self.connections.policy {
             Connect::Shared(_) => (0..self.users.len() as u32).collect(),
             Connect::PerUser | Connect::PerIteration => vec![slot],
@@ -478,15 +537,18 @@ impl<P: Protocol> Users<'_, P> {
             self.record_connect(context, slot, Outcome::Failed(broken.kind));
             self.connections.connection(slot).give_up();
         }
-        context.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
+        context.recorder.keep_example(self.subject_of(slot), broken.kind, broken.detail.clone());
         self.hang_up(context, slot);
+        if let Some(user) = self.connections.user_of_socket(slot) {
+            return self.socket_is_refused(context, user, Failure::new(broken.kind, broken.detail), now);
+        }
         if !self.connections.is_shared() {
             self.fail_unsent(context, slot, Failure::new(broken.kind, broken.detail), now);
             return;
         }
         let retry = Instant(now.0 + RETRY_AFTER);
         self.connections.pool.set_deadline(slot, retry, &mut context.timers);
-        if self.connections.pool.is_empty() {
+        if (0..self.connections.first_socket).all(|slot| self.connections.pool.get(slot).is_none()) {
             for user in std::mem::take(&mut self.connections.queue) {
                 self.fail_unsent(context, user, Failure::new(broken.kind, broken.detail.clone()), now);
             }

@@ -3,7 +3,7 @@
 use super::work::Work;
 use crate::clock::Clock;
 use crate::offer::{Offer, Offering, SharedQuota, Start};
-use crate::recorder::{CONNECT, ITERATION, Recorder};
+use crate::recorder::{CONNECT, ITERATION, Recorder, SubjectIndex};
 use crate::schedule::ThreadShare;
 use crate::timers::{Alarm, Timers};
 use crate::transport::{Cause, Dialer, Transport, TransportError};
@@ -299,7 +299,8 @@ impl<'a> LoopContext<'a> {
     pub(super) fn carry(&mut self, work: &mut impl Work) {
         let mut found = Vec::new();
         work.under_way(self, &mut found);
-        self.recorder.generator.in_flight = found.iter().filter(|subject| **subject != CONNECT).count() as u64;
+        let is_exchange = |subject: &&SubjectIndex| **subject != CONNECT && Some(**subject) != work.openings();
+        self.recorder.generator.in_flight = found.iter().filter(is_exchange).count() as u64;
         found.into_iter().for_each(|subject| self.recorder.count_carried(subject));
     }
 
@@ -421,6 +422,7 @@ impl<'a> LoopContext<'a> {
                 }
             }
         }
+        work.ends(self);
         let mut under_way = Vec::new();
         work.under_way(self, &mut under_way);
         self.recorder.close_accounts(&under_way);

@@ -2,10 +2,11 @@
 
 use super::connections::{Connections, Scratch};
 use super::context::{AfterIteration, EndedIteration, LoopContext};
+use super::held_sockets::HeldSockets;
 use super::work::Work;
 use crate::clock::nanos;
 use crate::protocol::{Failure, Next, Protocol, ReceivedReply, Reply, Sending, Signal};
-use crate::recorder::{CONNECT, ITERATION, SubjectIndex, request};
+use crate::recorder::{ITERATION, SubjectIndex, request};
 use crate::timers::{Alarm, Deadline};
 use crate::transport::Dialer;
 use plimsoll_model::load::AFTER_FAILURE;
@@ -43,12 +44,13 @@ pub struct Users<'a, P: Protocol> {
     pub(super) connections: Connections<P::Connection>,
     pub(super) signals: Vec<Signal>,
     pub(super) scratch: Scratch,
+    pub(super) held_sockets: HeldSockets,
 }
 
 /// A virtual user.
 #[derive(Debug)]
 pub(super) struct User<U> {
-    activity: Activity,
+    pub(super) activity: Activity,
     /// True if it runs its steps for stopping, and is not in an iteration.
     is_retiring: bool,
     /// True if its present iteration has had an exchange.
@@ -67,11 +69,11 @@ pub(super) struct User<U> {
     deadline: Deadline,
     /// Its next action, which was due after the end of a load.
     held: Option<Next>,
-    program: U,
+    pub(super) program: U,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Activity {
+pub(super) enum Activity {
     /// It has nothing to do in an iteration.
     Resting,
     /// It pauses within an iteration, or until the next load.
@@ -80,6 +82,8 @@ enum Activity {
     Waiting,
     /// Its request is under way.
     Exchanging,
+    /// It waits until its socket is ready.
+    OpeningSocket,
 }
 
 impl<U> User<U> {
@@ -144,6 +148,10 @@ impl<P: Protocol> Work for Users<'_, P> {
         self.handle(context, data, flags);
     }
 
+    fn after_events(&mut self, context: &mut LoopContext<'_>) {
+        self.look_after_deliveries(context);
+    }
+
     fn unsent(&mut self, context: &mut LoopContext<'_>, _offer: usize, due: Instant, now: Instant) {
         let outcome = Outcome::Failed(ErrorKind::Unsent);
         let exchange =
@@ -157,7 +165,8 @@ impl<P: Protocol> Work for Users<'_, P> {
     }
 
     fn retires(&self) -> bool {
-        self.task.protocol.retires()
+        // Who leaves closes its socket.
+        self.task.protocol.retires() || self.task.protocol.sockets().is_some()
     }
 
     fn retire(&mut self, context: &mut LoopContext<'_>, index: u32) {
@@ -175,12 +184,21 @@ impl<P: Protocol> Work for Users<'_, P> {
     fn under_way(&mut self, _context: &mut LoopContext<'_>, found: &mut Vec<SubjectIndex>) {
         let exchanging = self.users.iter().filter(|user| user.is_exchanging());
         found.extend(exchanging.map(|user| request(user.step)));
-        found.extend(std::iter::repeat_n(CONNECT, self.connections.being_made()));
+        found.extend(self.connections.being_made().map(|slot| self.subject_of(slot)));
+    }
+
+    fn openings(&self) -> Option<SubjectIndex> {
+        self.task.protocol.sockets().map(|sockets| request(sockets.step()))
+    }
+
+    fn ends(&mut self, context: &mut LoopContext<'_>) {
+        self.close_deliveries(context);
     }
 
     fn shift(&mut self, context: &mut LoopContext<'_>, by: i64) {
         self.users.iter_mut().for_each(|user| user.shift(by));
         self.connections.shift(by);
+        self.held_sockets.go_on();
         self.task.protocol.set_clock(context.clock);
     }
 
@@ -194,8 +212,10 @@ impl<'a, P: Protocol> Users<'a, P> {
     pub fn new(task: Task<'a, P>, users: usize) -> Users<'a, P> {
         let number = |place: usize| (task.share.index + place * task.share.of) as u64;
         let made = (0..users).map(|place| User::new(task.protocol.user(number(place), task.seed))).collect();
-        let connections = Connections::new(task.connect, users, task.share);
-        Users { users: made, connections, signals: Vec::new(), scratch: Scratch::default(), task }
+        let sockets = task.protocol.sockets().is_some();
+        let connections = Connections::new(task.connect, users, task.share, sockets);
+        let held_sockets = HeldSockets::of(if sockets { users } else { 0 });
+        Users { users: made, connections, signals: Vec::new(), scratch: Scratch::default(), held_sockets, task }
     }
 
     fn begin_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, due: Instant) {
@@ -207,7 +227,7 @@ impl<'a, P: Protocol> Users<'a, P> {
     }
 
     /// Lets the user do its next action, due at `due`.
-    fn proceed(&mut self, context: &mut LoopContext<'_>, index: u32, mut next: Next, mut due: Instant) {
+    pub(super) fn proceed(&mut self, context: &mut LoopContext<'_>, index: u32, mut next: Next, mut due: Instant) {
         if matches!(next, Next::Begun) {
             let user = &mut self.users[index as usize];
             due = context.clock.now();
@@ -219,12 +239,17 @@ impl<'a, P: Protocol> Users<'a, P> {
             Next::Exchange(step) => self.begin_step(context, index, step, due),
             Next::Refused(step, failure) => self.refuse_step(context, index, step, due, failure),
             Next::Pause(span) => self.begin_pause(context, index, span),
+            Next::Socket(_) if context.stands_still(due) => self.hold(context, index, next, due),
+            Next::Socket(action) => self.act_on_socket(context, index, action, due),
             Next::Done => self.end_iteration(context, index, Outcome::Ok),
             Next::Failed(Failure { kind, detail }) => {
                 context.recorder.keep_example(ITERATION, kind, detail);
                 self.end_iteration(context, index, Outcome::Failed(kind));
             }
-            Next::Stop => context.stopped(index, self.users[index as usize].begun),
+            Next::Stop => {
+                self.close_socket(context, index);
+                context.stopped(index, self.users[index as usize].begun);
+            }
             Next::Begun => unreachable!("an iteration begins once"),
         }
     }
@@ -238,17 +263,29 @@ impl<'a, P: Protocol> Users<'a, P> {
 
     /// The user's next request is due: it is sent as soon as a connection can carry it.
     fn begin_step(&mut self, context: &mut LoopContext<'_>, index: u32, step: usize, due: Instant) {
+        self.prepare_exchange(context, index, step, due);
+        self.find_connection(context, index);
+    }
+
+    /// The exchange of a step begins; what it is sent on is not known yet.
+    pub(super) fn prepare_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, step: usize, due: Instant) {
         let user = &mut self.users[index as usize];
         user.step = step;
         user.scheduled = due;
         user.first_byte = None;
         user.activity = Activity::Waiting;
         context.recorder.generator.in_flight += 1;
-        self.find_connection(context, index);
     }
 
     /// The user's next request is due, but cannot be made.
-    fn refuse_step(&mut self, context: &mut LoopContext<'_>, index: u32, step: usize, due: Instant, failure: Failure) {
+    pub(super) fn refuse_step(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        index: u32,
+        step: usize,
+        due: Instant,
+        failure: Failure,
+    ) {
         let user = &mut self.users[index as usize];
         (user.step, user.scheduled, user.first_byte) = (step, due, None);
         context.recorder.generator.in_flight += 1;
@@ -256,7 +293,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         self.fail_unsent(context, index, failure, now);
     }
 
-    fn begin_pause(&mut self, context: &mut LoopContext<'_>, index: u32, span: Nanos) {
+    pub(super) fn begin_pause(&mut self, context: &mut LoopContext<'_>, index: u32, span: Nanos) {
         let now = context.clock.now();
         let user = &mut self.users[index as usize];
         (user.activity, user.scheduled) = (Activity::Pausing, now);
@@ -373,11 +410,12 @@ impl<'a, P: Protocol> Users<'a, P> {
         }
     }
 
-    fn end_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, outcome: Outcome) {
+    pub(super) fn end_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, outcome: Outcome) {
         self.release_for_good(context, index);
         let user = &mut self.users[index as usize];
         user.activity = Activity::Resting;
         if user.is_retiring {
+            self.close_socket(context, index);
             return context.retired(index);
         }
         let refused = matches!(outcome, Outcome::Failed(ErrorKind::Connect | ErrorKind::Tls));
@@ -425,8 +463,8 @@ impl<'a, P: Protocol> Users<'a, P> {
         let User { step, begun, phase, paused, is_retiring, .. } = *user;
         match std::mem::replace(&mut user.activity, Activity::Resting) {
             Activity::Resting => return,
-            Activity::Pausing if is_retiring => return context.retired(index),
-            Activity::Pausing => {
+            Activity::Pausing | Activity::OpeningSocket if is_retiring => return context.retired(index),
+            Activity::Pausing | Activity::OpeningSocket => {
                 context.iteration_interrupted(index, begun, now);
                 return;
             }
@@ -447,7 +485,7 @@ impl<'a, P: Protocol> Users<'a, P> {
     fn cut_off_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, now: Instant) {
         let failure = Failure::new(ErrorKind::Timeout, CUT_OFF);
         match self.users[index as usize].activity {
-            Activity::Resting | Activity::Pausing => {}
+            Activity::Resting | Activity::Pausing | Activity::OpeningSocket => {}
             Activity::Waiting => {
                 self.stop_waiting(context, index);
                 self.fail_unsent(context, index, failure, now);

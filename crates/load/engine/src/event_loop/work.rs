@@ -56,6 +56,14 @@ pub trait Work {
     /// ended.
     fn under_way(&mut self, context: &mut LoopContext<'_>, found: &mut Vec<SubjectIndex>);
 
+    /// The subject of openings that are no exchanges of users, apart from attempts to connect, if there is one.
+    fn openings(&self) -> Option<SubjectIndex> {
+        None
+    }
+
+    /// The load ends: what is counted apart from exchanges is counted now.
+    fn ends(&mut self, _context: &mut LoopContext<'_>) {}
+
     /// Another load of the same users begins. Time stood still for them since the last one: all instants that they keep
     /// move by `by` nanoseconds.
     fn shift(&mut self, _context: &mut LoopContext<'_>, _by: i64) {}

@@ -42,6 +42,7 @@ pub(crate) fn flow(address: SocketAddr, timeout: Duration) -> End {
         auth: None,
         captures: vec![Capture { into: ValueId(0), from, pick: Pick::First, default, keep: false }],
         checks: Checks::default(),
+        delivers_to: None,
     };
     let flow = Flow {
         requests: vec![request],
@@ -55,6 +56,7 @@ pub(crate) fn flow(address: SocketAddr, timeout: Duration) -> End {
         redirects: 3,
         compression: Vec::new(),
         lifetime: Lifetime::Trial,
+        socket: None,
     };
     let steps = Steps::Flow(Box::new(flow));
     let workload = Workload { target: Some(target(address)), connect: Connect::PerUser, timeout, steps };

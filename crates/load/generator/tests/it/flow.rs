@@ -52,6 +52,7 @@ fn request(name: &str, method: &str, path: Vec<Piece>) -> FlowRequest {
         auth: Some(Auth::Bearer(Text(vec![value(TOKEN)]))),
         captures: Vec::new(),
         checks: Checks::default(),
+        delivers_to: None,
     }
 }
 
@@ -68,6 +69,7 @@ fn requests() -> Vec<FlowRequest> {
         body: json(&[Ok("{\"id\": "), Err(Reference::Uuid), Ok(", \"note\": \"a\\\"b\"}")]),
         captures: vec![capture(TICKET, Source::Json("$[0].ticket".to_owned()))],
         checks: Checks { status: vec![201], ..Checks::default() },
+        delivers_to: None,
         ..request("order", "POST", vec![literal("/orders")])
     };
     let next = FlowRequest {
@@ -84,6 +86,7 @@ fn requests() -> Vec<FlowRequest> {
             json: vec![("$.ok".to_owned(), JsonText(vec![JsonPiece::Literal("true".to_owned())]))],
             ..Checks::default()
         },
+        delivers_to: None,
         ..request("finish", "PUT", vec![literal("/items/"), value(ITEM)])
     };
     let log_out = request("log out", "DELETE", vec![literal("/login")]);
@@ -113,6 +116,7 @@ fn flow(folder: &Path, accounts: usize, order: FeedOrder, at_end: FeedEnd) -> Fl
         redirects: 3,
         compression: Vec::new(),
         lifetime: Lifetime::Trial,
+        socket: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod held;
 mod http;
 mod job;
 mod script;
+mod socket;
 mod sql;
 mod storage;
 #[path = "../support/mod.rs"]

@@ -2,7 +2,7 @@
 
 use super::capture::{InspectedReply, Query};
 use super::template::{Template, TemplateContext, ValueRef, excerpt};
-use super::value::{Value, ValueView};
+use super::value::ValueView;
 use memchr::memmem;
 use plimsoll_engine::protocol::Failure;
 use plimsoll_engine::schedule::Random;
@@ -108,18 +108,30 @@ fn check_json(
     context: &mut TemplateContext<'_>,
 ) -> Result<(), Failure> {
     let expected = context.render(expected)?;
-    // Picking the first value draws no random number.
-    let found = query.pick(inspected, Pick::First, &mut Random::seeded(0, 0));
-    let found = found.map_err(|failure| Failure { kind: ErrorKind::Check, ..failure })?;
-    let mut json = String::new();
-    found.as_ref().unwrap_or(&Value::Absent).view().write_json(&mut json);
-    let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
-    if found.is_some() && (json.as_bytes() == expected || parsed(json.as_bytes()) == parsed(&expected)) {
+    let found = found_json(query, inspected).map_err(|failure| Failure { kind: ErrorKind::Check, ..failure })?;
+    if found.as_ref().is_some_and(|found| is_json(found, &expected)) {
         return Ok(());
     }
-    let found = if found.is_some() { format!("`{}`", excerpt(json.as_bytes())) } else { "none".to_owned() };
+    let found = found.map_or("none".to_owned(), |found| format!("`{}`", excerpt(found.as_bytes())));
     let (path, expected, body) = (query.text(), excerpt(&expected), inspected.excerpt());
     Err(failed(format!("expected `{path}` to be `{expected}`, found {found} in {body}")))
+}
+
+/// The JSON of the first value under a path, if there is one.
+fn found_json(query: &Query, inspected: &InspectedReply<'_>) -> Result<Option<String>, Failure> {
+    // Picking the first value draws no random number.
+    let found = query.pick(inspected, Pick::First, &mut Random::seeded(0, 0))?;
+    Ok(found.map(|found| {
+        let mut json = String::new();
+        found.view().write_json(&mut json);
+        json
+    }))
+}
+
+/// True if both are the same JSON, however it is written.
+fn is_json(found: &str, expected: &[u8]) -> bool {
+    let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+    found.as_bytes() == expected || parsed(found.as_bytes()) == parsed(expected)
 }
 
 fn failed(detail: String) -> Failure {
@@ -128,6 +140,31 @@ fn failed(detail: String) -> Failure {
 
 fn holds(text: &[u8], part: &[u8]) -> bool {
     memmem::find(text, part).is_some()
+}
+
+/// Checks of a message, with the values of its user written into them.
+pub(super) struct ExpectedMessage {
+    json: Vec<Vec<u8>>,
+    contains: Vec<Vec<u8>>,
+}
+
+impl Checks {
+    /// What a message must be for the user of this context.
+    pub(super) fn expected_message(&self, context: &mut TemplateContext<'_>) -> Result<ExpectedMessage, Failure> {
+        let json = self.json.iter().map(|(_, expected)| context.render(expected)).collect::<Result<_, _>>()?;
+        let contains = self.contains.iter().map(|expected| context.render(expected)).collect::<Result<_, _>>()?;
+        Ok(ExpectedMessage { json, contains })
+    }
+
+    /// True if a message is as expected. One that is no JSON is not what a JSONPath asks for.
+    pub(super) fn fit(&self, expected: &ExpectedMessage, inspected: &InspectedReply<'_>) -> bool {
+        let body = &inspected.reply.body;
+        expected.contains.iter().all(|part| holds(body, part))
+            && self.matches.iter().all(|pattern| pattern.is_match(body))
+            && self.json.iter().zip(&expected.json).all(|((query, _), expected)| {
+                found_json(query, inspected).is_ok_and(|found| found.is_some_and(|found| is_json(&found, expected)))
+            })
+    }
 }
 
 impl Condition {

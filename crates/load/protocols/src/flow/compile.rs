@@ -5,6 +5,7 @@ use super::check::{Condition, Test};
 use super::feeds::Feeds;
 use super::program::{Choices, Op, Program};
 use super::request::{Basic, Request};
+use super::socket::CompiledSocket;
 use super::template::{Draft, Encoding, Piece, Template, ValueRef};
 use super::value::Value;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
@@ -34,6 +35,9 @@ pub struct CompiledFlow {
     pub(super) lifetime: Lifetime,
     /// The step of all requests, where they share one.
     pub(super) first_step: Option<usize>,
+    pub(super) socket: Option<CompiledSocket>,
+    /// The names of recorded steps.
+    pub(super) steps: Vec<String>,
 }
 
 /// A value that is drawn for each iteration.
@@ -56,9 +60,10 @@ impl CompiledFlow {
         let draws = compiler.draws();
         let numbered = flow.requests.iter().enumerate();
         let requests: Vec<Request> = numbered.filter_map(|(number, one)| compiler.request(number, one)).collect();
+        let socket = flow.socket.as_ref().and_then(|socket| compiler.socket(socket));
         let program = compiler.program();
         let first_step = program.first_request().map(|request| request as usize);
-        let Compiler { pool, basics, faults, .. } = compiler;
+        let Compiler { pool, basics, faults, steps, .. } = compiler;
         match origin {
             Some(origin) if faults.is_empty() => Ok(CompiledFlow {
                 pool,
@@ -74,6 +79,8 @@ impl CompiledFlow {
                 cookies: flow.cookies,
                 redirects: flow.redirects,
                 lifetime: flow.lifetime,
+                socket,
+                steps: steps.into_iter().map(str::to_owned).collect(),
             }),
             _ => Err(faults),
         }
@@ -82,6 +89,11 @@ impl CompiledFlow {
     /// The reason why users stopped before the end of the load, if they did.
     pub fn stopped(&self) -> Option<String> {
         self.feeds.ended()
+    }
+
+    /// What readers of the results should know of deliveries, since the last call.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.socket.iter().filter_map(CompiledSocket::take_warning).collect()
     }
 }
 
@@ -119,6 +131,10 @@ impl<'a> Compiler<'a> {
     fn fault_prefix(&self, part: Option<WorkloadPart>) -> String {
         match part {
             Some(WorkloadPart::Request(request)) => format!("step `{}`: ", self.flow.requests[request].name),
+            Some(WorkloadPart::Message(message)) => {
+                let messages = self.flow.socket.as_ref().map_or(&[][..], |socket| &socket.messages);
+                format!("message `{}`: ", messages[message].name)
+            }
             Some(WorkloadPart::Feed(feed)) => format!("feed `{}`: ", self.flow.feeds[feed].name),
             Some(WorkloadPart::Value(value)) => format!("the draw of `{}`: ", self.flow.values[value.0 as usize]),
             Some(WorkloadPart::Function) | None => String::new(),
@@ -149,6 +165,7 @@ impl<'a> Compiler<'a> {
             Reference::Iteration => ValueRef::Iteration,
             Reference::Uuid => ValueRef::Uuid,
             Reference::Now => ValueRef::Now,
+            Reference::Message => ValueRef::Message,
         }
     }
 
@@ -229,6 +246,9 @@ impl<'a> Compiler<'a> {
         match instruction {
             Instruction::Request(index) => drop(program.push(Op::Request(*index as u32))),
             Instruction::Pause(think) => drop(program.push(Op::Pause(*think))),
+            Instruction::OpenSocket => drop(program.push(Op::OpenSocket)),
+            Instruction::Message(index) => drop(program.push(Op::Message(*index as u32))),
+            Instruction::CloseSocket => drop(program.push(Op::CloseSocket)),
             Instruction::When { conditions, then, otherwise } => {
                 let (unless, _) = self.jump_unless(conditions, program);
                 self.block(then, loops, program);

@@ -1,4 +1,4 @@
-//! Flows: HTTP users that keep values from replies, branch, and wait.
+//! Flows: HTTP users that keep values from replies, branch, and wait, and may hold a WebSocket.
 //!
 //! A flow is compiled once: requests into pieces of bytes with values between them, steps into a
 //! program. A waiting user is only an address in the program and its values. A request without
@@ -7,6 +7,7 @@
 mod capture;
 mod check;
 mod compile;
+mod deliveries;
 mod diagnostics;
 mod feeds;
 mod json_path;
@@ -14,9 +15,11 @@ mod program;
 mod redirect;
 mod reply;
 mod request;
+mod socket;
 mod template;
 mod unreached_steps;
 mod user;
+mod uuid;
 mod value;
 
 pub use compile::CompiledFlow;
@@ -25,10 +28,13 @@ pub use template::excerpt;
 pub use unreached_steps::UnreachedSteps;
 
 use crate::http::exchange::ExchangeState;
+use crate::websocket::Event;
 use capture::InspectedReply;
+use deliveries::OwnDeliveries;
 use feeds::Cursors;
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::protocol::{Failure, Next, Protocol, ReceivedReply, Sending, Signal, Violation};
+use plimsoll_engine::sockets::{MessageCounts, Sockets};
 use plimsoll_model::load::Share;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
@@ -36,8 +42,10 @@ use plimsoll_web::{Coding, Jar, UnixSeconds};
 use redirect::Redirect;
 use reply::{LARGEST_BODY, Reply};
 use request::Request;
+use socket::SocketSession;
 use std::cell::{Cell, RefCell};
 use user::User;
+use uuid::NumberFinder;
 
 /// The most unused reply buffers that a thread keeps.
 const MOST_SPARE: usize = 256;
@@ -54,25 +62,47 @@ pub struct Flows<'a> {
     /// Unused reply buffers.
     #[allow(clippy::vec_box, reason = "a box goes from here to a connection and back; idle connections have none")]
     spare: RefCell<Vec<Box<Reply>>>,
+    /// Finds what requests of this run carry in messages.
+    numbers: NumberFinder,
+    own_deliveries: RefCell<OwnDeliveries>,
+    /// Messages since they were last counted.
+    counts: Cell<MessageCounts>,
+    /// How many steps and messages there were so far.
+    places: Cell<u64>,
+    /// A buffer for the events of a socket.
+    events: RefCell<Vec<Event>>,
 }
 
 /// One connection.
-pub struct Connection {
-    exchange: ExchangeState,
-    /// The reply of the exchange under way.
-    reply: Option<Box<Reply>>,
+pub struct Connection(Link);
+
+enum Link {
+    /// It carries requests.
+    Http {
+        exchange: ExchangeState,
+        /// The reply of the exchange under way.
+        reply: Option<Box<Reply>>,
+    },
+    /// It is the socket of a user.
+    Socket(Box<SocketSession>),
 }
 
 impl<'a> Flows<'a> {
     /// The flow on the thread that carries this share.
     pub fn new(flow: &'a CompiledFlow, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
+        let started_unix_nanos = clock.unix(clock.first()).0.unsigned_abs();
         Flows {
             flow,
             clock: Cell::new(clock),
             cursors: flow.feeds.cursors(seed, share),
-            started_unix_nanos: clock.unix(clock.first()).0.unsigned_abs(),
+            started_unix_nanos,
             scratch: RefCell::default(),
             spare: RefCell::default(),
+            numbers: NumberFinder::new(started_unix_nanos),
+            own_deliveries: RefCell::default(),
+            counts: Cell::default(),
+            places: Cell::default(),
+            events: RefCell::default(),
         }
     }
 
@@ -185,20 +215,30 @@ impl Protocol for Flows<'_> {
     }
 
     fn open(&self, _out: &mut Vec<u8>) -> Connection {
-        Connection { exchange: ExchangeState::default(), reply: None }
+        Connection(Link::Http { exchange: ExchangeState::default(), reply: None })
     }
 
     #[inline]
     fn capacity(&self, connection: &Connection) -> usize {
-        usize::from(connection.exchange.is_reusable())
+        match &connection.0 {
+            Link::Http { exchange, .. } => usize::from(exchange.is_reusable()),
+            Link::Socket(session) => session.capacity(),
+        }
     }
 
     #[inline]
     fn is_reusable(&self, connection: &Connection) -> bool {
-        connection.exchange.is_reusable()
+        match &connection.0 {
+            Link::Http { exchange, .. } => exchange.is_reusable(),
+            Link::Socket(session) => session.is_reusable(),
+        }
     }
 
     fn send(&self, connection: &mut Connection, user: &mut User, sending: Sending, out: &mut Vec<u8>) {
+        let (exchange, kept) = match &mut connection.0 {
+            Link::Http { exchange, reply } => (exchange, reply),
+            Link::Socket(session) => return self.send_on_socket(session, user, sending, out),
+        };
         user.now = self.unix_millis(sending.now);
         let request = self.request_of(user);
         let scratch = &mut *self.scratch.borrow_mut();
@@ -207,25 +247,36 @@ impl Protocol for Flows<'_> {
         let target = request.write(&mut user.context(self), &mut state, out);
         let mut reply = self.spare.borrow_mut().pop().unwrap_or_default();
         reply.expect(request.keep, &out[target]);
-        connection.reply = Some(reply);
-        connection.exchange.send(sending.ticket, &*request.method == "HEAD");
+        *kept = Some(reply);
+        exchange.send(sending.ticket, &*request.method == "HEAD");
+        user.last_step = self.next_place();
+        if let Some(topic) = request.delivers_to.as_ref().filter(|_| user.redirect.is_none()) {
+            self.begin_delivery(user, topic, request.step, sending.now);
+        }
     }
 
     fn receive(
         &self,
         connection: &mut Connection,
         input: &[u8],
-        _out: &mut Vec<u8>,
+        out: &mut Vec<u8>,
         signals: &mut Vec<Signal>,
     ) -> Result<(), Violation> {
-        match &mut connection.reply {
-            Some(reply) => connection.exchange.receive(input, &mut **reply, signals, any_status),
-            None => connection.exchange.receive(input, &mut (), signals, any_status),
+        match &mut connection.0 {
+            Link::Http { exchange, reply: Some(reply) } => exchange.receive(input, &mut **reply, signals, any_status),
+            Link::Http { exchange, reply: None } => exchange.receive(input, &mut (), signals, any_status),
+            Link::Socket(session) => {
+                self.receive_on_socket(session, input, out, signals);
+                Ok(())
+            }
         }
     }
 
     fn end_of_input(&self, connection: &mut Connection, signals: &mut Vec<Signal>) {
-        connection.exchange.end_of_input(signals, any_status);
+        match &mut connection.0 {
+            Link::Http { exchange, .. } => exchange.end_of_input(signals, any_status),
+            Link::Socket(session) => self.end_of_socket(session, signals),
+        }
     }
 
     fn conclude(
@@ -235,11 +286,20 @@ impl Protocol for Flows<'_> {
         received: ReceivedReply,
         reply: plimsoll_engine::protocol::Reply,
     ) -> plimsoll_engine::protocol::Reply {
-        let Some(mut buffer) = connection.reply.take() else { return reply };
         user.now = self.unix_millis(received.now);
         user.elapsed.0 += received.took.0;
-        let processed = self.process_reply(user, &mut buffer);
-        self.give_back(buffer);
+        let processed = match &mut connection.0 {
+            Link::Http { reply: kept, .. } => {
+                let Some(mut buffer) = kept.take() else { return reply };
+                let processed = self.process_reply(user, &mut buffer);
+                self.give_back(buffer);
+                if processed.is_err() {
+                    self.cancel_delivery(user);
+                }
+                processed
+            }
+            Link::Socket(session) => session.take_arrived().map_or(Ok(()), |message| self.take_message(user, &message)),
+        };
         match processed {
             Ok(()) => reply,
             Err(failure) => plimsoll_engine::protocol::Reply::Failed(failure),
@@ -247,11 +307,27 @@ impl Protocol for Flows<'_> {
     }
 
     fn cancel(&self, connection: &mut Connection, _ticket: u32, _out: &mut Vec<u8>) -> bool {
-        connection.exchange.abandon();
-        false
+        match &mut connection.0 {
+            Link::Http { exchange, .. } => {
+                exchange.abandon();
+                false
+            }
+            Link::Socket(session) => {
+                session.cancel();
+                true
+            }
+        }
     }
 
-    fn close(&self, _connection: &mut Connection, _out: &mut Vec<u8>) {}
+    fn close(&self, connection: &mut Connection, out: &mut Vec<u8>) {
+        if let Link::Socket(session) = &mut connection.0 {
+            session.close(out);
+        }
+    }
+
+    fn sockets(&self) -> Option<&dyn Sockets<Connection, User>> {
+        self.flow.socket.as_ref().map(|_| self as &dyn Sockets<Connection, User>)
+    }
 }
 
 /// Accepts a complete reply of any status. Its user checks it in [`Protocol::conclude`].

@@ -19,6 +19,10 @@ pub(super) enum Op {
     /// The request of this index.
     Request(u32),
     Pause(Think),
+    OpenSocket,
+    /// The message of this index, on the socket.
+    Message(u32),
+    CloseSocket,
     /// Jumps to `to` unless all conditions of this range hold.
     JumpUnless {
         conditions: (u32, u32),
@@ -97,6 +101,9 @@ impl Program {
             Op::CountRound { end, .. } | Op::NextItem { end, .. } => *end = next,
             Op::Request(_)
             | Op::Pause(_)
+            | Op::OpenSocket
+            | Op::Message(_)
+            | Op::CloseSocket
             | Op::JumpToOneOf(_)
             | Op::ResetCounter(_)
             | Op::LimitRounds { .. }

@@ -34,6 +34,11 @@ pub(super) struct Reply {
 }
 
 impl Reply {
+    /// A message, of which only the body is known.
+    pub(super) fn of_message(body: Vec<u8>) -> Reply {
+        Reply { body, ..Reply::default() }
+    }
+
     /// Prepares for the reply to another request.
     pub(super) fn expect(&mut self, keep: KeptParts, target: &[u8]) {
         self.keep = keep;

@@ -36,6 +36,8 @@ pub(super) struct Request {
     pub(super) keep: KeptParts,
     pub(super) captures: Vec<Capture>,
     pub(super) checks: Checks,
+    /// Those to whom the system delivers what it carries.
+    pub(super) delivers_to: Option<Template>,
 }
 
 /// User and password of basic authentication.
@@ -67,11 +69,13 @@ impl Compiler<'_> {
         let [target, head, content] = [target, head, content].map(|draft| draft.finish(&mut self.pool));
         self.pool.extend_from_slice(b"\r\n");
         let body = body.finish(&mut self.pool);
+        let end = self.pool.len();
         let is_fixed = [&target, &head, &content, &body].into_iter().all(Template::is_fixed);
-        let whole = is_fixed.then_some(start..self.pool.len());
+        let whole = is_fixed.then_some(start..end);
         let keep = self.keep(request, &captures, &checks);
         let method = request.method.as_str().into();
-        Some(Request { step, method, target, head, content, body, whole, keep, captures, checks })
+        let delivers_to = request.delivers_to.as_ref().map(|topic| self.template(topic, Encoding::Plain));
+        Some(Request { step, method, target, head, content, body, whole, keep, captures, checks, delivers_to })
     }
 
     fn keep(&self, request: &FlowRequest, captures: &[Capture], checks: &Checks) -> KeptParts {
@@ -87,7 +91,7 @@ impl Compiler<'_> {
         KeptParts { headers, body }
     }
 
-    fn checks(&mut self, checks: &flow::Checks, of: Option<WorkloadPart>) -> Option<Checks> {
+    pub(super) fn checks(&mut self, checks: &flow::Checks, of: Option<WorkloadPart>) -> Option<Checks> {
         let matches: Vec<_> = checks.matches.iter().map(|pattern| self.or_fault(of, compiled(pattern))).collect();
         let queries: Vec<_> = checks.json.iter().map(|(path, _)| self.or_fault(of, Query::new(path))).collect();
         let expected: Vec<_> = checks.json.iter().map(|(_, expected)| self.json_template(expected)).collect();
@@ -174,7 +178,7 @@ impl Compiler<'_> {
     }
 
     /// Writes a body, and returns its content type.
-    fn body(&mut self, body: &Body, of: Option<WorkloadPart>, draft: &mut Draft) -> Option<Option<String>> {
+    pub(super) fn body(&mut self, body: &Body, of: Option<WorkloadPart>, draft: &mut Draft) -> Option<Option<String>> {
         let content_type = match body {
             Body::None => None,
             Body::Text(text) => {
@@ -304,6 +308,7 @@ pub(super) struct WriteState<'a> {
 impl Request {
     /// Checks that all values of the request are present and fit their places.
     pub(super) fn check(&self, context: &mut TemplateContext<'_>, flow: &CompiledFlow) -> Result<(), Failure> {
+        self.delivers_to.iter().try_for_each(|topic| context.check(topic))?;
         if self.whole.is_some() {
             return Ok(());
         }

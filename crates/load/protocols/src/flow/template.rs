@@ -1,5 +1,6 @@
 //! Texts with values in them: compiled into pieces once, written for each request.
 
+use super::uuid::{MessageNumber, random_uuid};
 use super::value::{Value, ValueView};
 use plimsoll_engine::protocol::Failure;
 use plimsoll_feed::Table;
@@ -24,6 +25,8 @@ pub(super) enum ValueRef {
     Iteration,
     Uuid,
     Now,
+    /// The number of what the request carries, by which deliveries are known.
+    Message,
 }
 
 /// How a value is encoded, so that its place does not change its meaning.
@@ -142,10 +145,12 @@ pub(super) struct TemplateContext<'a> {
     pub(super) now: i64,
     /// The seed of the UUIDs of this request.
     pub(super) uuids: u128,
+    /// The number of what it carries.
+    pub(super) message: MessageNumber,
 }
 
 impl<'a> TemplateContext<'a> {
-    /// The value of a reference. A UUID has none until it is written.
+    /// The value of a reference. A UUID and the number of a message have none until they are written.
     pub(super) fn view(&self, place: ValueRef) -> ValueView<'a> {
         match place {
             ValueRef::Kept(slot) => self.values[slot as usize].view(),
@@ -159,7 +164,7 @@ impl<'a> TemplateContext<'a> {
             ValueRef::User => ValueView::Integer(self.user as i64),
             ValueRef::Iteration => ValueView::Integer(self.iteration as i64),
             ValueRef::Now => ValueView::Integer(self.now),
-            ValueRef::Uuid => ValueView::Absent,
+            ValueRef::Uuid | ValueRef::Message => ValueView::Absent,
         }
     }
 
@@ -174,7 +179,7 @@ impl<'a> TemplateContext<'a> {
     pub(super) fn check_value(&self, place: ValueRef, encoding: Encoding) -> Result<(), Failure> {
         let fits = |fit: fn(char) -> bool| self.view(place).text().chars().all(fit);
         match encoding {
-            _ if place == ValueRef::Uuid => Ok(()),
+            _ if matches!(place, ValueRef::Uuid | ValueRef::Message) => Ok(()),
             _ if self.view(place) == ValueView::Absent => Err(self.absent(place)),
             Encoding::Link if !fits(|c| c.is_ascii_graphic()) => {
                 Err(self.unfit(place, "a link without spaces, control characters and letters beyond ASCII"))
@@ -207,12 +212,17 @@ impl<'a> TemplateContext<'a> {
 
     pub(super) fn write_value(&mut self, place: ValueRef, encoding: Encoding, out: &mut Vec<u8>) {
         let uuid;
-        let view = if place == ValueRef::Uuid {
-            uuid = uuid_of(self.uuids);
-            self.uuids = self.uuids.wrapping_add(1);
-            ValueView::Text(&uuid)
-        } else {
-            self.view(place)
+        let view = match place {
+            ValueRef::Uuid => {
+                uuid = random_uuid(self.uuids);
+                self.uuids = self.uuids.wrapping_add(1);
+                ValueView::Text(&uuid)
+            }
+            ValueRef::Message => {
+                uuid = self.message.to_string();
+                ValueView::Text(&uuid)
+            }
+            place => self.view(place),
         };
         match (view, encoding) {
             (ValueView::Integer(number), _) => drop(write!(out, "{number}")),
@@ -243,6 +253,7 @@ impl<'a> TemplateContext<'a> {
             ValueRef::Iteration => "iteration",
             ValueRef::Uuid => "uuid",
             ValueRef::Now => "now",
+            ValueRef::Message => "message",
         }
     }
 }
@@ -257,29 +268,6 @@ fn write_text(text: &str, encoding: Encoding, out: &mut Vec<u8>) {
         }
         Encoding::Plain | Encoding::Link | Encoding::Line | Encoding::Json => out.extend_from_slice(text.as_bytes()),
     }
-}
-
-/// RFC 9562, section 5.4: 122 bits, version and variant.
-fn uuid_of(bits: u128) -> String {
-    let bits = mixed(bits) & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
-    let hex = format!("{bits:032x}");
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
-}
-
-/// Two rounds of SplitMix64's finalizer over both halves, each combined with the other. Different inputs
-/// stay different.
-fn mixed(bits: u128) -> u128 {
-    let mix = |z: u64| {
-        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    let (mut high, mut low) = ((bits >> 64) as u64, bits as u64);
-    for _ in 0..2 {
-        low ^= mix(high.wrapping_add(0x9e37_79b9_7f4a_7c15));
-        high ^= mix(low.wrapping_add(0x9e37_79b9_7f4a_7c15));
-    }
-    u128::from(high) << 64 | u128::from(low)
 }
 
 /// The most bytes of a body or value in an error message.

@@ -6,9 +6,11 @@ use super::compile::RandomValue;
 use super::program::{Address, MOST_STEPS_WITHOUT_WAIT, Op};
 use super::redirect::Redirect;
 use super::template::{TemplateContext, ValueRef};
+use super::uuid::MessageNumber;
 use super::value::Value;
 use plimsoll_engine::protocol::{Failure, Next};
 use plimsoll_engine::schedule::{Random, think_time};
+use plimsoll_engine::sockets::SocketAction;
 use plimsoll_feed::{RandomSource, Turn, push_alphanumeric};
 use plimsoll_model::flow::{Lifetime, MOST_LOOPS};
 use plimsoll_model::load::Think;
@@ -35,14 +37,17 @@ pub struct User {
     rows: Box<[u32]>,
     pub(super) jar: Jar,
     pub(super) random: Random,
-    /// The request under way.
+    /// The request under way, and the message under way on the socket.
     pub(super) request: u32,
+    pub(super) message: u32,
     /// The redirect that it follows, if any.
     pub(super) redirect: Option<Box<Redirect>>,
     /// The duration of the request so far, redirects included.
     pub(super) elapsed: Nanos,
     /// The time of its last send or receive, in milliseconds since 1970.
     pub(super) now: i64,
+    /// The place of its last step among all steps and messages of the thread.
+    pub(super) last_step: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +82,24 @@ impl User {
             iteration: self.iteration,
             now: self.now,
             uuids: u128::from(run) << 64 | u128::from(self.exchanges) << 20,
+            message: self.message_number(flows),
         }
+    }
+}
+
+impl User {
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The number of what its present request carries.
+    pub(super) fn message_number(&self, flows: &Flows<'_>) -> MessageNumber {
+        MessageNumber::new(flows.started_unix_nanos, self.number, self.exchanges)
+    }
+
+    /// A new request or opening begins.
+    pub(super) fn count_exchange(&mut self) {
+        self.exchanges += 1;
     }
 }
 
@@ -95,9 +117,11 @@ impl Flows<'_> {
             jar: Jar::default(),
             random: Random::seeded(seed, FIRST_STREAM + number),
             request: 0,
+            message: 0,
             redirect: None,
             elapsed: Nanos(0),
             now: 0,
+            last_step: 0,
         }
     }
 
@@ -203,10 +227,17 @@ impl Flows<'_> {
             match op {
                 Op::Request(request) => {
                     (user.request, user.elapsed) = (*request, Nanos(0));
-                    user.exchanges += 1;
+                    user.count_exchange();
                     return self.exchange(user);
                 }
                 Op::Pause(think) => return pause(*think, user),
+                Op::OpenSocket => return Next::Socket(SocketAction::Open),
+                Op::CloseSocket => return Next::Socket(SocketAction::Close),
+                Op::Message(message) => {
+                    (user.message, user.elapsed) = (*message, Nanos(0));
+                    user.count_exchange();
+                    return self.exchange_message(user);
+                }
                 Op::End => return self.end_block(user),
                 op => {
                     if let Err(failure) = self.step(op, user) {
@@ -248,7 +279,7 @@ impl Flows<'_> {
                     return Err(Failure::new(ErrorKind::Check, detail));
                 }
             }
-            Op::Request(_) | Op::Pause(_) | Op::End => {}
+            Op::Request(_) | Op::Pause(_) | Op::OpenSocket | Op::Message(_) | Op::CloseSocket | Op::End => {}
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(super) fn decompress(message: &[u8], largest: usize) -> Result<Vec<u8>, Viol
         let status = inflate.decompress_vec(rest, &mut out, FlushDecompress::Sync);
         let status = status.map_err(|_| Violation::new("expected a compressed message, found something else"))?;
         if out.len() > largest {
-            return Err(too_large());
+            return Err(too_large(largest));
         }
         if status == Status::StreamEnd || (inflate.total_in() as usize == input.len() && out.len() < out.capacity()) {
             return Ok(out);

@@ -32,6 +32,15 @@ pub struct Handshake<'a> {
     pub deflate: bool,
 }
 
+/// What a handshake adds to the head of a request that is written already, up to its last header line.
+#[derive(Clone, Copy, Debug)]
+pub struct Upgrade<'a> {
+    /// The subprotocols of which the server may choose one.
+    pub subprotocols: &'a [String],
+    /// True if compression is offered.
+    pub deflate: bool,
+}
+
 /// The response of the server to a handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeResponse {
@@ -73,10 +82,28 @@ pub(super) enum HandshakeResult {
 impl Handshake<'_> {
     /// Writes the request. The key is made of these 16 bytes, which should differ each time.
     pub(super) fn write(&self, high: u64, low: u64, out: &mut Vec<u8>) -> ExpectedResponse {
+        out.extend_from_slice(format!("GET {} HTTP/1.1\r\n", self.target).as_bytes());
+        for (name, value) in self.headers {
+            out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        let expected = Upgrade { subprotocols: self.subprotocols, deflate: self.deflate }.write(high, low, out);
+        ExpectedResponse { subprotocols: self.requested_subprotocols(), ..expected }
+    }
+
+    /// All requested subprotocols. Scripts may name them in a header too.
+    fn requested_subprotocols(&self) -> Vec<String> {
+        let headers = self.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
+        let named = headers.flat_map(|(_, value)| value.split(',')).map(|name| name.trim().to_owned());
+        self.subprotocols.iter().cloned().chain(named).collect()
+    }
+}
+
+impl Upgrade<'_> {
+    /// Writes the header lines of a handshake, and the end of its head. The key is made of these 16 bytes, which should
+    /// differ each time.
+    pub(super) fn write(&self, high: u64, low: u64, out: &mut Vec<u8>) -> ExpectedResponse {
         let key = STANDARD.encode([high.to_ne_bytes(), low.to_ne_bytes()].concat());
-        let mut head = format!("GET {} HTTP/1.1\r\n", self.target);
-        let mut line = |name: &str, value: &str| head += &format!("{name}: {value}\r\n");
-        self.headers.iter().for_each(|(name, value)| line(name, value));
+        let mut line = |name: &str, value: &str| out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         line("Upgrade", "websocket");
         line("Connection", "Upgrade");
         line("Sec-WebSocket-Key", &key);
@@ -87,16 +114,8 @@ impl Handshake<'_> {
         if self.deflate {
             line("Sec-WebSocket-Extensions", &[EXTENSION, PARAMETERS[0], PARAMETERS[1]].join("; "));
         }
-        out.extend_from_slice(head.as_bytes());
         out.extend_from_slice(b"\r\n");
-        ExpectedResponse { accept: accept(&key), subprotocols: self.requested_subprotocols(), deflate: self.deflate }
-    }
-
-    /// All requested subprotocols. Scripts may name them in a header too.
-    fn requested_subprotocols(&self) -> Vec<String> {
-        let headers = self.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
-        let named = headers.flat_map(|(_, value)| value.split(',')).map(|name| name.trim().to_owned());
-        self.subprotocols.iter().cloned().chain(named).collect()
+        ExpectedResponse { accept: accept(&key), subprotocols: self.subprotocols.to_vec(), deflate: self.deflate }
     }
 }
 

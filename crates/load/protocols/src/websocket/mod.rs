@@ -12,9 +12,9 @@ use handshake::{HandshakeResult, Refusal};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-pub use handshake::{Handshake, HandshakeResponse};
+pub use handshake::{Handshake, HandshakeResponse, Upgrade};
 
-/// The largest message that is accepted, in bytes.
+/// The largest message that is accepted where nothing else is said, in bytes.
 const LARGEST_MESSAGE: usize = 64 << 20;
 
 /// The largest capacity of an empty buffer, in bytes.
@@ -39,6 +39,8 @@ pub struct Socket {
     /// The received part of an incomplete response or frame.
     partial: Vec<u8>,
     message: Option<Message>,
+    /// The largest message that is accepted, in bytes.
+    largest: usize,
     replies: ControlReplies,
 }
 
@@ -107,9 +109,21 @@ impl Socket {
     pub fn open(handshake: &Handshake<'_>, seed: u64, out: &mut Vec<u8>) -> Socket {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let expected = handshake.write(random.next_u64(), random.next_u64(), out);
+        Socket::opening(expected, random, LARGEST_MESSAGE)
+    }
+
+    /// Creates a socket, and completes its handshake request, whose head stands in `out` up to its last header line. It
+    /// accepts messages of up to `largest` bytes.
+    pub fn upgrade(upgrade: Upgrade<'_>, seed: u64, largest: usize, out: &mut Vec<u8>) -> Socket {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let expected = upgrade.write(random.next_u64(), random.next_u64(), out);
+        Socket::opening(expected, random, largest)
+    }
+
+    fn opening(expected: handshake::ExpectedResponse, random: Pcg64Mcg, largest: usize) -> Socket {
         let stage = Stage::Opening(Box::new(expected));
         let (partial, message, replies) = (Vec::new(), None, ControlReplies::default());
-        Socket { stage, random, deflate: false, partial, message, replies }
+        Socket { stage, random, deflate: false, partial, message, largest, replies }
     }
 
     /// True if nothing more can be sent or received.
@@ -234,8 +248,8 @@ impl Socket {
     fn take_frame(&mut self, bytes: &[u8], out: &mut Vec<u8>, events: &mut Vec<Event>) -> Result<usize, Violation> {
         let Some(header) = Header::read(bytes)? else { return Ok(0) };
         let so_far = self.message.as_ref().map_or(0, |message| message.bytes.len());
-        if header.length > (LARGEST_MESSAGE - so_far) as u64 {
-            return Err(too_large());
+        if header.length > (self.largest - so_far) as u64 {
+            return Err(too_large(self.largest));
         }
         let end = header.size + header.length as usize;
         let Some(payload) = bytes.get(header.size..end) else { return Ok(0) };
@@ -260,7 +274,7 @@ impl Socket {
         };
         message.bytes.extend_from_slice(payload);
         if header.is_last {
-            events.push(message.into_event()?);
+            events.push(message.into_event(self.largest)?);
         } else {
             self.message = Some(message);
         }
@@ -335,9 +349,9 @@ impl Socket {
 
 impl Message {
     /// The event of a complete message.
-    fn into_event(self) -> Result<Event, Violation> {
+    fn into_event(self, largest: usize) -> Result<Event, Violation> {
         let bytes = match self.compressed {
-            true => deflate::decompress(&self.bytes, LARGEST_MESSAGE)?,
+            true => deflate::decompress(&self.bytes, largest)?,
             false => self.bytes,
         };
         if !self.is_text {
@@ -366,8 +380,8 @@ fn read_close(payload: &[u8]) -> Result<(u16, String), Violation> {
     }
 }
 
-fn too_large() -> Violation {
-    Violation(code::TOO_LARGE, format!("expected a message of at most {LARGEST_MESSAGE} bytes, found a larger one"))
+fn too_large(largest: usize) -> Violation {
+    Violation(code::TOO_LARGE, format!("expected a message of at most {largest} bytes, found a larger one"))
 }
 
 #[cfg(test)]

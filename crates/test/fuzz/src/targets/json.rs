@@ -46,6 +46,7 @@ fn capturing(path: &str, pick: Pick) -> Flow {
         auth: None,
         captures: vec![Capture { into: ValueId(0), from, pick, default: None, keep: false }],
         checks: Checks::default(),
+        delivers_to: None,
     };
     Flow {
         requests: vec![request],
@@ -59,6 +60,7 @@ fn capturing(path: &str, pick: Pick) -> Flow {
         redirects: 0,
         compression: Vec::new(),
         lifetime: Lifetime::Trial,
+        socket: None,
     }
 }
 
