@@ -81,6 +81,15 @@ pub trait Sockets<C, U> {
     /// Gives up deliveries that are overdue.
     fn give_up_overdue(&self, now: Instant, signals: &mut Vec<Signal>);
 
+    /// The user is to get nothing that is sent from now on. Returns true if something is under way to it.
+    fn stop_listening(&self, user: &mut U) -> bool;
+
+    /// True if something is under way to the user.
+    fn is_awaited(&self, user: &U) -> bool;
+
+    /// True if something that this thread has sent is under way.
+    fn has_deliveries(&self) -> bool;
+
     /// Counts of messages since the last call.
     fn take_counts(&self) -> MessageCounts;
 

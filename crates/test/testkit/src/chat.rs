@@ -16,7 +16,7 @@ use std::time::Duration;
 use tungstenite::handshake::server::{Request, Response};
 use tungstenite::{Error, Message, WebSocket};
 
-/// What goes wrong, each time after so many deliveries; never where there is no number.
+/// What goes wrong, each time after so many deliveries; never where there is no number. And what lets tests begin together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mistakes {
     /// A delivery is left out.
@@ -27,6 +27,8 @@ pub struct Mistakes {
     pub cut_every: Option<u64>,
     /// It answers no ping, and reads nothing.
     pub deaf: bool,
+    /// It says `hello` to nobody before so many sockets are open.
+    pub wait_for: u64,
     /// Every handshake is refused with this status.
     pub refuse: Option<u16>,
 }
@@ -219,9 +221,7 @@ fn hold(shared: &Arc<Shared>, stream: TcpStream) -> io::Result<()> {
         user = value_of(&request.uri().to_string(), "user");
         Ok(response)
     };
-    let mut socket = tungstenite::accept_hdr(stream, see).map_err(|error| io::Error::other(error.to_string()))?;
-    let hello = Message::text(r#"{"event": "hello"}"#);
-    socket.send(hello).map_err(|error| io::Error::other(error.to_string()))?;
+    let socket = tungstenite::accept_hdr(stream, see).map_err(|error| io::Error::other(error.to_string()))?;
     let number = shared.connections.fetch_add(1, Ordering::SeqCst);
     let socket = Arc::new(Mutex::new(Outbox(socket)));
     {
@@ -230,6 +230,11 @@ fn hold(shared: &Arc<Shared>, stream: TcpStream) -> io::Result<()> {
         state.users.insert(number, user);
         state.sockets.insert(number, Arc::clone(&socket));
     }
+    while shared.state().counts.opened < shared.mistakes.wait_for && !shared.stopped.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let hello = Message::text(r#"{"event": "hello"}"#);
+    let _ = socket.lock().expect("no holder of this lock panics").0.send(hello);
     let ended = if shared.mistakes.deaf { sleep_until_stopped(shared) } else { read_all(shared, &reading, &socket) };
     shared.state().sockets.remove(&number);
     ended

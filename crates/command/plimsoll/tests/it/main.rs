@@ -29,6 +29,7 @@ mod script_studies;
 mod scripts;
 mod secrets;
 mod soak;
+mod sockets;
 mod spare_blocks;
 mod steady;
 mod storage;

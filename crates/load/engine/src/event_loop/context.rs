@@ -138,6 +138,11 @@ impl<'a> LoopContext<'a> {
         self.offers.iter().map(Offer::load_end).max().unwrap_or_default()
     }
 
+    /// When what is under way at the end of the load is cut off.
+    pub(super) fn drain_end(&self) -> Instant {
+        self.offers.iter().map(Offer::drain_end).max().unwrap_or_default()
+    }
+
     /// True if the load is over for users that stay for a later one: only exchanges under way go on.
     #[inline]
     pub(super) fn stands_still(&self, now: Instant) -> bool {

@@ -6,7 +6,7 @@ use super::context::LoopContext;
 use super::users::{Activity, Users};
 use crate::protocol::{Failure, Protocol, Reply, Signal};
 use crate::recorder::{ITERATION, SubjectIndex};
-use crate::sockets::{MessageCounts, SocketAction, SocketEnd};
+use crate::sockets::{MessageCounts, SocketAction, SocketEnd, Sockets};
 use crate::transport::{Cause, TransportError};
 use plimsoll_model::record::{ErrorKind, Exchange, Metric, Outcome, Part, Subject};
 use plimsoll_model::units::{Instant, Nanos};
@@ -32,6 +32,8 @@ pub(super) struct HeldSockets {
     deliveries: HashMap<usize, SubjectIndex>,
     /// When messages are counted next.
     next_count: Instant,
+    /// The users that wait for what is under way to them before they leave.
+    leaving: Vec<u32>,
 }
 
 impl HeldSockets {
@@ -179,6 +181,45 @@ impl<P: Protocol> Users<'_, P> {
         self.connections.pool.clear_deadline(slot);
     }
 
+    /// The user has made its last step. It stays until what is under way to it has come, or is lost, but gets nothing new.
+    pub(super) fn leave(&mut self, context: &mut LoopContext<'_>, index: u32) {
+        let is_ready = self.task.protocol.sockets().is_some() && self.ready_socket(index).is_ok();
+        let user = &mut self.users[index as usize];
+        if is_ready && self.task.protocol.sockets().is_some_and(|sockets| sockets.stop_listening(&mut user.program)) {
+            user.activity = Activity::Leaving;
+            self.held_sockets.leaving.push(index);
+        } else {
+            self.close_and_retire(context, index);
+        }
+    }
+
+    pub(super) fn close_and_retire(&mut self, context: &mut LoopContext<'_>, index: u32) {
+        self.close_socket(context, index);
+        context.retired(index);
+    }
+
+    /// Lets go of users to whom nothing is under way any more.
+    fn let_go(&mut self, context: &mut LoopContext<'_>) {
+        let Some(sockets) = self.task.protocol.sockets() else { return };
+        for index in std::mem::take(&mut self.held_sockets.leaving) {
+            let user = &mut self.users[index as usize];
+            if user.activity != Activity::Leaving {
+                continue;
+            }
+            if sockets.is_awaited(&user.program) {
+                self.held_sockets.leaving.push(index);
+            } else {
+                user.activity = Activity::Resting;
+                self.close_and_retire(context, index);
+            }
+        }
+    }
+
+    /// True if deliveries are under way at the end of a load, and there is time to wait for them.
+    pub(super) fn awaits_deliveries(&self, context: &LoopContext<'_>) -> bool {
+        context.turn < context.drain_end() && self.task.protocol.sockets().is_some_and(Sockets::has_deliveries)
+    }
+
     /// Tells the protocol of the end of a socket that was ready.
     fn end_socket(&mut self, context: &mut LoopContext<'_>, index: u32, end: SocketEnd, now: Instant) {
         let Some(sockets) = self.task.protocol.sockets() else { return };
@@ -263,6 +304,7 @@ impl<P: Protocol> Users<'_, P> {
         sockets.give_up_overdue(now, &mut overdue);
         self.record_deliveries(context, overdue);
         self.count_messages(context, now);
+        self.let_go(context);
     }
 
     /// The load ends: the deliveries that are under way are counted as such.

@@ -84,6 +84,8 @@ pub(super) enum Activity {
     Exchanging,
     /// It waits until its socket is ready.
     OpeningSocket,
+    /// It has nothing more to do, and waits for what is under way to its socket.
+    Leaving,
 }
 
 impl<U> User<U> {
@@ -185,6 +187,10 @@ impl<P: Protocol> Work for Users<'_, P> {
         let exchanging = self.users.iter().filter(|user| user.is_exchanging());
         found.extend(exchanging.map(|user| request(user.step)));
         found.extend(self.connections.being_made().map(|slot| self.subject_of(slot)));
+    }
+
+    fn has_exchanges(&mut self, context: &LoopContext<'_>) -> bool {
+        context.recorder.generator.in_flight > 0 || self.awaits_deliveries(context)
     }
 
     fn openings(&self) -> Option<SubjectIndex> {
@@ -415,8 +421,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         let user = &mut self.users[index as usize];
         user.activity = Activity::Resting;
         if user.is_retiring {
-            self.close_socket(context, index);
-            return context.retired(index);
+            return self.leave(context, index);
         }
         let refused = matches!(outcome, Outcome::Failed(ErrorKind::Connect | ErrorKind::Tls));
         let pauses = refused || !user.has_exchanged && context.is_at_once(user.begun);
@@ -463,6 +468,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         let User { step, begun, phase, paused, is_retiring, .. } = *user;
         match std::mem::replace(&mut user.activity, Activity::Resting) {
             Activity::Resting => return,
+            Activity::Leaving => return self.close_and_retire(context, index),
             Activity::Pausing | Activity::OpeningSocket if is_retiring => return context.retired(index),
             Activity::Pausing | Activity::OpeningSocket => {
                 context.iteration_interrupted(index, begun, now);
@@ -485,7 +491,7 @@ impl<'a, P: Protocol> Users<'a, P> {
     fn cut_off_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, now: Instant) {
         let failure = Failure::new(ErrorKind::Timeout, CUT_OFF);
         match self.users[index as usize].activity {
-            Activity::Resting | Activity::Pausing | Activity::OpeningSocket => {}
+            Activity::Resting | Activity::Pausing | Activity::OpeningSocket | Activity::Leaving => {}
             Activity::Waiting => {
                 self.stop_waiting(context, index);
                 self.fail_unsent(context, index, failure, now);

@@ -71,16 +71,26 @@ impl Deliveries {
     /// itself is waited for no more.
     pub(super) fn leave(&self, user: u64, end: SocketEnd) -> Vec<Delivery> {
         let mut account = self.account();
-        for topic in account.topics.remove(&user).unwrap_or_default() {
-            if let Some(listeners) = account.listeners.get_mut(&topic)
-                && let Ok(place) = listeners.binary_search(&user)
-            {
-                Arc::make_mut(listeners).remove(place);
-            }
-        }
+        account.stop_listening(user);
         let left = account.under_way.values_mut().filter_map(|under_way| under_way.give_up(user));
         let left: Vec<Delivery> = left.collect();
         if end == SocketEnd::Lost { left } else { Vec::new() }
+    }
+
+    /// The user is to get nothing that is sent from now on. What is under way to it goes on.
+    pub(super) fn stop_listening(&self, user: u64) {
+        self.account().stop_listening(user);
+    }
+
+    /// True if something is under way to the user.
+    pub(super) fn is_awaited(&self, user: u64) -> bool {
+        self.account().under_way.values().any(|under_way| under_way.awaits(user))
+    }
+
+    /// True if something with one of these numbers is under way to somebody.
+    pub(super) fn is_under_way(&self, mut numbers: impl Iterator<Item = u64>) -> bool {
+        let account = self.account();
+        numbers.any(|number| account.under_way.get(&number).is_some_and(|one| one.states.contains(&Arrival::Awaited)))
     }
 
     /// A user sends something to all others that listen to a topic.
@@ -132,7 +142,23 @@ impl Deliveries {
     }
 }
 
+impl Account {
+    fn stop_listening(&mut self, user: u64) {
+        for topic in self.topics.remove(&user).unwrap_or_default() {
+            if let Some(listeners) = self.listeners.get_mut(&topic)
+                && let Ok(place) = listeners.binary_search(&user)
+            {
+                Arc::make_mut(listeners).remove(place);
+            }
+        }
+    }
+}
+
 impl UnderWay {
+    fn awaits(&self, user: u64) -> bool {
+        self.listeners.binary_search(&user).is_ok_and(|place| self.states[place] == Arrival::Awaited)
+    }
+
     /// The user waits for it no more. Returns the delivery if it had not come.
     fn give_up(&mut self, user: u64) -> Option<Delivery> {
         let place = self.listeners.binary_search(&user).ok()?;
@@ -158,6 +184,10 @@ impl OwnDeliveries {
     pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<u64> {
         let count = self.0.iter().take_while(|(due, _)| *due <= now).count();
         self.0.drain(..count).map(|(_, number)| number).collect()
+    }
+
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|(_, number)| *number)
     }
 
     /// Takes all of them.

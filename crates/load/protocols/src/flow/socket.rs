@@ -539,6 +539,21 @@ impl Sockets<Connection, User> for Flows<'_> {
         }
     }
 
+    fn stop_listening(&self, user: &mut User) -> bool {
+        let Some(deliveries) = &self.own_socket().deliveries else { return false };
+        deliveries.account.stop_listening(user.number());
+        deliveries.account.is_awaited(user.number())
+    }
+
+    fn is_awaited(&self, user: &User) -> bool {
+        self.own_socket().deliveries.as_ref().is_some_and(|deliveries| deliveries.account.is_awaited(user.number()))
+    }
+
+    fn has_deliveries(&self) -> bool {
+        let own = self.own_deliveries.borrow();
+        self.own_socket().deliveries.as_ref().is_some_and(|deliveries| deliveries.account.is_under_way(own.numbers()))
+    }
+
     fn take_counts(&self) -> MessageCounts {
         self.counts.take()
     }
