@@ -105,6 +105,12 @@ impl Flow {
         captures.map(|capture| capture.into).chain(items).collect()
     }
 
+    /// Returns true if users make requests besides opening a socket.
+    #[must_use]
+    pub fn makes_requests(&self) -> bool {
+        self.requests.len() > usize::from(self.socket.is_some())
+    }
+
     /// Returns true if iterations contain pauses, which their durations leave out.
     #[must_use]
     pub fn pauses(&self) -> bool {

@@ -24,6 +24,22 @@ pub struct Workload {
     pub steps: Steps,
 }
 
+impl Workload {
+    /// The connections that so many users hold at once at most, with their sockets; `shared` says how many those are that
+    /// all of them share.
+    #[must_use]
+    pub fn most_connections(&self, users: u64, shared: impl FnOnce(u32) -> u64) -> u64 {
+        let of_requests = match self.connect {
+            Connect::PerUser | Connect::PerIteration => users,
+            Connect::Shared(count) => shared(count),
+        };
+        match &self.steps {
+            Steps::Flow(flow) if flow.socket.is_some() => users + if flow.makes_requests() { of_requests } else { 0 },
+            _ => of_requests,
+        }
+    }
+}
+
 /// When connections are made, and which users share them. Connecting is timed separately from the exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -120,10 +120,9 @@ impl ProtocolUsers<'_> {
         }
     }
 
-    /// The descriptors that it needs for connections and sockets.
+    /// The descriptors that it needs, for sockets too.
     pub(crate) fn most_descriptors(self) -> u64 {
-        let holds_sockets = matches!(&self.workload.steps, Steps::Flow(flow) if flow.socket.is_some());
-        self.most_connections() + if holds_sockets { self.job.users() } else { 0 }
+        self.workload.most_connections(self.job.users(), |count| self.job.share.of_first(u64::from(count)))
     }
 }
 

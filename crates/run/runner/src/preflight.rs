@@ -13,7 +13,7 @@ use plimsoll_model::load::LoadProfile;
 use plimsoll_model::start::Plan;
 use plimsoll_model::units::Processors;
 use plimsoll_model::words::and_list;
-use plimsoll_model::workload::{Connect, Steps, Workload};
+use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};
 use std::collections::BTreeSet;
@@ -173,13 +173,11 @@ const OTHER_FILES: u64 = 100;
 
 /// The warning about a load that takes more connections than this machine lets Plimsoll open.
 fn too_few_files(workload: &Workload, load: &LoadProfile, most: Option<u64>) -> Option<String> {
-    let connections = match workload.connect {
-        Connect::PerUser | Connect::PerIteration => u64::from(load.most_users()),
-        Connect::Shared(count) => u64::from(count),
-    };
+    let users = load.most_users();
+    let connections = workload.most_connections(users.into(), u64::from);
     let most = most.filter(|most| workload.target.is_some() && connections + OTHER_FILES > *most)?;
     Some(format!(
-        "{connections} users take as many connections, and on this machine a process opens {most} files at most: a run here \
+        "{users} users take {connections} connections, and on this machine a process opens {most} files at most: a run here \
          fails; raise the hard limit (`ulimit -Hn`), name fewer users, or let them share connections (`connect`)"
     ))
 }
@@ -253,7 +251,7 @@ fn faults_of_databases(databases: &[Database]) -> Vec<String> {
 mod tests {
     use super::*;
     use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
-    use plimsoll_model::workload::Target;
+    use plimsoll_model::workload::{Connect, Target};
     use std::time::Duration;
 
     #[test]
@@ -274,7 +272,7 @@ mod tests {
         };
         let said = |connect, most| too_few_files(&workload(connect), &load, most);
         let warning = said(Connect::PerUser, Some(20_000)).expect("a warning");
-        assert!(warning.starts_with("30000 users take as many connections"), "{warning}");
+        assert!(warning.starts_with("30000 users take 30000 connections"), "{warning}");
         for (connect, most) in
             [(Connect::PerUser, Some(524_288)), (Connect::PerUser, None), (Connect::Shared(100), Some(20_000))]
         {
