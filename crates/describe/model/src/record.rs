@@ -209,6 +209,13 @@ impl Metric {
     }
 }
 
+/// The counter of messages that users send on their sockets.
+pub const MESSAGES_SENT: &str = "messages sent";
+/// The counter of messages that come to them.
+pub const MESSAGES_RECEIVED: &str = "messages received";
+/// The counter of sockets that the peer or the network has ended.
+pub const SOCKETS_LOST: &str = "sockets lost";
+
 /// The factor by which values of a script's own metrics are multiplied before they are kept among durations. A time in
 /// milliseconds, k6's unit, becomes nanoseconds like all others.
 pub const METRIC_SCALE: f64 = 1e6;

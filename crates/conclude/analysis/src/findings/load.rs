@@ -320,14 +320,23 @@ fn users(reader: &TrialReader<'_>) -> Option<f64> {
 
 /// The failures in a cell.
 #[derive(Default)]
-struct Failures {
-    failed: u64,
+pub(super) struct Failures {
+    pub(super) failed: u64,
     /// The number of attempts.
     of: u64,
     kinds: BTreeMap<ErrorKind, u64>,
 }
 
 impl Failures {
+    /// Adds what a tally counted.
+    pub(super) fn add(&mut self, tally: &Tally) {
+        self.failed += tally.failed();
+        self.of += tally.count();
+        for (kind, count) in &tally.errors {
+            *self.kinds.entry(*kind).or_default() += count;
+        }
+    }
+
     fn in_words(&self, noun: &str) -> String {
         let kinds: Vec<String> =
             self.kinds.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count as f64))).collect();
@@ -342,7 +351,7 @@ impl Failures {
 }
 
 /// The failures of each cell, in words.
-fn in_cells<'a>(
+pub(super) fn in_cells<'a>(
     context: &'a Context<'_>,
     of_cells: &'a BTreeMap<(usize, usize), Failures>,
     noun: &'a str,
@@ -356,12 +365,7 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
     let mut of_cells: BTreeMap<(usize, usize), Failures> = BTreeMap::new();
     for reader in context.counted() {
         let trial = reader.trial();
-        let cell = of_cells.entry((trial.condition(), trial.variant())).or_default();
-        cell.failed += reader.requests().failed();
-        cell.of += reader.requests().count();
-        for (kind, count) in &reader.requests().errors {
-            *cell.kinds.entry(*kind).or_default() += count;
-        }
+        of_cells.entry((trial.condition(), trial.variant())).or_default().add(reader.requests());
     }
     of_cells.retain(|_, cell| cell.failed > 0);
     let failed: u64 = of_cells.values().map(|cell| cell.failed).sum();

@@ -11,6 +11,7 @@ mod method;
 mod missing_measures;
 mod script;
 mod soak;
+mod sockets;
 mod steady;
 mod storage;
 mod validity;
@@ -44,6 +45,7 @@ pub(crate) fn findings(input: &Input, readers: &[TrialReader<'_>], analysis: &An
         load::findings(&context),
         capacity::findings(&context),
         script::findings(&context),
+        sockets::findings(&context),
         storage::findings(&context),
         database::findings(&context),
         machine::findings(&context),

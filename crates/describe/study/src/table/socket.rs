@@ -15,6 +15,7 @@ use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{
     AwaitedMessage, Backoff, Body, Checks, Deliveries, FlowMessage, FlowRequest, FlowSocket, Lifetime,
 };
+use plimsoll_model::record::{MESSAGES_RECEIVED, MESSAGES_SENT, SOCKETS_LOST};
 use serde_json::{Value, json};
 use std::time::Duration;
 use toml::de::DeValue;
@@ -137,7 +138,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The counters of what goes over sockets.
-pub(crate) const COUNTERS: [&str; 3] = ["messages sent", "messages received", "sockets lost"];
+pub(crate) const COUNTERS: [&str; 3] = [MESSAGES_SENT, MESSAGES_RECEIVED, SOCKETS_LOST];
 
 impl SocketTable {
     /// The name of its openings as the study has it.

@@ -8,7 +8,9 @@ use crate::protocol::{Failure, Protocol, Reply, Signal};
 use crate::recorder::{ITERATION, SubjectIndex};
 use crate::sockets::{MessageCounts, SocketAction, SocketEnd, Sockets};
 use crate::transport::{Cause, TransportError};
-use plimsoll_model::record::{ErrorKind, Exchange, Metric, Outcome, Part, Subject};
+use plimsoll_model::record::{
+    ErrorKind, Exchange, MESSAGES_RECEIVED, MESSAGES_SENT, Metric, Outcome, Part, SOCKETS_LOST, Subject,
+};
 use plimsoll_model::units::{Instant, Nanos};
 use std::collections::HashMap;
 
@@ -17,11 +19,6 @@ const MOST_UNSENT: usize = 1 << 20;
 
 /// How often messages are counted, and overdue deliveries given up.
 const EVERY: Nanos = Nanos(200_000_000);
-
-/// The counters of what goes over sockets, as reports know them.
-const SENT: &str = "messages sent";
-const RECEIVED: &str = "messages received";
-const LOST: &str = "sockets lost";
 
 /// What the users of a thread need for their sockets, beside the connections themselves.
 #[derive(Debug, Default)]
@@ -39,7 +36,8 @@ pub(super) struct HeldSockets {
 impl HeldSockets {
     /// Sockets for so many users.
     pub(super) fn of(users: usize) -> HeldSockets {
-        HeldSockets { failed_attempts: vec![0; users], ..HeldSockets::default() }
+        // The clock of a load begins before zero.
+        HeldSockets { failed_attempts: vec![0; users], next_count: Instant(i64::MIN), ..HeldSockets::default() }
     }
 
     /// Another load begins, with records and a clock of its own.
@@ -154,7 +152,7 @@ impl<P: Protocol> Users<'_, P> {
         let slot = self.connections.socket_of(index);
         let subject = self.subject_of(slot);
         context.recorder.keep_example(subject, broken.kind, broken.detail.clone());
-        self.count(context, LOST, 1, now);
+        self.count(context, SOCKETS_LOST, 1, now);
         self.end_socket(context, index, SocketEnd::Lost, now);
         let user = &self.users[index as usize];
         if user.is_exchanging() && user.slot == Some(slot) {
@@ -321,8 +319,8 @@ impl<P: Protocol> Users<'_, P> {
     fn count_messages(&mut self, context: &mut LoopContext<'_>, now: Instant) {
         let Some(sockets) = self.task.protocol.sockets() else { return };
         let MessageCounts { sent, received } = sockets.take_counts();
-        self.count(context, SENT, sent, now);
-        self.count(context, RECEIVED, received, now);
+        self.count(context, MESSAGES_SENT, sent, now);
+        self.count(context, MESSAGES_RECEIVED, received, now);
     }
 
     fn count(&self, context: &mut LoopContext<'_>, counter: &str, count: u64, now: Instant) {
@@ -352,6 +350,13 @@ impl<P: Protocol> Users<'_, P> {
         outcome: Outcome,
     ) {
         let subject = self.delivery_of(context, step);
+        if let Outcome::Failed(kind) = outcome {
+            let detail = match kind {
+                ErrorKind::Closed => "the socket was lost before it came".to_owned(),
+                _ => format!("it did not come within {} s", done.since(sent).seconds()),
+            };
+            context.recorder.keep_example(subject, kind, detail);
+        }
         let exchange = Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
         let phase = context.phase_of_exchange(LoopContext::phase(sent), sent);
         context.recorder.count_sent(subject, 1);

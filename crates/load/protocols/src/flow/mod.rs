@@ -250,8 +250,11 @@ impl Protocol for Flows<'_> {
         *kept = Some(reply);
         exchange.send(sending.ticket, &*request.method == "HEAD");
         user.last_step = self.next_place();
-        if let Some(topic) = request.delivers_to.as_ref().filter(|_| user.redirect.is_none()) {
-            self.begin_delivery(user, topic, request.step, sending.now);
+        if user.redirect.is_none() {
+            user.posted = None;
+            if let Some(topic) = &request.delivers_to {
+                self.begin_delivery(user, topic, request.step, sending.now);
+            }
         }
     }
 

@@ -393,18 +393,20 @@ impl Flows<'_> {
     }
 
     /// What a request carries is on its way to those who listen.
-    pub(super) fn begin_delivery(&self, user: &User, topic: &Template, step: usize, sent: Instant) {
+    pub(super) fn begin_delivery(&self, user: &mut User, topic: &Template, step: usize, sent: Instant) {
         let Some(deliveries) = self.flow.socket.as_ref().and_then(|socket| socket.deliveries.as_ref()) else { return };
         let (message, mut context) = (user.message_number(self), user.context(self));
         let Ok(topic) = rendered(topic, &mut context) else { return };
         deliveries.account.begin(message, user.number(), &topic, Delivery { step, sent });
+        user.posted = Some(message);
         self.own_deliveries.borrow_mut().add(message, sent, deliveries.within);
     }
 
-    /// The request failed: what it carried is not delivered.
-    pub(super) fn cancel_delivery(&self, user: &User) {
-        if let Some(deliveries) = self.flow.socket.as_ref().and_then(|socket| socket.deliveries.as_ref()) {
-            deliveries.account.cancel(user.message_number(self));
+    /// The request failed: what it carried, if anything, is not delivered.
+    pub(super) fn cancel_delivery(&self, user: &mut User) {
+        let deliveries = self.flow.socket.as_ref().and_then(|socket| socket.deliveries.as_ref());
+        if let (Some(deliveries), Some(posted)) = (deliveries, user.posted.take()) {
+            deliveries.account.cancel(posted);
         }
     }
 

@@ -40,6 +40,8 @@ pub struct User {
     /// The request under way, and the message under way on the socket.
     pub(super) request: u32,
     pub(super) message: u32,
+    /// The number of what its last request with listeners carried.
+    pub(super) posted: Option<MessageNumber>,
     /// The redirect that it follows, if any.
     pub(super) redirect: Option<Box<Redirect>>,
     /// The duration of the request so far, redirects included.
@@ -118,6 +120,7 @@ impl Flows<'_> {
             random: Random::seeded(seed, FIRST_STREAM + number),
             request: 0,
             message: 0,
+            posted: None,
             redirect: None,
             elapsed: Nanos(0),
             now: 0,
