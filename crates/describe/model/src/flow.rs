@@ -3,6 +3,12 @@
 //! Values have names in a study and indices here. A text of a step is a list of [`Piece`]s, so that the
 //! generator never parses a placeholder.
 
+mod feed;
+mod socket;
+
+pub use feed::{Feed, FeedEnd, FeedOrder};
+pub use socket::{AwaitedMessage, Backoff, Deliveries, FlowMessage, FlowSocket};
+
 use crate::load::Think;
 use crate::sql::Parameter;
 use serde::{Deserialize, Serialize};
@@ -71,7 +77,7 @@ impl Flow {
         self.socket.as_ref().map_or(&[], |socket| &socket.messages)
     }
 
-    /// What is kept of replies, and of messages that were awaited.
+    /// The captures of a reply, or of a message that is awaited.
     fn captures_of(&self, exchange: Exchange) -> &[Capture] {
         match exchange {
             Exchange::Request(request) => &self.requests[request].captures,
@@ -409,69 +415,6 @@ pub struct Capture {
     pub keep: bool,
 }
 
-/// The WebSocket of a user (RFC 6455).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlowSocket {
-    /// The request that opens it, as an index into [`Flow::requests`]. Its name is that of openings.
-    pub opening: usize,
-    /// The subprotocols of which the server may choose one.
-    pub subprotocols: Vec<String>,
-    /// Whether compression of messages is offered.
-    pub compression: bool,
-    /// What is sent as soon as it is open, if anything.
-    pub greeting: Option<Body>,
-    /// The message with which it is ready; ready at once if there is none.
-    pub ready: Option<Checks>,
-    /// How often a ping is sent. The socket is lost when nothing came since the last one.
-    pub ping: Option<Duration>,
-    /// The waits before it is opened again after it was lost; `None` to leave it closed.
-    pub reconnect: Option<Backoff>,
-    /// What the system delivers on it, if deliveries are looked at.
-    pub deliveries: Option<Deliveries>,
-    /// The messages of the flow; instructions refer to them by index.
-    pub messages: Vec<FlowMessage>,
-}
-
-/// Waits that double from attempt to attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Backoff {
-    /// The first. Each is drawn from half of its length to the whole.
-    pub first: Duration,
-    /// The longest.
-    pub most: Duration,
-}
-
-/// What the system delivers to users, whose requests carry [`Reference::Message`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Deliveries {
-    /// What a user listens to while its socket is open: each item of a list, or one text.
-    pub listens_to: ValueId,
-    /// What a message must satisfy beside carrying the number of a request.
-    pub of: Checks,
-    /// Later than this after the request, a delivery counts as lost.
-    pub within: Duration,
-}
-
-/// A message on a socket: sent, awaited, or sent and answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlowMessage {
-    /// Name in the results, if something is awaited.
-    pub name: String,
-    /// What is sent, if anything: a text, or JSON.
-    pub send: Option<Body>,
-    /// The message that is awaited, if one is.
-    pub awaits: Option<AwaitedMessage>,
-}
-
-/// A message that is awaited.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AwaitedMessage {
-    /// What it must satisfy. Messages that do not are passed over.
-    pub checks: Checks,
-    /// The values that are kept of it.
-    pub captures: Vec<Capture>,
-}
-
 /// Where something is found in a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -591,46 +534,6 @@ pub enum WorkloadPart {
     Value(ValueId),
     /// The function of a script that is an iteration.
     Function,
-}
-
-/// A file whose rows users take: of CSV, or an array of objects in JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Feed {
-    /// Its name in the study.
-    pub name: String,
-    /// The file.
-    pub file: PathBuf,
-    /// Which user takes which row.
-    pub order: FeedOrder,
-    /// What happens when all rows were taken; [`FeedOrder::Unique`] always stops,
-    /// [`FeedOrder::Random`] has no end.
-    pub at_end: FeedEnd,
-    /// The columns that the flow uses, and where they are found.
-    pub columns: Vec<(ValueId, String)>,
-}
-
-/// By which rule users take rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FeedOrder {
-    /// User k has row k.
-    PerUser,
-    /// All users together take one row after the other, a row for each iteration.
-    InOrder,
-    /// Any row for each iteration, seeded.
-    Random,
-    /// As in order, and no row twice in a trial.
-    Unique,
-}
-
-/// What happens when all rows were taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FeedEnd {
-    /// The first row comes again.
-    StartOver,
-    /// A user that needs a row stops.
-    Stop,
 }
 
 /// A content coding of the body of a reply.

@@ -181,8 +181,7 @@ pub enum Signal {
     },
     /// The peer has ended the connection in the way of the protocol. Only sockets send it.
     Lost(Failure),
-    /// What the exchange of a step carried has come to one of the users who listen to it, or is lost for it. Only sockets
-    /// send it.
+    /// One user who listens has got what the exchange of a step carried, or will not get it. Only sockets send it.
     Delivery {
         /// The step.
         step: usize,
@@ -190,7 +189,7 @@ pub enum Signal {
         sent: Instant,
         /// When it came, or was given up.
         done: Instant,
-        /// Whether it came.
+        /// [`Outcome::Ok`] if it came.
         outcome: Outcome,
     },
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tungstenite::handshake::server::{Request, Response};
 use tungstenite::{Error, Message, WebSocket};
 
-/// What goes wrong, each time after so many deliveries; never where there is no number. And what lets tests begin together.
+/// The mistakes of a server, each after so many deliveries (never where there is no number), and when its clients begin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mistakes {
     /// A delivery is left out.
@@ -27,13 +27,13 @@ pub struct Mistakes {
     pub cut_every: Option<u64>,
     /// It answers no ping, and reads nothing.
     pub deaf: bool,
-    /// It says `hello` to nobody before so many sockets are open.
+    /// The number of sockets that must be open before it says `hello` to any.
     pub wait_for: u64,
     /// Every handshake is refused with this status.
     pub refuse: Option<u16>,
 }
 
-/// What a server has counted.
+/// The counts of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Posts that were passed on.
@@ -107,18 +107,10 @@ impl Server {
         self.address
     }
 
-    /// What it has counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.state().counts
-    }
-
-    /// Cuts all sockets that are open.
-    pub fn cut_all(&self) {
-        let sockets = std::mem::take(&mut self.shared.state().sockets);
-        for socket in sockets.values() {
-            socket.lock().expect("no holder of this lock panics").cut();
-        }
     }
 }
 

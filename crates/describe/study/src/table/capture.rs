@@ -92,7 +92,7 @@ impl CaptureTable {
         }
     }
 
-    /// Whether it looks in the head of a reply.
+    /// True for a capture from the head of a reply.
     pub(crate) fn needs_headers(&self) -> bool {
         self.header.is_some() || self.cookie.is_some()
     }

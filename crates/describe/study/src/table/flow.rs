@@ -121,7 +121,7 @@ impl HttpTable {
         names
     }
 
-    /// Whether some step, however deep, is such a one.
+    /// True if `is_such` holds of a step, however deep.
     pub(crate) fn has_step(&self, is_such: impl Fn(&StepTable) -> bool) -> bool {
         let mut found = false;
         self.blocks().into_iter().for_each(|steps| walk(steps, &mut |step| found |= is_such(step)));

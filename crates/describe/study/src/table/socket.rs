@@ -104,7 +104,7 @@ table! {
     }
 }
 
-/// What happens to a socket.
+/// The action of a step on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SocketWord {
     Open,
@@ -118,7 +118,7 @@ pub(crate) enum MessageText {
     Json(Box<AnyJson>),
 }
 
-/// Whether a lost socket is opened again.
+/// The waits before a lost socket is opened again, or none.
 #[derive(Clone, Debug)]
 pub(crate) enum ReconnectValue {
     /// `false`: it stays closed.

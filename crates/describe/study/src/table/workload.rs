@@ -121,12 +121,12 @@ impl WorkloadTable {
     }
 
     /// Whether it is about storage.
-    /// Whether its users hold sockets.
+    /// True if users hold sockets.
     pub(crate) fn holds_sockets(&self) -> bool {
         matches!(self, WorkloadTable::Http(table) if table.socket.is_some())
     }
 
-    /// Whether deliveries to sockets are counted and timed.
+    /// True if deliveries to sockets are counted and timed.
     pub(crate) fn looks_at_deliveries(&self) -> bool {
         matches!(self, WorkloadTable::Http(table) if table.socket.as_ref().is_some_and(|socket| socket.listens_to().is_some()))
     }

@@ -251,7 +251,7 @@ fn what_is_wrong_with_a_socket_is_told_with_what_to_do() {
         assert!(SOCKET.contains(part), "{part}");
         SOCKET.replacen(part, with, 1)
     };
-    let (table, deliveries) = SOCKET.split_once("[workload.socket.deliveries]").expect("both");
+    let (table, _) = SOCKET.split_once("[workload.socket.deliveries]").expect("both");
     for (text, says) in [
         (without("{ socket = \"open\" },", ""), "no step opens the socket"),
         (without(", delivers_to = \"{$channel}\"", ""), "no request says to whom it delivers"),
@@ -289,7 +289,6 @@ fn what_is_wrong_with_a_socket_is_told_with_what_to_do() {
         let faults = crate::faults_of(&text);
         assert!(faults.contains(says), "expected {says} in {faults}");
     }
-    assert!(!deliveries.is_empty());
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn study(text: &str) -> Study {
     study.expect("a study without faults")
 }
 
-/// What is said about a text, all of it.
+/// All faults and warnings of a text, with their help.
 fn faults_of(text: &str) -> String {
     let line = |fault: Diagnostic| format!("{} ({})", fault.message, fault.help.unwrap_or_default());
     read_text(text).1.into_iter().map(line).collect::<Vec<_>>().join("\n")

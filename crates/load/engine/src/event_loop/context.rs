@@ -138,7 +138,7 @@ impl<'a> LoopContext<'a> {
         self.offers.iter().map(Offer::load_end).max().unwrap_or_default()
     }
 
-    /// When what is under way at the end of the load is cut off.
+    /// The end of the drain: exchanges that are still under way are cut off.
     pub(super) fn drain_end(&self) -> Instant {
         self.offers.iter().map(Offer::drain_end).max().unwrap_or_default()
     }

@@ -17,10 +17,10 @@ use std::collections::HashMap;
 /// The most bytes that wait on a socket for a peer that does not read. More make the step that sends them fail.
 const MOST_UNSENT: usize = 1 << 20;
 
-/// How often messages are counted, and overdue deliveries given up.
+/// The interval at which messages are counted, and overdue deliveries given up.
 const EVERY: Nanos = Nanos(200_000_000);
 
-/// What the users of a thread need for their sockets, beside the connections themselves.
+/// The state of the sockets of a thread's users, beside the connections themselves.
 #[derive(Debug, Default)]
 pub(super) struct HeldSockets {
     /// The attempts to open the socket of each user that have failed since it was lost. Empty where users hold none.
@@ -181,10 +181,14 @@ impl<P: Protocol> Users<'_, P> {
 
     /// The user has made its last step. It stays until what is under way to it has come, or is lost, but gets nothing new.
     pub(super) fn leave(&mut self, context: &mut LoopContext<'_>, index: u32) {
-        let is_ready = self.task.protocol.sockets().is_some() && self.ready_socket(index).is_ok();
-        let user = &mut self.users[index as usize];
-        if is_ready && self.task.protocol.sockets().is_some_and(|sockets| sockets.stop_listening(&mut user.program)) {
-            user.activity = Activity::Leaving;
+        let is_awaited = match self.task.protocol.sockets() {
+            Some(sockets) if self.ready_socket(index).is_ok() => {
+                sockets.stop_listening(&mut self.users[index as usize].program)
+            }
+            _ => false,
+        };
+        if is_awaited {
+            self.users[index as usize].activity = Activity::Leaving;
             self.held_sockets.leaving.push(index);
         } else {
             self.close_and_retire(context, index);

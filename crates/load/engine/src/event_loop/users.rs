@@ -167,7 +167,7 @@ impl<P: Protocol> Work for Users<'_, P> {
     }
 
     fn retires(&self) -> bool {
-        // Who leaves closes its socket.
+        // A user that leaves closes its socket.
         self.task.protocol.retires() || self.task.protocol.sockets().is_some()
     }
 

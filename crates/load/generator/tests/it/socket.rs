@@ -184,7 +184,7 @@ fn users_leave_only_when_what_is_under_way_to_them_has_come_or_is_lost() {
     flow.on_stop = Block::default();
     let outcome = run_flow(&server, flow, &closed(USERS, each(1)));
     let account = &outcome.record.accounts["delivery:post"];
-    // Who posts last may find that others have left already.
+    // The users who post last may find that others have left already.
     assert!(account.answered > 0 && account.in_flight == 0, "{account}");
     assert_eq!(account.failed.values().sum::<u64>(), account.failed[&ErrorKind::Timeout], "{account}");
 }

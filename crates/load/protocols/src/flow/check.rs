@@ -149,7 +149,13 @@ pub(super) struct ExpectedMessage {
 }
 
 impl Checks {
-    /// What a message must be for the user of this context.
+    /// Checks that all values of a message's checks are present.
+    pub(super) fn check_values(&self, context: &TemplateContext<'_>) -> Result<(), Failure> {
+        let json = self.json.iter().map(|(_, expected)| expected);
+        json.chain(&self.contains).try_for_each(|expected| context.check(expected))
+    }
+
+    /// The checks with the values of the user of this context.
     pub(super) fn expected_message(&self, context: &mut TemplateContext<'_>) -> Result<ExpectedMessage, Failure> {
         let json = self.json.iter().map(|(_, expected)| context.render(expected)).collect::<Result<_, _>>()?;
         let contains = self.contains.iter().map(|expected| context.render(expected)).collect::<Result<_, _>>()?;

@@ -91,7 +91,7 @@ impl CompiledFlow {
         self.feeds.ended()
     }
 
-    /// What readers of the results should know of deliveries, since the last call.
+    /// The warnings about deliveries since the last call.
     pub fn take_warnings(&self) -> Vec<String> {
         self.socket.iter().filter_map(CompiledSocket::take_warning).collect()
     }

@@ -10,7 +10,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What became of a delivery: the step whose request carried it, and when that was sent.
+/// A delivery to one user: the step whose request carried it, and when that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delivery {
     pub(super) step: usize,
@@ -36,7 +36,7 @@ struct Account {
 #[derive(Debug)]
 struct UnderWay {
     delivery: Delivery,
-    /// Those to whom it must come, and what is known of each.
+    /// The users to whom it must come, in order, and the state of each delivery.
     listeners: Arc<Vec<u64>>,
     states: Vec<Arrival>,
 }
@@ -102,7 +102,7 @@ impl Deliveries {
         account.under_way.insert(message.bits(), UnderWay { delivery, listeners, states });
     }
 
-    /// What a request carried will not be delivered: the request failed.
+    /// Forgets what a request carried, because the request failed.
     pub(super) fn cancel(&self, message: MessageNumber) {
         self.account().under_way.remove(&message.bits());
     }
@@ -136,7 +136,7 @@ impl Deliveries {
         ended.flat_map(missing).collect()
     }
 
-    /// How many came to a user more than once, since the last call.
+    /// The number of repeated deliveries since the last call.
     pub(super) fn take_repeated(&self) -> u64 {
         std::mem::take(&mut self.account().repeated)
     }
@@ -170,7 +170,7 @@ impl UnderWay {
     }
 }
 
-/// What one thread has sent, until its time is over.
+/// The deliveries that one thread has begun, until their time is over.
 #[derive(Debug, Default)]
 pub(super) struct OwnDeliveries(std::collections::VecDeque<(Instant, u64)>);
 

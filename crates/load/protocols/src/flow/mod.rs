@@ -249,9 +249,8 @@ impl Protocol for Flows<'_> {
         reply.expect(request.keep, &out[target]);
         *kept = Some(reply);
         exchange.send(sending.ticket, &*request.method == "HEAD");
-        user.last_step = self.next_place();
-        if user.redirect.is_none() {
-            user.posted = None;
+        if self.flow.socket.is_some() && user.redirect.is_none() {
+            (user.last_step, user.posted) = (self.next_place(), None);
             if let Some(topic) = &request.delivers_to {
                 self.begin_delivery(user, topic, request.step, sending.now);
             }

@@ -36,7 +36,7 @@ pub(super) struct Request {
     pub(super) keep: KeptParts,
     pub(super) captures: Vec<Capture>,
     pub(super) checks: Checks,
-    /// Those to whom the system delivers what it carries.
+    /// The topic to whose listeners the system delivers what it carries.
     pub(super) delivers_to: Option<Template>,
 }
 

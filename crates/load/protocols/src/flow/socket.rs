@@ -36,7 +36,7 @@ pub(super) struct CompiledSocket {
     keeps_recent: bool,
 }
 
-/// What the system delivers, compiled.
+/// The deliveries of a flow, compiled.
 pub(super) struct CompiledDeliveries {
     listens_to: ValueRef,
     of: Checks,
@@ -114,7 +114,7 @@ impl Compiler<'_> {
 }
 
 impl CompiledSocket {
-    /// What readers of the results should know of deliveries, since the last call.
+    /// The warning about deliveries since the last call, if there is one.
     pub(super) fn take_warning(&self) -> Option<String> {
         let repeated = self.deliveries.as_ref()?.account.take_repeated();
         (repeated > 0).then(|| {
@@ -133,12 +133,12 @@ pub(super) struct SocketSession {
     greeting: Option<String>,
     /// The message with which it is ready then.
     ready: Option<ExpectedMessage>,
-    /// What a delivery must be beside carrying a number.
+    /// The contents of a delivery, beside its number.
     of: Option<ExpectedMessage>,
     awaited: Option<AwaitedNow>,
     /// The message that was awaited, until its user takes it.
     arrived: Option<Box<Reply>>,
-    /// What came of late, with its place among all steps and messages.
+    /// The last messages, each with its place among all steps and messages.
     recent: VecDeque<(u64, Vec<u8>)>,
     /// True if anything came since the last ping.
     heard: bool,
@@ -185,9 +185,9 @@ impl SocketSession {
     }
 
     /// Keeps a message for a step to come.
-    fn keep(&mut self, place: u64, message: &[u8]) {
+    fn keep(&mut self, place: u64, message: Vec<u8>) {
         let size = |recent: &VecDeque<(u64, Vec<u8>)>| recent.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        self.recent.push_back((place, message.to_vec()));
+        self.recent.push_back((place, message));
         while self.recent.len() > MOST_RECENT || size(&self.recent) > LARGEST_RECENT {
             self.recent.pop_front();
         }
@@ -211,9 +211,9 @@ impl Flows<'_> {
     pub(super) fn exchange_message(&self, user: &User) -> Next {
         let message = self.message_of(user);
         let Some(awaited) = &message.awaits else { return Next::Socket(SocketAction::Send) };
-        let mut context = user.context(self);
+        let context = user.context(self);
         let sendable = message.send.as_ref().map_or(Ok(()), |send| context.check(send));
-        match sendable.and_then(|()| awaited.checks.expected_message(&mut context).map(|_| ())) {
+        match sendable.and_then(|()| awaited.checks.check_values(&context)) {
             Ok(()) => Next::Socket(SocketAction::Exchange(awaited.step)),
             Err(failure) => Next::Refused(awaited.step, failure),
         }
@@ -253,21 +253,19 @@ impl Flows<'_> {
         let mut later = recent.into_iter().skip_while(|(place, _)| *place < user.last_step);
         while session.arrived.is_none() {
             let Some((_, bytes)) = later.next() else { return };
-            self.compare(session, bytes);
+            self.compare(session, Reply::of_message(bytes));
         }
         session.recent = later.collect();
     }
 
-    /// Takes the message if it is awaited.
-    fn compare(&self, session: &mut SocketSession, bytes: Vec<u8>) -> Option<Vec<u8>> {
-        let Some(awaited) = &session.awaited else { return Some(bytes) };
-        let reply = Reply::of_message(bytes);
+    /// Takes the message if it is awaited, and returns it if not.
+    fn compare(&self, session: &mut SocketSession, message: Reply) -> Option<Reply> {
+        let Some(awaited) = &session.awaited else { return Some(message) };
         let checks = self.own_socket().messages[awaited.message as usize].awaits.as_ref().map(|awaits| &awaits.checks);
-        let fits = checks.is_some_and(|checks| checks.fit(&awaited.expected, &InspectedReply::new(&reply)));
-        if !fits {
-            return Some(reply.body);
+        if !checks.is_some_and(|checks| checks.fit(&awaited.expected, &InspectedReply::new(&message))) {
+            return Some(message);
         }
-        session.arrived = Some(Box::new(reply));
+        session.arrived = Some(Box::new(message));
         None
     }
 
@@ -307,8 +305,8 @@ impl Flows<'_> {
                     self.send_text(session, &greeting, out);
                 }
             }
-            Event::Text(text) => self.handle_message(session, text.into_bytes(), signals),
-            Event::Binary(bytes) => self.handle_message(session, bytes, signals),
+            Event::Text(text) => self.handle_message(session, Reply::of_message(text.into_bytes()), signals),
+            Event::Binary(bytes) => self.handle_message(session, Reply::of_message(bytes), signals),
             Event::Ping | Event::Pong(_) => {}
             Event::Refused(response, why) => {
                 session.stage = Stage::Over;
@@ -329,14 +327,13 @@ impl Flows<'_> {
         }
     }
 
-    fn handle_message(&self, session: &mut SocketSession, message: Vec<u8>, signals: &mut Vec<Signal>) {
+    fn handle_message(&self, session: &mut SocketSession, message: Reply, signals: &mut Vec<Signal>) {
         self.counts.set(MessageCounts { received: self.counts.get().received + 1, ..self.counts.get() });
         self.look_for_deliveries(session, &message, signals);
         if session.stage == Stage::Greeting {
-            let reply = Reply::of_message(message);
             let own = self.own_socket();
             if let (Some(checks), Some(expected)) = (&own.ready, &session.ready)
-                && checks.fit(expected, &InspectedReply::new(&reply))
+                && checks.fit(expected, &InspectedReply::new(&message))
             {
                 session.stage = Stage::Ready;
                 session.ready = None;
@@ -348,7 +345,7 @@ impl Flows<'_> {
         let left = if is_waiting { self.compare(session, message) } else { Some(message) };
         match left {
             None => self.finish_exchange(session, signals),
-            Some(message) if self.own_socket().keeps_recent => session.keep(self.next_place(), &message),
+            Some(message) if self.own_socket().keeps_recent => session.keep(self.next_place(), message.body),
             Some(_) => {}
         }
     }
@@ -362,10 +359,11 @@ impl Flows<'_> {
         }
     }
 
-    fn look_for_deliveries(&self, session: &SocketSession, message: &[u8], signals: &mut Vec<Signal>) {
+    fn look_for_deliveries(&self, session: &SocketSession, message: &Reply, signals: &mut Vec<Signal>) {
         let Some(deliveries) = &self.own_socket().deliveries else { return };
-        let numbers = self.numbers.find(message);
-        if numbers.is_empty() || !self.is_delivery(deliveries, session, message) {
+        let numbers = self.numbers.find(&message.body);
+        let is_delivery = |of| deliveries.of.fit(of, &InspectedReply::new(message));
+        if numbers.is_empty() || !session.of.as_ref().is_none_or(is_delivery) {
             return;
         }
         let done = self.clock.get().now();
@@ -374,11 +372,6 @@ impl Flows<'_> {
                 signals.push(Signal::Delivery { step, sent, done, outcome: Outcome::Ok });
             }
         }
-    }
-
-    fn is_delivery(&self, deliveries: &CompiledDeliveries, session: &SocketSession, message: &[u8]) -> bool {
-        let Some(expected) = session.of.as_ref().filter(|_| deliveries.of.needs_body()) else { return true };
-        deliveries.of.fit(expected, &InspectedReply::new(&Reply::of_message(message.to_vec())))
     }
 
     /// Takes the captures of the message that has arrived.
@@ -392,7 +385,7 @@ impl Flows<'_> {
         Ok(())
     }
 
-    /// What a request carries is on its way to those who listen.
+    /// Begins the delivery of what a request carries to those who listen.
     pub(super) fn begin_delivery(&self, user: &mut User, topic: &Template, step: usize, sent: Instant) {
         let Some(deliveries) = self.flow.socket.as_ref().and_then(|socket| socket.deliveries.as_ref()) else { return };
         let (message, mut context) = (user.message_number(self), user.context(self));
@@ -416,7 +409,7 @@ impl Flows<'_> {
         self.places.get()
     }
 
-    /// What a user listens to: the items of a list, or one text.
+    /// The topics of a user: the items of a list, or one text.
     fn topics(&self, deliveries: &CompiledDeliveries, user: &User) -> Vec<Box<str>> {
         let context = user.context(self);
         let view = context.view(deliveries.listens_to);

@@ -32,7 +32,7 @@ pub struct Handshake<'a> {
     pub deflate: bool,
 }
 
-/// What a handshake adds to the head of a request that is written already, up to its last header line.
+/// The part of a handshake behind the header lines of its request, which are written already.
 #[derive(Clone, Copy, Debug)]
 pub struct Upgrade<'a> {
     /// The subprotocols of which the server may choose one.
