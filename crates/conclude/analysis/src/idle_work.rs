@@ -7,21 +7,22 @@ use plimsoll_statistics::{median, rank_slope};
 /// The least difference between two variants in their use of processors between slices that is worth a word, in cores.
 pub(crate) const IDLE_WORK: f64 = 0.1;
 
-/// Fewest seconds of a start from which it is estimated.
+/// Fewest seconds of all starts together from which it is estimated.
 const FEWEST_SECONDS: usize = 8;
 
-/// The use of processors by the systems of a variant while it is not loaded, in cores: the median over these starts.
-/// None where no start tells.
+/// The use of processors by the systems of a variant while it is not loaded, in cores, over these starts. None where their
+/// seconds are too few to tell. A start alone may have few: a busy machine is sampled less often.
 pub(crate) fn between_slices<'a>(starts: impl Iterator<Item = &'a StartResult>, variant: usize) -> Option<f64> {
-    median(&starts.filter_map(|start| of_start(start, variant)).collect::<Vec<f64>>())
+    without_load(&starts.flat_map(|start| of_start(start, variant)).collect::<Vec<(f64, f64)>>())
 }
 
-fn of_start(start: &StartResult, variant: usize) -> Option<f64> {
+/// The seconds of a start amid the slices of the variant: of each the share in which it was loaded, and the cores in use.
+fn of_start(start: &StartResult, variant: usize) -> Vec<(f64, f64)> {
     let loaded = loaded(start, variant);
-    let (begin, end) = (loaded.first()?.0, loaded.last()?.1);
+    let (Some((begin, _)), Some((_, end))) = (loaded.first(), loaded.last()) else { return Vec::new() };
     let seconds = seconds(start, variant);
-    let amid = seconds.iter().filter(|second| second.from >= begin && second.to <= end);
-    without_load(&amid.map(|second| (share(&loaded, second), second.cores)).collect::<Vec<(f64, f64)>>())
+    let amid = seconds.iter().filter(|second| second.from >= *begin && second.to <= *end);
+    amid.map(|second| (share(&loaded, second), second.cores)).collect()
 }
 
 /// A span between two samples of telemetry.
@@ -127,6 +128,18 @@ mod tests {
             }
         }
         start
+    }
+
+    #[test]
+    fn seconds_of_several_starts_are_enough_together() {
+        let short = || {
+            let mut start = in_turns(0.9);
+            start.processes.retain(|sample| sample.at < 7.5);
+            start
+        };
+        assert_eq!(between_slices([short()].iter(), 1), None, "seven seconds");
+        let found = between_slices([short(), short()].iter(), 1).expect("fourteen seconds");
+        assert!((found - 0.9).abs() < 1e-6, "{found}");
     }
 
     #[test]
