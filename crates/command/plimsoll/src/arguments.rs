@@ -67,6 +67,15 @@ pub(crate) enum Command {
         #[arg(long)]
         gate: bool,
     },
+    /// Write the report of a release: comments, action items, supported users, graphs and tables by change
+    ReleaseReport {
+        /// The bundles of the release, as of its bounded and its unbounded runs
+        #[arg(required = true)]
+        bundles: Vec<PathBuf>,
+        /// Folder for the report; must be new, empty, or hold an earlier one
+        #[arg(long, value_name = "DIR", default_value = "release-report")]
+        out: PathBuf,
+    },
     /// Hold a second run of a study against a first one
     Compare(Compare),
     /// Find out whether this machine is fit to measure on
@@ -148,12 +157,13 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The bundle that is compared with: the folder of the earlier run
+    /// The bundle that is compared with: the folder of the earlier run; or a folder with results of another tool
     pub(crate) first: PathBuf,
-    /// The bundle that is compared: that of the later run
+    /// The bundle that is compared: that of the later run; or such a folder too
     pub(crate) second: PathBuf,
-    /// Write it as Markdown too, with every table
-    #[arg(long, value_name = "FILE")]
+    /// Write it as Markdown too, with every table; of results of another tool the folder for the report
+    /// [default: `release-report`]
+    #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// Print it for other programs
     #[arg(long)]

@@ -9,6 +9,7 @@ mod doctor;
 mod init;
 mod interrupt;
 mod plan;
+mod release_report;
 mod report;
 mod run;
 mod script;
@@ -34,6 +35,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
         Command::Run(arguments) => run::run(&arguments)?,
         Command::Report { bundle, out, gate } => report::report(&bundle, out.as_deref(), gate)?,
+        Command::ReleaseReport { bundles, out } => release_report::release_report(&bundles, &out)?,
         Command::Compare(arguments) => compare::compare(&arguments)?,
         Command::Doctor(arguments) => doctor::doctor(&arguments)?,
         Command::Audit { table, json } => audit::audit(&table, json)?,

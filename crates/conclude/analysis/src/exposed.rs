@@ -10,10 +10,10 @@ use crate::reason::OrReason;
 use crate::samples;
 use plimsoll_model::exposed::{MetricKind, MetricSample, full_name};
 use plimsoll_model::measure::Statistic;
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::{LoadSummary, TrialResult};
 use plimsoll_model::words::and_list;
 use plimsoll_statistics::{Buckets, mean, median};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 pub use plimsoll_statistics::BucketQuantile;
@@ -47,6 +47,17 @@ struct Answer<'a> {
     sample: &'a MetricSample,
 }
 
+/// What came of a histogram or summary in some time, of all systems and labels together.
+#[derive(Clone, Debug, Default)]
+pub struct Came {
+    /// The number of values.
+    count: f64,
+    /// Their sum.
+    sum: f64,
+    /// The values by buckets, a part for each system and label; of summaries none.
+    parts: Vec<Buckets>,
+}
+
 /// The growth of a series in the measure phase, of all systems together.
 #[derive(Default)]
 struct Growth {
@@ -70,6 +81,12 @@ impl<'a> Exposed<'a> {
     #[must_use]
     pub fn only(trial: TrialResult<'a>, series: &str) -> Exposed<'a> {
         Exposed::of_samples(trial, 1.0, samples::metrics(trial).filter(|(_, sample)| sample.series == series))
+    }
+
+    /// A single series of the study during one load of a search.
+    #[must_use]
+    pub fn only_during(trial: TrialResult<'a>, load: &LoadSummary, series: &str) -> Exposed<'a> {
+        Exposed { windows: vec![samples::window_of(trial, load)], ..Exposed::only(trial, series) }
     }
 
     fn of_samples(
@@ -181,6 +198,22 @@ impl<'a> Exposed<'a> {
         growths.into_iter().filter_map(value).collect()
     }
 
+    /// What came of all histograms and summaries together in each second at both of whose ends some system answered.
+    #[must_use]
+    pub fn came_by_second(&self) -> BTreeMap<i64, Came> {
+        let mut seconds: BTreeMap<i64, Came> = BTreeMap::new();
+        let answers = self.series.values().flat_map(BTreeMap::values);
+        for pair in answers.flat_map(|answers| answers.windows(2)) {
+            let second = (pair[1].at - 0.5).floor() as i64;
+            let has_values = pair[1].sample.sum.is_some();
+            if has_values && pair[1].at - pair[0].at < 2.0 && self.is_measured(second as f64 + 0.5) {
+                let (count, sum) = grown(pair);
+                seconds.entry(second).or_default().add(Came { count, sum, parts: buckets_in(pair) });
+            }
+        }
+        seconds
+    }
+
     /// The answers of each system.
     fn answers(&self, name: &str) -> impl Iterator<Item = &[Answer<'a>]> {
         self.series.get(name).into_iter().flat_map(|systems| systems.values().map(Vec::as_slice))
@@ -260,6 +293,35 @@ impl<'a> Exposed<'a> {
     }
 }
 
+impl Came {
+    /// Adds what came in another time.
+    pub fn add(&mut self, other: Came) {
+        (self.count, self.sum) = (self.count + other.count, self.sum + other.sum);
+        self.parts.extend(other.parts);
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn count(&self) -> f64 {
+        self.count
+    }
+
+    /// The mean of the values; none without any.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0.0).then(|| self.sum / self.count)
+    }
+
+    /// A percentile (0 to 100) of a histogram, interpolated within its bucket. None of fewer values than it takes, in a bucket
+    /// without an end, and of summaries.
+    #[must_use]
+    pub fn percentile(&self, p: f64) -> Option<f64> {
+        let needed = values_needed(Statistic::Percentile(p))?;
+        let all = Buckets::together(&self.parts).filter(|all| all.count() >= needed as f64)?;
+        all.quantile(p / 100.0)?.interpolated
+    }
+}
+
 impl Growth {
     /// Adds what came of a system in so many seconds.
     fn add(&mut self, count: f64, sum: f64, seconds: f64) {
@@ -277,6 +339,20 @@ fn too_few(covered: f64, all: f64) -> String {
 }
 
 const NOTHING_CAME: &str = "no value came in the measure phase";
+
+/// The series that systems expose, by full name, each with the variants that do, and the number of these loads in which they did.
+#[must_use]
+pub fn exposing<'a>(trials: impl Iterator<Item = TrialResult<'a>>) -> BTreeMap<String, BTreeMap<usize, usize>> {
+    let mut exposing: BTreeMap<String, BTreeMap<usize, usize>> = BTreeMap::new();
+    for trial in trials {
+        let names: BTreeSet<String> =
+            samples::metrics(trial).map(|(_, sample)| full_name(&sample.series, &sample.label)).collect();
+        for name in names {
+            *exposing.entry(name).or_default().entry(trial.variant()).or_default() += 1;
+        }
+    }
+    exposing
+}
 
 /// The kind of a series: that of its first answer.
 fn kind(systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> Option<MetricKind> {

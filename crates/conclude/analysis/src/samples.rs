@@ -103,10 +103,7 @@ fn sums<'a>(
 /// When the load was measured, on its own clock: its measure phase, or of a search those of the loads near the capacity.
 fn windows(trial: TrialResult<'_>) -> Vec<Range<f64>> {
     let ladder = |rung: &&RungResult| rung.rung.part == RungPart::Ladder && rung.summary.validity.counts();
-    let of_rung = |rung: &RungResult| {
-        let begin = rung.summary.timing.zero.0 as f64 / 1e9 - measure_phase_begin(trial);
-        begin..begin + rung.summary.timing.window.seconds()
-    };
+    let of_rung = |rung: &RungResult| window_of(trial, &rung.summary);
     match trial.load.rungs.iter().filter(ladder).map(of_rung).collect::<Vec<_>>() {
         none if none.is_empty() => std::iter::once(0.0..trial.load.span().seconds()).collect(),
         windows => windows,
@@ -180,6 +177,13 @@ pub(crate) fn waits_during<'a>(trial: TrialResult<'a>, load: &LoadSummary) -> BT
 fn window(load: &LoadSummary) -> Range<f64> {
     let begin = load.timing.zero.0 as f64 / 1e9;
     begin..begin + load.timing.window.seconds()
+}
+
+/// When one load of a search was measured, on the clock of the trial.
+pub(crate) fn window_of(trial: TrialResult<'_>, load: &LoadSummary) -> Range<f64> {
+    let Range { start, end } = window(load);
+    let begin = measure_phase_begin(trial);
+    start - begin..end - begin
 }
 
 /// When the load was measured and counts, on its own clock: from the cut on, or of a search as a whole.

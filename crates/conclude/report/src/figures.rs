@@ -3,11 +3,13 @@
 mod capacity;
 mod database;
 mod over_time;
+mod release;
 mod storage;
 
 pub(crate) use capacity::of_capacity;
 pub(crate) use database::{of_database, over_one_trial};
 pub(crate) use over_time::over_time;
+pub(crate) use release::{marks_of_release, of_release, split_series};
 pub(crate) use storage::of_storage;
 
 use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};

@@ -13,6 +13,7 @@ mod json;
 mod junit;
 mod method;
 mod page;
+pub mod release;
 mod summary;
 mod tables;
 mod terminal;

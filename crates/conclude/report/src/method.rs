@@ -78,7 +78,8 @@ fn margin_of(input: &Input, comparison: &Comparison) -> f64 {
     decisions(&input.facts).iter().find(decides).map_or(0.0, |decision| decision.margin)
 }
 
-fn noise_floor(input: &Input, analysis: &Analysis) -> String {
+/// The noise floor in words; empty where it says nothing.
+pub(crate) fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     if input.plan.block_size() < 2 {
         return String::new();
     }

@@ -271,7 +271,7 @@ fn finding_view(finding: &Finding) -> FindingView {
     }
 }
 
-fn chart_view(figure: &Figure) -> ChartView {
+pub(crate) fn chart_view(figure: &Figure) -> ChartView {
     let panel =
         |panel: &crate::chart::Panel| svg(&panel.draw(), &format!("{}: {}", figure.title, panel.title), Surface::Page);
     ChartView {

@@ -35,7 +35,7 @@ mod writer;
 
 pub use error::BundleError;
 pub use note::Note;
-pub use origin::written_by;
+pub use origin::{is_bundle, written_by};
 pub use read::{Contents, design_of, read};
 pub use run_folder::RunFolder;
 pub use writer::{BundleWriter, folder_time};

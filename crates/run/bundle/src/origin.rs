@@ -1,10 +1,16 @@
-//! The version of Plimsoll that wrote a bundle.
+//! Whether a folder is a bundle, and the version of Plimsoll that wrote it.
 
 use crate::files::MANIFEST;
 use crate::manifest::ManifestLine;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+
+/// True if the folder is that of a bundle, whole or not.
+#[must_use]
+pub fn is_bundle(folder: &Path) -> bool {
+    folder.join(MANIFEST).exists()
+}
 
 /// The version of the program that began the bundle in `folder`; none if the manifest does not name it.
 #[must_use]

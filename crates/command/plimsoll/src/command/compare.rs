@@ -1,6 +1,6 @@
 //! `plimsoll compare`: two bundles of the same study against each other.
 
-use super::report;
+use super::{release_report, report};
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::say;
@@ -13,6 +13,8 @@ use plimsoll_model::flow::{Body, FlowRequest, JsonPiece, Piece, Text};
 use plimsoll_model::start::Plan;
 use plimsoll_model::system::{CommandLine, Probe};
 use plimsoll_model::workload::Steps;
+use plimsoll_outside::limits::limits;
+use plimsoll_report::release::release_of_outside;
 use plimsoll_study::{Bindings, PortChoice, Study};
 use std::path::{Path, PathBuf};
 
@@ -22,8 +24,17 @@ const A_PORT: &str = "{port}";
 /// The files of a bundle that declare measures, margins and order.
 const DECLARING: [&str; 2] = ["study.json", "plan.json"];
 
+/// The folder of the report of results that other tools recorded, where none is asked for.
+const REPORT: &str = "release-report";
+
 pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
     refuse_same_folder(&arguments.first, &arguments.second)?;
+    match [kind(&arguments.first), kind(&arguments.second)] {
+        [Kind::Outside, Kind::Outside] => return compare_outside(arguments),
+        [Kind::Outside, other] => return Err(mixed(&arguments.first, &arguments.second, other)),
+        [other, Kind::Outside] => return Err(mixed(&arguments.second, &arguments.first, other)),
+        _ => {}
+    }
     let (first, second) = both(Bundle::read(&arguments.first), Bundle::read(&arguments.second))?;
     let compared = compare_runs(&first.run(), &second.run()).map_err(|refusal| refused(arguments, &refusal))?;
     if let Some(out) = &arguments.out {
@@ -40,6 +51,56 @@ pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
         say::note(&format!("written to {}", out.display()));
     }
     Ok(exit(&compared, arguments.gate))
+}
+
+/// What a folder holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Bundle,
+    /// Results of another tool.
+    Outside,
+    Neither,
+}
+
+fn kind(folder: &Path) -> Kind {
+    match (plimsoll_bundle::is_bundle(folder), plimsoll_outside::is_outside(folder)) {
+        (true, _) => Kind::Bundle,
+        (false, true) => Kind::Outside,
+        (false, false) => Kind::Neither,
+    }
+}
+
+/// The failure where one folder alone has results of another tool.
+fn mixed(outside: &Path, other: &Path, kind: Kind) -> Failure {
+    let found = if kind == Kind::Bundle { "is a bundle" } else { "has neither a bundle nor such results" };
+    let message = anyhow!(
+        "{} has results of another tool, and {} {found}: `plimsoll compare` takes two bundles, or two folders with `NAME.csv` \
+         and `NAME.json`",
+        outside.display(),
+        other.display()
+    );
+    Failure::new(Exit::Usage, message)
+}
+
+/// Two versions whose results other tools recorded. There are no verdicts, so that no gate can be passed.
+fn compare_outside(arguments: &arguments::Compare) -> Result<Exit, Failure> {
+    if arguments.gate || arguments.json {
+        let asked = if arguments.gate { "--gate takes verdicts" } else { "--json writes verdicts" };
+        let message = anyhow!(
+            "{asked}, and results of other tools give none; without it `plimsoll compare` writes what they show, and \
+             `data/changes.csv` for other programs"
+        );
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let usage = |fault: plimsoll_outside::Fault| Failure::new(Exit::Usage, anyhow!(fault));
+    let first = plimsoll_outside::read(&arguments.first).map_err(usage)?;
+    let second = plimsoll_outside::read(&arguments.second).map_err(usage)?;
+    let compared = plimsoll_outside::compare(first, second).map_err(usage)?;
+    let out = arguments.out.as_deref().unwrap_or(Path::new(REPORT));
+    release_report::write(&release_of_outside(&compared), out)?;
+    let limits: Vec<String> = limits(&compared).iter().map(|limit| format!("- {limit}")).collect();
+    say::result(&format!("{}\n\nreport  {1}/index.html\n        {1}/README.md", limits.join("\n"), out.display()))?;
+    Ok(Exit::Open)
 }
 
 fn exit(compared: &CrossRunComparison, gate: bool) -> Exit {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use plimsoll_analysis::{Analysis, Input, analyse};
 use plimsoll_bundle::{Contents, RunFolder};
 use plimsoll_model::start::Validity;
-use plimsoll_report::Gate;
+use plimsoll_report::{Document, Gate};
 use std::path::{Path, PathBuf};
 
 /// Why a gate takes verdicts.
@@ -99,15 +99,21 @@ pub(super) fn write(bundle: &Path, out: &Path, asked: Gate) -> Result<Written, F
     let validities = stand.map(|result| result.validity()).collect();
     let analysis = analyse(&input);
     remove_old_charts(out)?;
-    for document in plimsoll_report::render(&input, &analysis, asked) {
+    write_documents(&plimsoll_report::render(&input, &analysis, asked), out)?;
+    let summary = plimsoll_report::terminal(&input, &analysis);
+    let gate = plimsoll_report::gate(&input, &analysis);
+    Ok(Written { summary, folder: out.to_owned(), gate, analysis, validities, complete: input.complete })
+}
+
+/// Writes documents below a folder, which is made where it is not there.
+pub(super) fn write_documents(documents: &[Document], out: &Path) -> Result<(), Failure> {
+    for document in documents {
         let path = out.join(&document.path);
         let folder = path.parent().expect("a document lies in a folder");
         std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
         std::fs::write(&path, &document.bytes).with_context(|| format!("failed to write {}", path.display()))?;
     }
-    let summary = plimsoll_report::terminal(&input, &analysis);
-    let gate = plimsoll_report::gate(&input, &analysis);
-    Ok(Written { summary, folder: out.to_owned(), gate, analysis, validities, complete: input.complete })
+    Ok(())
 }
 
 /// Converts the contents of a bundle to the input of the analysis.

@@ -24,6 +24,7 @@ mod one_system;
 mod other_commands;
 mod outputs;
 mod planner;
+mod release;
 mod resume;
 mod script_studies;
 mod scripts;

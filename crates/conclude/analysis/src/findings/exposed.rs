@@ -2,7 +2,9 @@
 //! taken for one that fell to zero.
 
 use super::Context;
+use crate::exposed::exposing;
 use crate::finding::{Finding, Severity};
+use crate::measure::TrialReader;
 use plimsoll_model::words::and_list;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED: usize = 10;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    let mut exposing: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-    let mut variants = BTreeSet::new();
-    for reader in context.counted() {
-        let variant = reader.trial().variant();
-        variants.insert(variant);
-        for (name, _) in reader.exposed().kinds() {
-            exposing.entry(name).or_default().insert(variant);
-        }
-    }
+    let trials = || context.counted().map(TrialReader::trial);
+    let variants: BTreeSet<usize> = trials().map(|trial| trial.variant()).collect();
     let mut by_variants: BTreeMap<BTreeSet<usize>, Vec<String>> = BTreeMap::new();
-    for (name, of) in exposing.into_iter().filter(|(_, of)| *of != variants) {
-        by_variants.entry(of).or_default().push(name.to_owned());
+    let of = exposing(trials()).into_iter().map(|(name, of)| (name, of.into_keys().collect::<BTreeSet<usize>>()));
+    for (name, of) in of.filter(|(_, of)| *of != variants) {
+        by_variants.entry(of).or_default().push(name);
     }
     if by_variants.is_empty() {
         return Vec::new();

@@ -55,7 +55,7 @@ fn of_resources(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> 
     })
 }
 
-fn over_loads(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
+pub(super) fn over_loads(input: &Input, report: &CapacityReport, condition: usize) -> Option<Figure> {
     let cells: Vec<&CapacityCell> = report.cells.iter().filter(|cell| cell.condition == condition).collect();
     let levels = cells.iter().flat_map(|cell| &cell.levels);
     let axis = Axis::of_loads(report.noun(), levels.flat_map(|level| [level.levels.low, level.levels.high]));

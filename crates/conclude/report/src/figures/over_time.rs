@@ -4,10 +4,10 @@
 use super::{titled, variants};
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style, share_axes};
 use crate::text;
-use plimsoll_analysis::exposed::Exposed;
+use plimsoll_analysis::exposed::{Came, Exposed};
 use plimsoll_analysis::grid::{Grid, Row};
 use plimsoll_analysis::{Input, decisions, estimate, samples, words};
-use plimsoll_model::exposed::MetricKind;
+use plimsoll_model::exposed::{ExposedSeries, MetricKind};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
@@ -18,6 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Charts of durations, at most: of the measures that decide, in their order.
 const SERIES: usize = 3;
 
+/// The meaning of lines and bands.
+pub(super) const REPEATS: &str = "Lines: median over the repeats; bands: from the least to the largest repeat.";
+
 /// The charts of each row of the grid.
 pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
     // The loads of a search are short, and each has a level of its own.
@@ -25,14 +28,16 @@ pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
         return Vec::new();
     }
     let grid = Grid::new(&input.facts, &input.plan);
-    let durations = deciding_durations(input).into_iter().map(|series| {
-        let has_percentiles = has_one_subject(&series, input);
-        OverTime::Durations { series, has_percentiles }
-    });
     let others = [OverTime::Requests, OverTime::Users, OverTime::Cpu, OverTime::Memory];
-    let kinds: Vec<OverTime> = durations.chain(others).chain(exposed(input)).collect();
+    let kinds: Vec<OverTime> = of_durations(input).into_iter().chain(others).chain(exposed(input)).collect();
     let of_row = |row| kinds.iter().filter_map(|kind| figure(input, &grid, row, kind)).collect::<Vec<Figure>>();
     grid.rows.iter().flat_map(of_row).collect()
+}
+
+/// The durations that decide.
+pub(super) fn of_durations(input: &Input) -> Vec<OverTime> {
+    let of = |series: Series| OverTime::Durations { has_percentiles: has_one_subject(&series, input), series };
+    deciding_durations(input).into_iter().map(of).collect()
 }
 
 /// The series of durations that decide and are recorded second by second. Where there is none it is iterations; of a
@@ -53,7 +58,7 @@ fn deciding_durations(input: &Input) -> Vec<Series> {
 }
 
 /// The metrics that systems expose and that are not split by a label, of which there may be hundreds.
-fn exposed(input: &Input) -> impl Iterator<Item = OverTime> {
+pub(super) fn exposed(input: &Input) -> impl Iterator<Item = OverTime> {
     let mut kinds: BTreeMap<&str, MetricKind> = BTreeMap::new();
     for sample in input.trials().flat_map(|trial| &trial.start.metrics).filter(|sample| sample.label.is_empty()) {
         kinds.entry(&sample.series).or_insert(sample.kind);
@@ -65,7 +70,7 @@ fn exposed(input: &Input) -> impl Iterator<Item = OverTime> {
 }
 
 /// The subject of a chart.
-enum OverTime {
+pub(super) enum OverTime {
     /// The durations of a series: their percentiles, or their means where those are not known second by second.
     Durations { series: Series, has_percentiles: bool },
     /// Requests that ended, per second.
@@ -78,10 +83,12 @@ enum OverTime {
     Memory,
     /// A metric that they expose, with the statistic of each second.
     Exposed { measure: Measure, kind: MetricKind },
+    /// A metric that is split by a label, over all values of it: the mean or a percentile of what came.
+    All { series: ExposedSeries, statistic: Statistic },
 }
 
 impl OverTime {
-    fn unit(&self) -> Unit {
+    pub(super) fn unit(&self) -> Unit {
         match self {
             OverTime::Durations { .. } => Unit::Seconds,
             OverTime::Requests => Unit::PerSecond,
@@ -89,11 +96,12 @@ impl OverTime {
             OverTime::Cpu => Unit::Cores,
             OverTime::Memory => Unit::Bytes,
             OverTime::Exposed { measure, .. } => measure.unit(),
+            OverTime::All { series, .. } => series.noted().unit.unwrap_or(Unit::Count),
         }
     }
 
     /// The name of its file, and its title.
-    fn name_and_title(&self) -> (String, String) {
+    pub(super) fn name_and_title(&self) -> (String, String) {
         match self {
             OverTime::Durations { series, .. } => {
                 (format!("over-time-{series}"), format!("{} over time", words::series_at_start(series)))
@@ -105,11 +113,15 @@ impl OverTime {
             OverTime::Exposed { measure, .. } => {
                 (format!("over-time-{}", measure.series), format!("{} over time", words::measure_at_start(measure)))
             }
+            OverTime::All { series, statistic } => (
+                format!("over-time-{}-{statistic}", series.name),
+                format!("{}, {}", series.name, if *statistic == Statistic::Avg { "mean" } else { "99th percentile" }),
+            ),
         }
     }
 
     /// The meaning of its lines and its values, where it is not that of all charts.
-    fn caption(&self, input: &Input) -> String {
+    pub(super) fn caption(&self, input: &Input) -> String {
         let systems = &input.facts.systems;
         match self {
             OverTime::Durations { has_percentiles: true, .. } => {
@@ -123,6 +135,15 @@ impl OverTime {
             }
             OverTime::Exposed { .. } => {
                 "The mean of what came in each second, as the systems say themselves. ".to_owned()
+            }
+            OverTime::All { series, statistic } => {
+                let labels = format!("Over all values of `{}`. ", series.by.as_deref().unwrap_or_default());
+                match statistic {
+                    Statistic::Avg => format!("{labels}The mean of what came in each second. "),
+                    _ => format!(
+                        "{labels}All repeats together, over times in which enough came; interpolated within its bucket. "
+                    ),
+                }
             }
             OverTime::Requests | OverTime::Users | OverTime::Cpu | OverTime::Memory => String::new(),
         }
@@ -155,8 +176,45 @@ impl OverTime {
                 let of = |trial| Exposed::only(trial, name).by_second(name);
                 vec![line(Style::Band, by_second(trials, of))]
             }
+            OverTime::All { series, statistic: Statistic::Percentile(p) } => {
+                vec![line(Style::Band, percentiles(trials, &series.name, *p))]
+            }
+            OverTime::All { series, .. } => {
+                let means = |trial| {
+                    let came = Exposed::only(trial, &series.name).came_by_second();
+                    came.into_iter().filter_map(|(second, came)| Some((second, came.mean()?))).collect()
+                };
+                vec![line(Style::Band, by_second(trials, means))]
+            }
         }
     }
+}
+
+/// Lengths over which percentiles are taken, in seconds: the first in which enough values come.
+const SPANS: [i64; 8] = [1, 2, 5, 10, 30, 60, 120, 300];
+
+/// The percentiles of what came in all trials together, over spans in which enough came. None where no span is long enough, or
+/// a single one would be left.
+fn percentiles(trials: &[TrialResult<'_>], series: &str, p: f64) -> Vec<Point> {
+    let mut seconds: BTreeMap<i64, Came> = BTreeMap::new();
+    for (second, came) in trials.iter().flat_map(|trial| Exposed::only(*trial, series).came_by_second()) {
+        seconds.entry(second).or_default().add(came);
+    }
+    let Some(last) = seconds.keys().last() else { return Vec::new() };
+    let over = |span: i64| {
+        let mut spans: BTreeMap<i64, Came> = BTreeMap::new();
+        // The last span, where it is cut short, is left out.
+        for (second, came) in seconds.iter().filter(|(second, _)| **second / span < (last + 1) / span) {
+            spans.entry(second / span).or_default().add(came.clone());
+        }
+        let value = |(place, came): (i64, Came)| {
+            let centre = came.percentile(p)?;
+            Some(Point { x: ((place + 1) * span) as f64, centre, values: vec![centre] })
+        };
+        let points: Option<Vec<Point>> = spans.into_iter().map(value).collect();
+        points.filter(|points| points.len() > 1)
+    };
+    SPANS.into_iter().find_map(over).unwrap_or_default()
 }
 
 /// A panel for each level on the axis, over the seconds of the measure phase.
@@ -173,13 +231,13 @@ fn figure(input: &Input, grid: &Grid, row: &Row, kind: &OverTime) -> Option<Figu
     Some(Figure {
         name: text::slug(&format!("{name} {}", row.label)),
         title: titled(&title, row),
-        caption: format!("{what}Lines: median over the repeats; bands: from the least to the largest repeat.{shaded}"),
+        caption: format!("{what}{REPEATS}{shaded}"),
         variants: variants(input),
         panels,
     })
 }
 
-fn panel(input: &Input, grid: &Grid, (level, condition): (usize, usize), kind: &OverTime) -> Option<Panel> {
+pub(super) fn panel(input: &Input, grid: &Grid, (level, condition): (usize, usize), kind: &OverTime) -> Option<Panel> {
     let of_condition = || input.trials().filter(|trial| trial.condition() == condition);
     let of_variant = |variant: usize| {
         let counting = of_condition().filter(|trial| trial.variant() == variant && input.counts(*trial));

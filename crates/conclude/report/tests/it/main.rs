@@ -5,5 +5,6 @@ mod database;
 mod documents;
 mod machines;
 mod markdown;
+mod release;
 mod sample;
 mod storage;

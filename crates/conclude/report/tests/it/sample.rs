@@ -277,7 +277,7 @@ fn truth(plan: &Plan, start: &Start, noise: &mut Noise) -> Truth {
 }
 
 /// A result for each start of the plan.
-fn starts(plan: &Plan, noise: &mut Noise) -> Vec<StartResult> {
+pub(crate) fn starts(plan: &Plan, noise: &mut Noise) -> Vec<StartResult> {
     plan.starts.iter().map(|start| result(plan, start, noise)).collect()
 }
 

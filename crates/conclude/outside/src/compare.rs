@@ -1,0 +1,208 @@
+//! A second version against a first, name by name.
+
+use crate::fault::Fault;
+use crate::measure::better;
+use crate::recorded::{Run, Version};
+use plimsoll_analysis::compare::FALSE_DISCOVERIES;
+use plimsoll_model::measure::Direction;
+use plimsoll_statistics::{Interval, benjamini_hochberg, t};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest runs of each version for an interval.
+pub(crate) const FEWEST_RUNS: usize = 3;
+
+/// The confidence of intervals.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+
+/// Two versions with what differs between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The first version.
+    pub first: Version,
+    /// The second version.
+    pub second: Version,
+    /// The cases that both have.
+    pub cases: Vec<String>,
+    /// The changes, by case, then by measure, then by label.
+    pub changes: Vec<Change>,
+    /// Labels that one version alone has: case, measure, label, and true if it is the first.
+    pub only: Vec<(String, String, String, bool)>,
+}
+
+/// The change of a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The case.
+    pub case: String,
+    /// The measure: the name of its file.
+    pub measure: String,
+    /// The label; empty where the measure has none.
+    pub label: String,
+    /// The value in each run of the first version that has one.
+    pub first: Vec<f64>,
+    /// The same of the second version.
+    pub second: Vec<f64>,
+    /// The two values that the change is computed from: geometric means over the runs, or arithmetic ones where a value is not
+    /// above zero.
+    pub values: [f64; 2],
+    /// The ratio of the second to the first; none where a value is not above zero.
+    pub ratio: Option<f64>,
+    /// The 95 % interval of the ratio, by Welch's t on logarithms; none of fewer than three runs of a version.
+    pub interval: Option<Interval>,
+    /// Benjamini and Hochberg's adjusted p-value, over all changes with an interval.
+    pub adjusted_p: Option<f64>,
+}
+
+impl Change {
+    /// True if it stands out among all changes.
+    #[must_use]
+    pub fn stands_out(&self) -> bool {
+        self.adjusted_p.is_some_and(|p| p <= FALSE_DISCOVERIES)
+    }
+
+    /// How much worse the second version is, to order changes of one measure: where no direction is better, how much it changes.
+    #[must_use]
+    pub fn badness(&self) -> f64 {
+        let Some(size) = self.ratio.map(f64::ln) else { return f64::NEG_INFINITY };
+        match better(&self.measure) {
+            Some(Direction::Lower) => size,
+            Some(Direction::Higher) => -size,
+            None => size.abs(),
+        }
+    }
+}
+
+/// Holds the second version against the first.
+///
+/// # Errors
+/// They have no case in common.
+pub fn compare(first: Version, second: Version) -> Result<Compared, Fault> {
+    let cases: Vec<String> = first.cases.keys().filter(|case| second.cases.contains_key(*case)).cloned().collect();
+    if cases.is_empty() {
+        let named =
+            |version: &Version| version.cases.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        return Err(Fault::NothingInCommon {
+            of_first: named(&first),
+            of_second: named(&second),
+            first: first.name,
+            second: second.name,
+        });
+    }
+    let (mut changes, mut only) = (Vec::new(), Vec::new());
+    for case in &cases {
+        let [one, other] = [&first, &second].map(|version| values(&version.cases[case]));
+        let keys: BTreeSet<&(String, String)> = one.keys().chain(other.keys()).collect();
+        for key in keys {
+            let (measure, label) = key.clone();
+            match (one.get(key), other.get(key)) {
+                (Some(first), Some(second)) => changes.push(change(case, measure, label, first, second)),
+                (of_first, _) => only.push((case.clone(), measure, label, of_first.is_some())),
+            }
+        }
+    }
+    adjust(&mut changes);
+    Ok(Compared { first, second, cases, changes, only })
+}
+
+/// The values of the runs, by measure and label.
+fn values(runs: &[Run]) -> BTreeMap<(String, String), Vec<f64>> {
+    let mut values: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    for (measure, recorded) in runs.iter().flat_map(|run| &run.measures) {
+        for (label, value) in recorded.values() {
+            values.entry((measure.clone(), label)).or_default().push(value);
+        }
+    }
+    values
+}
+
+fn change(case: &str, measure: String, label: String, first: &[f64], second: &[f64]) -> Change {
+    let logs = |values: &[f64]| -> Option<Vec<f64>> {
+        values.iter().map(|value| (*value > 0.0).then(|| value.ln())).collect()
+    };
+    let both = logs(first).zip(logs(second));
+    let mean = |values: &[f64]| plimsoll_statistics::mean(values).unwrap_or(f64::NAN);
+    let values = match &both {
+        Some((first, second)) => [mean(first).exp(), mean(second).exp()],
+        None => [mean(first), mean(second)],
+    };
+    let test = both
+        .as_ref()
+        .filter(|(first, second)| first.len().min(second.len()) >= FEWEST_RUNS)
+        .and_then(|(first, second)| t::welch(second, first));
+    Change {
+        case: case.to_owned(),
+        measure,
+        label,
+        first: first.to_vec(),
+        second: second.to_vec(),
+        values,
+        ratio: both.is_some().then(|| values[1] / values[0]),
+        interval: test.as_ref().map(|test| {
+            let Interval { low, high } = test.interval(CONFIDENCE);
+            Interval { low: low.exp(), high: high.exp() }
+        }),
+        adjusted_p: test.map(|test| test.p_two_sided(0.0)),
+    }
+}
+
+/// Adjusts the p-values of all changes for their number.
+fn adjust(changes: &mut [Change]) {
+    let p: Vec<f64> = changes.iter().filter_map(|change| change.adjusted_p).collect();
+    let tested = changes.iter_mut().filter(|change| change.adjusted_p.is_some());
+    tested.zip(benjamini_hochberg(&p)).for_each(|(change, adjusted)| change.adjusted_p = Some(adjusted));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorded::Recorded;
+
+    fn version(name: &str, runs: &[&[(&str, f64)]]) -> Version {
+        let run = |values: &&[(&str, f64)]| {
+            let values = values.iter().map(|(label, value)| ((*label).to_owned(), *value)).collect();
+            Run { measures: BTreeMap::from([("api_seconds".to_owned(), Recorded::Values(values))]) }
+        };
+        Version { name: name.to_owned(), cases: BTreeMap::from([(String::new(), runs.iter().map(run).collect())]) }
+    }
+
+    #[test]
+    fn one_run_each_has_changes_and_no_interval() {
+        let old = version("old", &[&[("get", 0.1), ("put", 0.2), ("gone", 0.3), ("zero", 0.0)]]);
+        let new = version("new", &[&[("get", 0.11), ("put", 0.1), ("added", 0.3), ("zero", 0.1)]]);
+        let compared = compare(old, new).expect("the same case");
+        let found: Vec<(&str, Option<f64>)> =
+            compared.changes.iter().map(|change| (change.label.as_str(), change.ratio)).collect();
+        assert_eq!(found.iter().map(|(label, _)| *label).collect::<Vec<_>>(), ["get", "put", "zero"]);
+        assert!((found[0].1.expect("a ratio") - 1.1).abs() < 1e-12);
+        assert_eq!(found[2].1, None, "there is no ratio to zero");
+        assert!(compared.changes.iter().all(|change| change.interval.is_none() && !change.stands_out()));
+        let only: Vec<(&str, bool)> =
+            compared.only.iter().map(|(_, _, label, first)| (label.as_str(), *first)).collect();
+        assert_eq!(only, [("added", false), ("gone", true)], "what vanished did not fall to zero");
+    }
+
+    #[test]
+    fn three_runs_each_have_an_interval_and_a_p_that_knows_of_the_others() {
+        let runs = |get: f64| {
+            [[("get", get), ("put", 0.2)], [("get", get * 1.01), ("put", 0.21)], [("get", get * 0.99), ("put", 0.19)]]
+        };
+        let as_slices = |name: &str, get: f64| {
+            let runs = runs(get);
+            version(name, &runs.iter().map(<[_; 2]>::as_slice).collect::<Vec<_>>())
+        };
+        let compared = compare(as_slices("old", 0.1), as_slices("new", 0.15)).expect("the same case");
+        let [get, put] = &compared.changes[..] else { panic!("two labels") };
+        let interval = get.interval.expect("three runs");
+        assert!(get.stands_out() && interval.low > 1.4 && interval.high < 1.6, "{get:?}");
+        assert!(!put.stands_out() && put.ratio.is_some_and(|ratio| (ratio - 1.0).abs() < 1e-12), "{put:?}");
+        assert!(get.badness() > put.badness());
+    }
+
+    #[test]
+    fn versions_without_a_case_in_common_are_refused() {
+        let mut new = version("new", &[&[("get", 1.0)]]);
+        new.cases = BTreeMap::from([("pg".to_owned(), Vec::new())]);
+        let refused = compare(version("old", &[&[("get", 1.0)]]), new).expect_err("no case");
+        assert_eq!(refused.to_string(), "old and new have no case in common: found `` and `pg`");
+    }
+}

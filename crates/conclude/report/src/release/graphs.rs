@@ -1,0 +1,57 @@
+//! The graphs of a case, as files and on the page.
+
+use super::Case;
+use crate::chart::Figure;
+use crate::page::{ChartView, chart_view};
+use crate::{Document, figures, text};
+use plimsoll_drawing::png;
+
+/// A graph with the name of its files.
+pub(super) struct Graph {
+    name: String,
+    figure: Figure,
+}
+
+pub(super) fn of_case(case: &Case<'_>) -> Vec<Graph> {
+    let figures = figures::of_release(&case.part.input, &case.part.analysis, case.condition);
+    figures.into_iter().map(|figure| Graph::of(&case.title, figure)).collect()
+}
+
+impl Graph {
+    /// A graph of a case.
+    pub(super) fn of(case: &str, figure: Figure) -> Graph {
+        Graph { name: text::slug(&format!("{case} {}", figure.name)), figure }
+    }
+
+    pub(super) fn view(&self) -> ChartView {
+        ChartView { name: self.name.clone(), ..chart_view(&self.figure) }
+    }
+
+    /// The picture, and its points as CSV.
+    pub(super) fn documents(&self) -> [Document; 2] {
+        [
+            Document { path: format!("graphs/{}.png", self.name), bytes: png(&self.figure.draw()) },
+            Document { path: format!("data/{}.csv", self.name), bytes: self.points().into_bytes() },
+        ]
+    }
+
+    /// The points in base units: where on the horizontal axis, of which version, the value, and the least and the largest of
+    /// the values that it is the centre of.
+    fn points(&self) -> String {
+        let mut table = csv::Writer::from_writer(Vec::new());
+        table.write_record(["x", "version", "value", "least", "largest"]).expect(INFALLIBLE);
+        for line in self.figure.panels.iter().flat_map(|panel| &panel.lines) {
+            for point in &line.points {
+                let least = point.values.iter().copied().fold(point.centre, f64::min);
+                let largest = point.values.iter().copied().fold(point.centre, f64::max);
+                let numbers = [point.x, point.centre, least, largest].map(|number| number.to_string());
+                let [x, value, least, largest] = numbers;
+                let record = [x, self.figure.variants[line.variant].clone(), value, least, largest];
+                table.write_record(record).expect(INFALLIBLE);
+            }
+        }
+        String::from_utf8(table.into_inner().expect(INFALLIBLE)).expect("text was written")
+    }
+}
+
+const INFALLIBLE: &str = "a vector takes what is written";

@@ -1,0 +1,43 @@
+//! The setup of the measurement as a table: what is the same in all bundles once, and what differs for each.
+
+use super::{Part, kind};
+use crate::page::facts::{self, Fact, fact};
+use plimsoll_analysis::distinct;
+use plimsoll_model::host::WORKLOAD;
+
+pub(super) fn setup(parts: &[Part]) -> Vec<Fact> {
+    let of: Vec<Vec<Fact>> = parts.iter().map(of_part).collect();
+    let names = distinct(of.iter().flatten().map(|fact| fact.name.clone()));
+    let rows = |name: String| {
+        let values: Vec<String> = of.iter().map(|facts| value(facts, &name)).collect();
+        if values.windows(2).all(|pair| pair[0] == pair[1]) {
+            return vec![fact(name, values[0].clone())];
+        }
+        let of_kind = |part: &Part| format!("{name}, {}", kind(part).to_lowercase());
+        let with_value = parts.iter().zip(values).filter(|(_, value)| !value.is_empty());
+        with_value.map(|(part, value)| fact(of_kind(part), value)).collect()
+    };
+    names.into_iter().flat_map(rows).collect()
+}
+
+/// The values of a name, each once; empty where there is none.
+fn value(facts: &[Fact], name: &str) -> String {
+    let values = facts.iter().filter(|fact| fact.name == name).map(|fact| fact.value.clone());
+    distinct(values).join("; ")
+}
+
+fn of_part(part: &Part) -> Vec<Fact> {
+    let Part { input, analysis, plimsoll } = part;
+    let objective = analysis
+        .capacity
+        .as_ref()
+        .map(|report| fact("Objective", crate::page::capacity::objective(&report.objective, input.facts.open_load)));
+    let versions = facts::versions(&input.versions).into_iter().filter(|version| version.name != WORKLOAD);
+    let mut setup =
+        vec![fact("Load-test version", format!("Plimsoll {plimsoll}")), fact("Study", input.facts.title.clone())];
+    setup.extend(facts::facts(input, analysis).into_iter().filter(|fact| fact.name != "Variants"));
+    setup.extend(objective);
+    setup.push(fact("Systems", input.facts.systems.join(", ")));
+    setup.extend(versions.map(|version| fact("Programs", version.value)));
+    setup
+}
