@@ -408,6 +408,7 @@ impl Recorder {
             users: self.generator.users,
             in_flight: self.generator.in_flight,
             backlog: self.generator.backlog,
+            sockets: self.generator.sockets,
             ..GeneratorSecond::default()
         };
         let generator = GeneratorSecond { cpu, cpu_busiest, ..std::mem::replace(&mut self.generator, next) };

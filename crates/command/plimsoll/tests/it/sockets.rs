@@ -57,6 +57,9 @@ max_lateness = "10s"
 measures = ["lost_deliveries.ratio", "delivery_duration:post.med"]
 "#;
 
+/// The users of the study, each with a socket.
+const USERS: u64 = 6;
+
 #[test]
 fn a_version_that_loses_deliveries_is_worse_and_says_how_many() {
     let good = Server::start(Mistakes::default()).expect("a port");
@@ -73,11 +76,20 @@ fn a_version_that_loses_deliveries_is_worse_and_says_how_many() {
             let tally = &load.tallies[&deliveries];
             assert!(tally.count() > 50, "{}", tally.count());
             lost[load.summary.load.variant] += tally.failed();
+            let most = load.generator.iter().map(|row| row.sockets).max();
+            assert_eq!(most, Some(USERS), "{:?}", load.generator);
         }
     }
     assert!(lost[0] == 0 && lost[1] > 10, "{lost:?}");
     let report = place.read("bundle/report/report.md");
-    for says in ["| lost deliveries |", "| post, delivery |", "| status |", "| messages received |", "**worse**"] {
+    for says in [
+        "| lost deliveries |",
+        "| post, delivery |",
+        "| status |",
+        "| messages received |",
+        "**worse**",
+        "Open WebSockets over time",
+    ] {
         assert!(report.contains(says), "expected {says} in {report}");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
         return Vec::new();
     }
     let grid = Grid::new(&input.facts, &input.plan);
-    let others = [OverTime::Requests, OverTime::Users, OverTime::Cpu, OverTime::Memory];
+    let others = [OverTime::Requests, OverTime::Users, OverTime::Sockets, OverTime::Cpu, OverTime::Memory];
     let kinds: Vec<OverTime> = of_durations(input).into_iter().chain(others).chain(exposed(input)).collect();
     let of_row = |row| kinds.iter().filter_map(|kind| figure(input, &grid, row, kind)).collect::<Vec<Figure>>();
     grid.rows.iter().flat_map(of_row).collect()
@@ -77,6 +77,8 @@ pub(super) enum OverTime {
     Requests,
     /// Users at work, where their number changes.
     Users,
+    /// The sockets that users hold open, where they hold any.
+    Sockets,
     /// The CPU of the systems of the variant.
     Cpu,
     /// Their memory.
@@ -92,7 +94,7 @@ impl OverTime {
         match self {
             OverTime::Durations { .. } => Unit::Seconds,
             OverTime::Requests => Unit::PerSecond,
-            OverTime::Users => Unit::Count,
+            OverTime::Users | OverTime::Sockets => Unit::Count,
             OverTime::Cpu => Unit::Cores,
             OverTime::Memory => Unit::Bytes,
             OverTime::Exposed { measure, .. } => measure.unit(),
@@ -108,6 +110,7 @@ impl OverTime {
             }
             OverTime::Requests => ("over-time-requests".to_owned(), "Requests per second over time".to_owned()),
             OverTime::Users => ("over-time-users".to_owned(), "Users over time".to_owned()),
+            OverTime::Sockets => ("over-time-sockets".to_owned(), "Open WebSockets over time".to_owned()),
             OverTime::Cpu => ("over-time-cpu".to_owned(), "CPU of the system over time, cores".to_owned()),
             OverTime::Memory => ("over-time-memory".to_owned(), "Memory of the system over time".to_owned()),
             OverTime::Exposed { measure, .. } => {
@@ -145,7 +148,9 @@ impl OverTime {
                     ),
                 }
             }
-            OverTime::Requests | OverTime::Users | OverTime::Cpu | OverTime::Memory => String::new(),
+            OverTime::Requests | OverTime::Users | OverTime::Sockets | OverTime::Cpu | OverTime::Memory => {
+                String::new()
+            }
         }
     }
 
@@ -163,6 +168,8 @@ impl OverTime {
             OverTime::Requests => vec![line(Style::Band, by_second(trials, requests))],
             OverTime::Users if !trials.iter().any(|trial| changes_its_users(*trial)) => Vec::new(),
             OverTime::Users => vec![line(Style::Band, by_second(trials, users))],
+            OverTime::Sockets if !trials.iter().any(|trial| holds_sockets(*trial)) => Vec::new(),
+            OverTime::Sockets => vec![line(Style::Band, by_second(trials, sockets))],
             OverTime::Cpu => {
                 let cores = |trial| samples::by_second(trial, None, |one| one.cpu_cores);
                 vec![line(Style::Band, by_second(trials, cores))]
@@ -346,6 +353,24 @@ fn users(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
     let window = trial.load.summary.timing.window.seconds();
     let is_measured = |row: &&GeneratorRow| row.second >= 0 && (row.second as f64) < window;
     trial.load.generator.iter().filter(is_measured).map(|row| (row.second, row.users as f64)).collect()
+}
+
+fn holds_sockets(trial: TrialResult<'_>) -> bool {
+    trial.load.generator.iter().any(|row| row.sockets > 0)
+}
+
+/// Sockets that users hold open at the end of each second; in turns at the end of each slice.
+fn sockets(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
+    let load = trial.load;
+    let timing = &load.summary.timing;
+    let second = |row: &GeneratorRow| match load.slices.get(usize::try_from(row.second).ok()?) {
+        Some(slice) => Some(slice.zero.since(timing.zero).seconds() as i64),
+        None => (load.slices.is_empty() && (row.second as f64) < timing.window.seconds()).then_some(row.second),
+    };
+    load.generator
+        .iter()
+        .filter_map(|row| Some((second(row).filter(|second| *second >= 0)?, row.sockets as f64)))
+        .collect()
 }
 
 /// True if the number of users is not the same in all whole seconds. In turns it is.

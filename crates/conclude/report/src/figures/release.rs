@@ -33,7 +33,11 @@ pub(crate) fn of_release(input: &Input, analysis: &Analysis, condition: usize) -
 pub(crate) fn marks_of_release(analysis: &Analysis) -> String {
     match &analysis.capacity {
         Some(report) => {
-            format!("Each dot: the median of the loads of about that many {}, over all starts.", report.noun())
+            let dots =
+                format!("Each dot: the median of the loads of about that many {}, over all starts.", report.noun());
+            format!(
+                "{dots} Grey line: the limit of the objective; dashed: the Universal Scalability Law that is nearest."
+            )
         }
         None => REPEATS.to_owned(),
     }
@@ -45,7 +49,7 @@ pub(crate) fn split_series(input: &Input) -> Vec<ExposedSeries> {
 }
 
 fn of_time(input: &Input, condition: usize) -> Vec<Figure> {
-    let others = of_durations(input).into_iter().chain([OverTime::Cpu, OverTime::Requests]);
+    let others = of_durations(input).into_iter().chain([OverTime::Cpu, OverTime::Requests, OverTime::Sockets]);
     let kinds = of_all_labels(input).chain(others).chain(of_systems(input));
     let grid = Grid { axis: None, ..Grid::new(&input.facts, &input.plan) };
     let figure = |kind: OverTime| {

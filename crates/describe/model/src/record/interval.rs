@@ -193,6 +193,9 @@ pub struct GeneratorSecond {
     pub in_flight: u64,
     /// Arrivals that were due and not yet started at the end of the second; 0 in closed load.
     pub backlog: u64,
+    /// Sockets that users of a flow hold open at the end of the second, beside their requests.
+    #[serde(default)]
+    pub sockets: u64,
     /// How late due work was started although a user was free, in nanoseconds: delay that the generator itself caused.
     /// Due work is arrivals and ends of think time.
     #[serde(with = "text::histogram")]
@@ -209,6 +212,7 @@ impl Default for GeneratorSecond {
             users: 0,
             in_flight: 0,
             backlog: 0,
+            sockets: 0,
             lateness: histogram(),
             stall: Nanos(0),
         }
@@ -222,6 +226,7 @@ impl GeneratorSecond {
         self.users += other.users;
         self.in_flight += other.in_flight;
         self.backlog += other.backlog;
+        self.sockets += other.sockets;
         self.lateness.add(&other.lateness).expect("a growing histogram takes what an equal one holds");
         self.stall = self.stall.max(other.stall);
     }

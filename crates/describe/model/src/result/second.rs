@@ -102,6 +102,9 @@ pub struct GeneratorRow {
     pub in_flight: u64,
     /// Arrivals due and not started.
     pub backlog: u64,
+    /// Sockets that users hold open. Old bundles do not tell.
+    #[serde(default)]
+    pub sockets: u64,
     /// How late due work was started although a user was free: 99th percentile, in nanoseconds.
     pub lateness_p99: u64,
     /// The same, longest.
@@ -124,6 +127,7 @@ impl GeneratorRow {
             users: generator.users,
             in_flight: generator.in_flight,
             backlog: generator.backlog,
+            sockets: generator.sockets,
             lateness_p99: generator.lateness.value_at_quantile(0.99),
             lateness_max: generator.lateness.max(),
             stall: generator.stall.0,

@@ -307,6 +307,7 @@ impl<'a> LoopContext<'a> {
         let is_exchange = |subject: &&SubjectIndex| **subject != CONNECT && Some(**subject) != work.openings();
         self.recorder.generator.in_flight = found.iter().filter(is_exchange).count() as u64;
         found.into_iter().for_each(|subject| self.recorder.count_carried(subject));
+        self.recorder.generator.sockets = work.sockets();
     }
 
     /// Starts everything that is due: users of a ramp, arrivals, ends of pauses, time-outs.

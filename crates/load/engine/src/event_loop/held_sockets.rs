@@ -29,11 +29,18 @@ pub(super) struct HeldSockets {
     deliveries: HashMap<usize, SubjectIndex>,
     /// When messages are counted next.
     next_count: Instant,
+    /// How many are open.
+    open: u64,
     /// The users that wait for what is under way to them before they leave.
     leaving: Vec<u32>,
 }
 
 impl HeldSockets {
+    /// How many are open.
+    pub(super) fn open(&self) -> u64 {
+        self.open
+    }
+
     /// Sockets for so many users.
     pub(super) fn of(users: usize) -> HeldSockets {
         // The clock of a load begins before zero.
@@ -102,6 +109,8 @@ impl<P: Protocol> Users<'_, P> {
     pub(super) fn socket_is_ready(&mut self, context: &mut LoopContext<'_>, index: u32) {
         let Some(sockets) = self.task.protocol.sockets() else { return };
         self.held_sockets.failed_attempts[index as usize] = 0;
+        self.held_sockets.open += 1;
+        context.recorder.generator.sockets = self.held_sockets.open;
         let user = &mut self.users[index as usize];
         sockets.opened(&mut user.program);
         if let Some(every) = sockets.ping_every() {
@@ -225,6 +234,8 @@ impl<P: Protocol> Users<'_, P> {
     /// Tells the protocol of the end of a socket that was ready.
     fn end_socket(&mut self, context: &mut LoopContext<'_>, index: u32, end: SocketEnd, now: Instant) {
         let Some(sockets) = self.task.protocol.sockets() else { return };
+        self.held_sockets.open -= 1;
+        context.recorder.generator.sockets = self.held_sockets.open;
         let mut ended = Vec::new();
         sockets.ended(&mut self.users[index as usize].program, end, now, &mut ended);
         self.record_deliveries(context, ended);

@@ -197,6 +197,10 @@ impl<P: Protocol> Work for Users<'_, P> {
         self.task.protocol.sockets().map(|sockets| request(sockets.step()))
     }
 
+    fn sockets(&self) -> u64 {
+        self.held_sockets.open()
+    }
+
     fn ends(&mut self, context: &mut LoopContext<'_>) {
         self.close_deliveries(context);
     }

@@ -61,6 +61,11 @@ pub trait Work {
         None
     }
 
+    /// How many sockets users hold open.
+    fn sockets(&self) -> u64 {
+        0
+    }
+
     /// The load ends: what is counted apart from exchanges is counted now.
     fn ends(&mut self, _context: &mut LoopContext<'_>) {}
 
