@@ -243,7 +243,9 @@ fn quoted(inside: &str) -> Result<(Cow<'_, str>, &str), Wrong<'_>> {
                     Some((_, b'n')) => "\n",
                     Some((_, b'"')) => "\"",
                     Some((_, b'\\')) => "\\",
-                    _ => return Err(Wrong { expected: "`\\n`, `\\\"` or `\\\\`", found: &inside[place..] }),
+                    // Before anything else it stands for itself.
+                    Some(_) => continue,
+                    None => break,
                 };
                 text = joined(joined(text, &inside[begin..place]), escaped);
                 begin = place + 2;
@@ -321,6 +323,8 @@ mod tests {
 
     #[test]
     fn labels_may_have_escapes_and_any_characters() {
+        let other = "a{b=\"\\t\\π\\\\z\"} 1\n";
+        assert_eq!(read_all(other), Ok(vec![sample("a", &[("b", "\\t\\π\\z")], 1.0)]), "it stands for itself");
         let text = "a{path=\"C:\\\\DIR\\\\\",error=\"a \\\"file\\\"\\nis, {not} there\",x=\"\",π=\"3\"} 1\n";
         assert!(read_all(text).is_err_and(|fault| fault.contains("a label")), "other names stand in quotes");
         let labels = [("path", "C:\\DIR\\"), ("error", "a \"file\"\nis, {not} there"), ("x", ""), ("π", "3")];
@@ -361,7 +365,7 @@ mod tests {
             ("up{\"down\"} 1\n", "expected one name of the metric"),
             ("up{a=\"b} 1\n", "expected a closing quote"),
             ("up{a=b} 1\n", "expected the value of a label in quotes, found `b} 1`"),
-            ("up{a=\"\\t\"} 1\n", "expected `\\n`, `\\\"` or `\\\\`, found `\\t\"} 1`"),
+            ("up{a=\"b\\\"} 1\n", "expected a closing quote"),
             ("up{a=\"\\", "expected the end of the line"),
             ("up{a=\"b\" c=\"d\"} 1\n", "expected `,` or `}` after a label"),
             ("up{a=\"b\",a=\"c\"} 1\n", "expected each label once"),

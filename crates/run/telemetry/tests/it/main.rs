@@ -3,6 +3,7 @@
 //! Each test is the process above its system: the system is started by a child of the test's own
 //! that stands for the warden.
 
+mod format_cases;
 mod scraping;
 
 use plimsoll_model::sample::{ProcessSample, Samples};
