@@ -116,13 +116,14 @@ fn values(runs: &[Run]) -> BTreeMap<(String, String), Vec<f64>> {
 }
 
 fn change(case: &str, measure: String, label: String, first: &[f64], second: &[f64]) -> Change {
-    let logs = |values: &[f64]| -> Option<Vec<f64>> {
+    let logs_of = |values: &[f64]| -> Option<Vec<f64>> {
         values.iter().map(|value| (*value > 0.0).then(|| value.ln())).collect()
     };
-    let both = logs(first).zip(logs(second));
+    let both = logs_of(first).zip(logs_of(second));
     let mean = |values: &[f64]| plimsoll_statistics::mean(values).unwrap_or(f64::NAN);
-    let values = match &both {
-        Some((first, second)) => [mean(first).exp(), mean(second).exp()],
+    let logs = both.as_ref().map(|(first, second)| [mean(first), mean(second)]);
+    let values = match logs {
+        Some(logs) => logs.map(f64::exp),
         None => [mean(first), mean(second)],
     };
     let test = both
@@ -136,7 +137,7 @@ fn change(case: &str, measure: String, label: String, first: &[f64], second: &[f
         first: first.to_vec(),
         second: second.to_vec(),
         values,
-        ratio: both.is_some().then(|| values[1] / values[0]),
+        ratio: logs.map(|[first, second]| (second - first).exp()),
         interval: test.as_ref().map(|test| {
             let Interval { low, high } = test.interval(CONFIDENCE);
             Interval { low: low.exp(), high: high.exp() }

@@ -2,7 +2,6 @@
 
 use crate::fault::Fault;
 use crate::recorded::{Case, Recorded, Run, Version};
-use crate::{range, table};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +76,8 @@ fn file(path: &Path) -> Result<Recorded, Fault> {
         return Err(Fault::TooLarge { path: path.to_owned(), most: MOST });
     }
     let bytes = fs::read(path).map_err(unreadable)?;
-    let recorded = if has_extension(path, "json") { range::parse(&bytes) } else { table::parse(&bytes) };
+    let is_json = has_extension(path, "json");
+    let recorded = if is_json { Recorded::of_query_range(&bytes) } else { Recorded::of_csv(&bytes) };
     recorded.map_err(|problem| Fault::Malformed { path: path.to_owned(), problem })
 }
 

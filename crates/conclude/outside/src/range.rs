@@ -3,7 +3,7 @@
 //! *Source: the HTTP API of Prometheus, range queries and range vectors.*
 
 use crate::recorded::{Line, Recorded};
-use crate::table::{number, over_time};
+use crate::table::{is_instant, number, over_time};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +52,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Recorded, String> {
         let label = label(series, &names);
         let mut line = Line::default();
         for (at, value) in &series.values {
+            if !is_instant(*at) {
+                return Err(format!("series `{label}`: expected an instant in seconds, found {at}"));
+            }
             line.take(*at, number(value).map_err(|problem| format!("series `{label}`: {problem}"))?);
         }
         if lines.insert(label.clone(), line).is_some() {

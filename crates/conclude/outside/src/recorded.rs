@@ -1,5 +1,6 @@
 //! What was recorded of a version.
 
+use crate::{range, table};
 use std::collections::BTreeMap;
 
 /// A version: its results under each case.
@@ -62,6 +63,22 @@ impl Line {
 }
 
 impl Recorded {
+    /// The content of a file `NAME.csv`.
+    ///
+    /// # Errors
+    /// What was expected and what was found, with its line.
+    pub fn of_csv(bytes: &[u8]) -> Result<Recorded, String> {
+        table::parse(bytes)
+    }
+
+    /// The content of a file `NAME.json`, an answer of Prometheus to `query_range`.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub fn of_query_range(bytes: &[u8]) -> Result<Recorded, String> {
+        range::parse(bytes)
+    }
+
     /// A number for each label: over time the mean.
     #[must_use]
     pub fn values(&self) -> BTreeMap<String, f64> {

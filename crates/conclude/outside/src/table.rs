@@ -71,9 +71,17 @@ pub(crate) fn number(text: &str) -> Result<Option<f64>, String> {
     Ok(number.is_finite().then_some(number))
 }
 
+/// The farthest instant, in seconds: some 30,000 years.
+const FARTHEST: f64 = 1e12;
+
+/// True for a number of seconds that can be an instant.
+pub(crate) fn is_instant(seconds: f64) -> bool {
+    seconds.abs() <= FARTHEST
+}
+
 /// Seconds, from any instant on, or a time as in RFC 3339.
 fn instant(text: &str) -> Result<f64, String> {
-    if let Some(seconds) = text.parse().ok().filter(|seconds: &f64| seconds.is_finite()) {
+    if let Some(seconds) = text.parse().ok().filter(|seconds| is_instant(*seconds)) {
         return Ok(seconds);
     }
     let time: jiff::Timestamp =
@@ -111,6 +119,7 @@ mod tests {
             ("label,value,p99\nget,1,2\n", "a column is `time`, `label` or `value`, found `p99`"),
             ("label,value\nget,1\nget,2\n", "line 3: a second value of `get`"),
             ("label,value\nget,fast\n", "line 2: expected a number, found `fast`"),
+            ("time,value\n1e300,1\n", "line 2: expected seconds or a time as `2026-11-26T20:40:00Z`, found `1e300`"),
             ("time,value\nnoon,1\n", "line 2: expected seconds or a time as `2026-11-26T20:40:00Z`, found `noon`"),
             ("label,value\nget,NaN\n", "expected rows with numbers, found none"),
             ("time,value\n", "expected samples with numbers, found none"),

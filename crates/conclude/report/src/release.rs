@@ -94,23 +94,28 @@ impl Case<'_> {
     }
 }
 
-/// `Bounded` or `Unbounded`: whether the load was given or searched for.
-fn kind(part: &Part) -> &'static str {
-    if part.input.plan.searches() { "Unbounded" } else { "Bounded" }
+/// The names of the bundles: `Bounded` or `Unbounded`, whether their load was given or searched for; numbered where several are
+/// the same.
+fn names(parts: &[Part]) -> Vec<String> {
+    let kind = |part: &Part| if part.input.plan.searches() { "Unbounded" } else { "Bounded" };
+    let same = |parts: &[Part], of: &Part| parts.iter().filter(|other| kind(other) == kind(of)).count();
+    let name = |(place, part): (usize, &Part)| match same(parts, part) {
+        1 => kind(part).to_owned(),
+        _ => format!("{} {}", kind(part), same(&parts[..=place], part)),
+    };
+    parts.iter().enumerate().map(name).collect()
 }
 
-fn cases<'a>(parts: &'a [Part]) -> Vec<Case<'a>> {
-    let of_part = |part: &'a Part| {
+fn cases(parts: &[Part]) -> Vec<Case<'_>> {
+    let mut cases = Vec::new();
+    for (part, name) in parts.iter().zip(names(parts)) {
         let plan = &part.input.plan;
-        let several = parts.iter().filter(|other| kind(other) == kind(part)).count() > 1;
-        let title = move |condition: usize| {
-            let of = [several.then(|| part.input.facts.title.clone()), Some(kind(part).to_owned())];
-            let levels = (!plan.conditions[condition].0.is_empty()).then(|| words::condition_in(plan, condition));
-            of.into_iter().chain([levels]).flatten().collect::<Vec<String>>().join(", ")
-        };
-        (0..plan.conditions.len()).map(move |condition| Case { part, condition, title: title(condition) })
-    };
-    parts.iter().flat_map(of_part).collect()
+        for (condition, levels) in plan.conditions.iter().enumerate() {
+            let levels = if levels.0.is_empty() { String::new() } else { format!(", {}", words::condition(levels)) };
+            cases.push(Case { part, condition, title: format!("{name}{levels}") });
+        }
+    }
+    cases
 }
 
 /// The content of the report as texts: the one source of both templates.

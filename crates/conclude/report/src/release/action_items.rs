@@ -2,7 +2,7 @@
 
 use super::comments::{lines, with_outcome};
 use super::tables::{Fate, badness, only_in_some, standing_out};
-use super::{Case, Part, kind};
+use super::{Case, Part, names};
 use crate::text;
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::verdict::Outcome;
@@ -22,9 +22,9 @@ pub(super) fn action_items(parts: &[Part], cases: &[Case<'_>]) -> Vec<String> {
         let vanished = only_in_some(case).into_iter().filter(|only| only.fate == Fate::Vanished);
         vanished.map(|only| format!("See whether it is gone on purpose. {}: {}.", case.title, only.line))
     });
-    let open = parts.iter().filter_map(|part| {
+    let open = parts.iter().zip(names(parts)).filter_map(|(part, name)| {
         let next = part.analysis.next.as_ref()?;
-        Some(format!("Decide what is open. {}: {next}", kind(part)))
+        Some(format!("Decide what is open. {name}: {next}"))
     });
     let mut items: Vec<String> = worse.chain(further).chain(gone).chain(open).collect();
     if cases.iter().all(is_no_worse) {

@@ -2,7 +2,7 @@
 //! and vanished, and the problems of the measurement.
 
 use super::tables::{Fate, in_a_line, only_in_some, rows_compared, standing_out};
-use super::{Case, Part, kind};
+use super::{Case, Part, names};
 use crate::{method, text};
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::finding::Severity;
@@ -19,7 +19,7 @@ pub(super) fn comments(parts: &[Part], cases: &[Case<'_>]) -> Vec<String> {
         let only = only.map(|only| format!("{}: {}.", case.title, only.line));
         [Some(verdicts(case)), moved(case)].into_iter().flatten().chain(only).collect::<Vec<String>>()
     });
-    let of_parts = parts.iter().flat_map(of_part);
+    let of_parts = parts.iter().zip(names(parts)).flat_map(|(part, name)| of_part(part, &name));
     of_cases.chain(of_parts).map(|comment| text::unbroken(&comment)).collect()
 }
 
@@ -82,11 +82,11 @@ fn moved(case: &Case<'_>) -> Option<String> {
 }
 
 /// The noise floor, and what is wrong with the measurement.
-fn of_part(part: &Part) -> Vec<String> {
+fn of_part(part: &Part, name: &str) -> Vec<String> {
     let Part { input, analysis, .. } = part;
     let floor = method::noise_floor(input, analysis);
-    let floor = (!floor.is_empty()).then(|| format!("{}, noise floor: {floor}.", kind(part)));
+    let floor = (!floor.is_empty()).then(|| format!("{name}, noise floor: {floor}."));
     let problems = analysis.findings.iter().filter(|finding| finding.severity == Severity::Problem);
-    let problems = problems.map(|finding| format!("{}, {}: {}", kind(part), finding.topic, finding.sentence));
+    let problems = problems.map(|finding| format!("{name}, {}: {}", finding.topic, finding.sentence));
     floor.into_iter().chain(problems).collect()
 }

@@ -1,7 +1,7 @@
 //! The graphs of a case, as files and on the page.
 
 use super::Case;
-use crate::chart::Figure;
+use crate::chart::{Figure, Style};
 use crate::page::{ChartView, chart_view};
 use crate::{Document, figures, text};
 use plimsoll_drawing::png;
@@ -35,19 +35,20 @@ impl Graph {
         ]
     }
 
-    /// The points in base units: where on the horizontal axis, of which version, the value, and the least and the largest of
-    /// the values that it is the centre of.
+    /// The points in base units: where on the horizontal axis, of which version and which of its lines, the value, and the least
+    /// and the largest of the values that it is the centre of. A curve that describes points has none of its own.
     fn points(&self) -> String {
         let mut table = csv::Writer::from_writer(Vec::new());
-        table.write_record(["x", "version", "value", "least", "largest"]).expect(INFALLIBLE);
+        table.write_record(["x", "version", "line", "value", "least", "largest"]).expect(INFALLIBLE);
         for line in self.figure.panels.iter().flat_map(|panel| &panel.lines) {
-            for point in &line.points {
+            let name = if line.style == Style::Dashed { "dashed" } else { "solid" };
+            let version = &self.figure.variants[line.variant];
+            for point in line.points.iter().filter(|point| !point.values.is_empty()) {
                 let least = point.values.iter().copied().fold(point.centre, f64::min);
                 let largest = point.values.iter().copied().fold(point.centre, f64::max);
-                let numbers = [point.x, point.centre, least, largest].map(|number| number.to_string());
-                let [x, value, least, largest] = numbers;
-                let record = [x, self.figure.variants[line.variant].clone(), value, least, largest];
-                table.write_record(record).expect(INFALLIBLE);
+                let [x, value, least, largest] =
+                    [point.x, point.centre, least, largest].map(|number| number.to_string());
+                table.write_record([&x, version.as_str(), name, &value, &least, &largest]).expect(INFALLIBLE);
             }
         }
         String::from_utf8(table.into_inner().expect(INFALLIBLE)).expect("text was written")

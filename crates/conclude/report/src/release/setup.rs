@@ -1,23 +1,23 @@
 //! The setup of the measurement as a table: what is the same in all bundles once, and what differs for each.
 
-use super::{Part, kind};
+use super::{Part, names};
 use crate::page::facts::{self, Fact, fact};
 use plimsoll_analysis::distinct;
 use plimsoll_model::host::WORKLOAD;
 
 pub(super) fn setup(parts: &[Part]) -> Vec<Fact> {
+    let parts_by_name = names(parts);
     let of: Vec<Vec<Fact>> = parts.iter().map(of_part).collect();
-    let names = distinct(of.iter().flatten().map(|fact| fact.name.clone()));
+    let settings = distinct(of.iter().flatten().map(|fact| fact.name.clone()));
     let rows = |name: String| {
         let values: Vec<String> = of.iter().map(|facts| value(facts, &name)).collect();
         if values.windows(2).all(|pair| pair[0] == pair[1]) {
             return vec![fact(name, values[0].clone())];
         }
-        let of_kind = |part: &Part| format!("{name}, {}", kind(part).to_lowercase());
-        let with_value = parts.iter().zip(values).filter(|(_, value)| !value.is_empty());
-        with_value.map(|(part, value)| fact(of_kind(part), value)).collect()
+        let with_value = parts_by_name.iter().zip(values).filter(|(_, value)| !value.is_empty());
+        with_value.map(|(part, value)| fact(format!("{name}, {part}"), value)).collect()
     };
-    names.into_iter().flat_map(rows).collect()
+    settings.into_iter().flat_map(rows).collect()
 }
 
 /// The values of a name, each once; empty where there is none.

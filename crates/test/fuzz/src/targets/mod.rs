@@ -7,6 +7,7 @@ mod feed;
 mod grpc;
 mod http;
 mod json;
+mod outside;
 mod script;
 mod sql;
 mod study;
@@ -16,7 +17,7 @@ mod websocket;
 use crate::Target;
 
 /// All targets.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 23] = [
     target("study", study::study, 100),
     target("http_response", http::response, 20_000),
     target("http2_frames", grpc::frames, 20_000),
@@ -35,6 +36,7 @@ pub const TARGETS: [Target; 22] = [
     target("bundle", bundle::bundle, 300),
     target("report", bundle::report, 50),
     target("audit", audit::audit, 200),
+    target("outside", outside::outside, 200),
     target("javascript", script::javascript, 300),
     target("typescript", script::typescript, 300),
     target("feed_csv", feed::csv, 5_000),
