@@ -67,7 +67,9 @@ pub(crate) enum Command {
         #[arg(long)]
         gate: bool,
     },
-    /// Write the report of a release: comments, action items, supported users, graphs and tables by change
+    /// Write the report of a release, in the form that teams publish
+    ///
+    /// Comments, action items, supported users, graphs and tables by change, from one bundle or several.
     ReleaseReport {
         /// The bundles of the release, as of its bounded and its unbounded runs
         #[arg(required = true)]

@@ -123,6 +123,26 @@ fn a_search_finds_how_many_users_a_server_takes() {
 }
 
 #[test]
+fn a_search_of_two_versions_becomes_the_table_of_supported_users() {
+    let versions = "[factors]\nversion = { levels = [8, 12], compare = true, baseline = 8 }\n\n[system.counter]";
+    let study = edited(&edited(STUDY, "[system.counter]", versions), "{port} 8 1000", "{port} {version} 1000");
+    let place = place(&edited(&study, "[objective]", "[decide]\nmeasures = [\"capacity.count\"]\n\n[objective]"));
+    place.plimsoll(&RUN).with_any_verdict();
+    place.plimsoll(&["release-report", "bundle"]).with(0);
+    let page = place.read("release-report/README.md");
+    for expected in [
+        "### Supported users in unbounded tests",
+        "| Test | version = 8 | version = 12 | Delta | Verdict | Limited by |",
+        "graphs/unbounded-requests-per-second.png",
+        "each version was measured around its own capacity",
+        "| Objective | requests, median at most 10.0 s; at most 20 % errors |",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    assert!(!page.contains("by name"), "other loads are not compared: {page}");
+}
+
+#[test]
 fn a_stress_test_goes_up_until_requests_fail() {
     let stress = "profile  = \"stress\"\nstep     = 4\nnew_users = 100";
     let study = edited(&edited(STUDY, "profile  = \"capacity\"", stress), "confirm  = \"400ms\"\n", "");

@@ -32,13 +32,12 @@ pub(crate) fn of_release(input: &Input, analysis: &Analysis, condition: usize) -
 /// The meaning of lines and dots in these charts, where a caption says nothing else.
 pub(crate) fn marks_of_release(analysis: &Analysis) -> String {
     match &analysis.capacity {
-        Some(report) => {
-            let dots =
-                format!("Each dot: the median of the loads of about that many {}, over all starts.", report.noun());
-            format!(
-                "{dots} Grey line: the limit of the objective; dashed: the Universal Scalability Law that is nearest."
-            )
-        }
+        Some(report) => format!(
+            "Each dot: the median of the loads of about that many {}, over all starts. Grey line: the limit of the objective; \
+             dashed: the Universal Scalability Law that is nearest. There are no tables by change: each version was measured \
+             around its own capacity, so under another load.",
+            report.noun()
+        ),
         None => REPEATS.to_owned(),
     }
 }

@@ -72,11 +72,15 @@ fn moved(case: &Case<'_>) -> Option<String> {
         (0, _) => None,
         (_, 0) => Some(format!("{}: none of {all} further means by name stands out.", case.title)),
         (_, count) => Some(format!(
-            "{}: {count} of {all} further means by name {} out ({}); {rest} {} not.",
+            "{}: {count} of {all} further means by name {} out ({}){}.",
             case.title,
             if count == 1 { "stands" } else { "stand" },
             lines(case, &moved).join("; "),
-            if rest == 1 { "does" } else { "do" }
+            match rest {
+                0 => String::new(),
+                1 => "; 1 does not".to_owned(),
+                rest => format!("; {rest} do not"),
+            }
         )),
     }
 }

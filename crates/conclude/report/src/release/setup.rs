@@ -6,7 +6,7 @@ use plimsoll_analysis::distinct;
 use plimsoll_model::host::WORKLOAD;
 
 pub(super) fn setup(parts: &[Part]) -> Vec<Fact> {
-    let parts_by_name = names(parts);
+    let names_of_parts = names(parts);
     let of: Vec<Vec<Fact>> = parts.iter().map(of_part).collect();
     let settings = distinct(of.iter().flatten().map(|fact| fact.name.clone()));
     let rows = |name: String| {
@@ -14,7 +14,7 @@ pub(super) fn setup(parts: &[Part]) -> Vec<Fact> {
         if values.windows(2).all(|pair| pair[0] == pair[1]) {
             return vec![fact(name, values[0].clone())];
         }
-        let with_value = parts_by_name.iter().zip(values).filter(|(_, value)| !value.is_empty());
+        let with_value = names_of_parts.iter().zip(values).filter(|(_, value)| !value.is_empty());
         with_value.map(|(part, value)| fact(format!("{name}, {part}"), value)).collect()
     };
     settings.into_iter().flat_map(rows).collect()

@@ -52,7 +52,11 @@ enum Names {
 /// The statistics that tables are of. One that a metric's kind does not have gives no comparison, and no table.
 const STATISTICS: [Statistic; 2] = [Statistic::Avg, Statistic::Percentile(99.0)];
 
+/// None where the capacity was searched for: each version was measured around its own, so under another load.
 pub(super) fn of_case(case: &Case<'_>) -> Vec<ChangeTable> {
+    if case.part.input.plan.searches() {
+        return Vec::new();
+    }
     let of_names = |names: Names| {
         let of_statistic = |statistic| {
             let variants = 1..case.part.input.plan.variants.len();
@@ -197,13 +201,14 @@ fn stands_out(comparison: &Comparison) -> bool {
     comparison.exploratory.is_some_and(|one| one.stands_out)
 }
 
-/// The means that are rows of tables and do not decide.
+/// The means that are rows of tables and do not decide; none where there are no tables.
 fn means<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Comparison> {
     let names = all_names(case);
     let is_row = move |measure: &Measure| {
         measure.statistic == Statistic::Avg && names.iter().any(|names| names.row(&measure.series).is_some())
     };
-    let here = case.part.analysis.comparisons.iter().filter(|one| one.condition == case.condition);
+    let has_tables = !case.part.input.plan.searches();
+    let here = case.part.analysis.comparisons.iter().filter(move |one| has_tables && one.condition == case.condition);
     here.filter(move |one| one.exploratory.is_some() && is_row(&one.measure))
 }
 
