@@ -40,7 +40,7 @@ pub struct Change {
     pub label: String,
     /// The value in each run of the first version that has one.
     pub first: Vec<f64>,
-    /// The same of the second version.
+    /// The value in each run of the second version that has one.
     pub second: Vec<f64>,
     /// The two values that the change is computed from: geometric means over the runs, or arithmetic ones where a value is not
     /// above zero.

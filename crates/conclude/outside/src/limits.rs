@@ -68,7 +68,7 @@ fn lines_of<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<I
         .flat_map(|(name, recorded)| recorded.lines().map(move |(label, line)| (name.as_str(), label.as_str(), line)))
 }
 
-/// The same of both versions.
+/// Each line of each run of both versions, with its measure and label.
 fn lines(compared: &Compared) -> impl Iterator<Item = (&str, &str, &Line)> {
     both(compared).into_iter().flat_map(|version| lines_of(compared, version))
 }

@@ -22,7 +22,7 @@ pub struct Run {
     pub measures: BTreeMap<String, Recorded>,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recorded {
     /// A number for each label; the label of a file without labels is empty.

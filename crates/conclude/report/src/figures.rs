@@ -257,6 +257,7 @@ fn titled(title: &str, row: &Row) -> String {
     if row.label.is_empty() { title.to_owned() } else { format!("{title}, {}", row.label) }
 }
 
-fn variants(input: &Input) -> Vec<String> {
+/// The names of the variants, the baseline first.
+pub(crate) fn variants(input: &Input) -> Vec<String> {
     input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect()
 }

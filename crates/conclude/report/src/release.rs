@@ -17,8 +17,7 @@ use crate::{figures, text};
 use askama::Template;
 use graphs::Graph;
 pub use outside::release_of_outside;
-use plimsoll_analysis::{Analysis, Input, words};
-use plimsoll_model::factor::Assignment;
+use plimsoll_analysis::{Analysis, Input, distinct, words};
 use tables::ChangeTable;
 use users::SupportedUsers;
 
@@ -44,7 +43,7 @@ pub enum NoRelease {
     OtherVariants {
         /// The variants of the first bundle.
         first: String,
-        /// Those of another one.
+        /// The variants of another bundle.
         other: String,
     },
 }
@@ -65,10 +64,7 @@ pub fn release(parts: &[Part]) -> Result<Vec<Document>, NoRelease> {
 }
 
 fn check(parts: &[Part]) -> Result<(), NoRelease> {
-    let variants = |part: &Part| {
-        let labels: Vec<String> = part.input.plan.variants.iter().map(Assignment::label).collect();
-        labels.join(", ")
-    };
+    let variants = |part: &Part| figures::variants(&part.input).join(", ");
     if let Some(part) = parts.iter().find(|part| part.input.plan.describes()) {
         return Err(NoRelease::NothingCompared(part.input.facts.title.clone()));
     }
@@ -85,13 +81,6 @@ pub(crate) struct Case<'a> {
     condition: usize,
     /// `Bounded, engine = postgresql, 200 users`.
     title: String,
-}
-
-impl Case<'_> {
-    /// The names of the versions, the baseline first.
-    fn variants(&self) -> Vec<String> {
-        self.part.input.plan.variants.iter().map(Assignment::label).collect()
-    }
 }
 
 /// The names of the bundles: `Bounded` or `Unbounded`, whether their load was given or searched for; numbered where several are
@@ -159,7 +148,7 @@ struct Html<'a> {
 
 impl ReleasePage {
     fn new(parts: &[Part], cases: &[Case<'_>], graphs: &[Vec<Graph>]) -> ReleasePage {
-        let variants = cases.first().map(Case::variants).unwrap_or_default();
+        let variants = cases.first().map(|case| figures::variants(&case.part.input)).unwrap_or_default();
         let (baseline, others) = variants.split_first().expect("a plan has a variant");
         let view = |(case, graphs): (&Case<'_>, &Vec<Graph>)| CaseView {
             title: case.title.clone(),
@@ -170,20 +159,13 @@ impl ReleasePage {
             only: tables::only_in_some(case).into_iter().map(|only| only.line).collect(),
         };
         let written = |part: &Part| part.input.facts.report.comments.clone();
-        let mut comments: Vec<String> = Vec::new();
-        for text in parts.iter().filter_map(written) {
-            for paragraph in text.split("\n\n").map(|one| one.trim().to_owned()) {
-                if !comments.contains(&paragraph) {
-                    comments.push(paragraph);
-                }
-            }
-        }
+        let paragraphs = |text: String| text.split("\n\n").map(|one| one.trim().to_owned()).collect::<Vec<String>>();
         let items = parts.iter().flat_map(|part| part.input.facts.report.action_items.clone());
         ReleasePage {
             title: format!("Performance comparison: {} against {baseline}", others.join(", ")),
-            comments,
+            comments: distinct(parts.iter().filter_map(written).flat_map(paragraphs)),
             drafted: comments::comments(parts, cases),
-            action_items: plimsoll_analysis::distinct(items.collect::<Vec<String>>()),
+            action_items: distinct(items),
             drafted_items: action_items::action_items(parts, cases),
             setup: setup::setup(parts),
             users: users::supported_users(parts),

@@ -53,7 +53,7 @@ pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
     Ok(exit(&compared, arguments.gate))
 }
 
-/// What a folder holds.
+/// The kind of results in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bundle,

@@ -212,20 +212,20 @@ fn means<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Comparison> {
     here.filter(move |one| one.exploratory.is_some() && is_row(&one.measure))
 }
 
-/// How many of them there are.
+/// The number of means that are rows of tables and do not decide.
 pub(super) fn rows_compared(case: &Case<'_>) -> usize {
     means(case).count()
 }
 
-/// Those that stand out, the worst first.
+/// The means that stand out among them, the worst first.
 pub(super) fn standing_out<'a>(case: &'a Case<'_>) -> Vec<&'a Comparison> {
     let mut found: Vec<&Comparison> = means(case).filter(|one| stands_out(one)).collect();
     found.sort_by(|one, other| badness(other).total_cmp(&badness(one)));
     found
 }
 
-/// What some versions expose and others do not. It appeared or vanished where it was there in each load of the one, and is no
-/// change to zero; what is rare may be missing by chance.
+/// The names of metrics that not all versions expose. A name appeared or vanished where it was there in each load of the one
+/// version, and is no change to zero; a rare one may be missing by chance.
 pub(super) fn only_in_some(case: &Case<'_>) -> Vec<Only> {
     let input: &Input = &case.part.input;
     let variants = input.plan.variants.len();
@@ -262,7 +262,7 @@ pub(super) struct Only {
     pub(super) line: String,
 }
 
-/// What became of a name.
+/// The reason why a name is missing in a version.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fate {
     Vanished,

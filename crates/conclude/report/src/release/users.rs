@@ -2,10 +2,9 @@
 
 use super::Part;
 use crate::page::capacity::{found, limited_by};
-use crate::text;
+use crate::{figures, text};
 use plimsoll_analysis::capacity::{CapacityCell, CapacityReport};
 use plimsoll_analysis::words;
-use plimsoll_model::factor::Assignment;
 
 pub(super) struct SupportedUsers {
     /// The noun for loads: `users`.
@@ -32,7 +31,7 @@ pub(super) fn supported_users(parts: &[Part]) -> Option<SupportedUsers> {
     let (first, report) = searches().next()?;
     Some(SupportedUsers {
         noun: report.noun(),
-        variants: first.input.plan.variants.iter().map(Assignment::label).collect(),
+        variants: figures::variants(&first.input),
         rows: searches().flat_map(|(part, report)| rows(part, report)).collect(),
     })
 }
