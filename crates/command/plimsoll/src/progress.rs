@@ -57,7 +57,7 @@ impl Progress {
             bar,
             trials: 0,
             sharing,
-            is_limit: study.ends_after_iterations() || plan.searches(),
+            is_limit: study.ends_after_iterations() || study.is_feedback() || plan.searches(),
             current: String::new(),
             phase: None,
             load: None,

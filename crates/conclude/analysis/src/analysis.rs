@@ -7,6 +7,7 @@ use crate::database::DatabaseReport;
 use crate::description::DescribedValue;
 use crate::estimate::Estimate;
 use crate::excluded::ExcludedLoad;
+use crate::feedback::FeedbackReport;
 use crate::finding::Finding;
 use crate::lengths::Lengths;
 use crate::next_step::NextStep;
@@ -41,6 +42,8 @@ pub struct Analysis {
     pub capacity: Option<CapacityReport>,
     /// The changes over the time of each load, where the study is to show them.
     pub soak: Option<SoakReport>,
+    /// The control loops that changed the number of users, where there were any.
+    pub feedback: Option<FeedbackReport>,
     /// The durations of operations on objects, where the workload was storage.
     pub storage: Option<StorageReport>,
     /// The results of the databases, where there were any.

@@ -12,6 +12,7 @@
 //! 4. [`turns`]: the same where variants took turns, with what slices leave to the next ones;
 //!    [`lengths`]: how many turns and starts would do;
 //! 5. [`soak`]: for a load of hours, what changes over its time;
+//!    [`feedback`]: for a control loop over the number of users, its answer and how much the users moved;
 //! 6. [`storage`]: for storage, the durations of operations on objects of each size;
 //! 7. [`database`]: for databases, the throughput of each setting and its cost;
 //! 8. [`answer`], [`finding`], [`next_step`] and [`conclusion`]: the answer, what limits it, what to do where it is
@@ -41,6 +42,7 @@ pub mod estimate;
 mod excluded;
 pub mod exposed;
 mod extremes;
+pub mod feedback;
 pub mod finding;
 mod findings;
 pub mod forecast;
@@ -104,6 +106,7 @@ pub fn analyse(input: &Input) -> Analysis {
         lengths: lengths::lengths(input, &comparisons, alpha),
         capacity: capacity::report(input, &readers, &cells, &comparisons),
         soak: soak::report(input, &readers),
+        feedback: feedback::report(input),
         storage: storage::report(input, &readers),
         database: database::report(input, &readers, numbers),
         excluded: excluded::excluded(input),
@@ -121,6 +124,10 @@ pub fn analyse(input: &Input) -> Analysis {
     analysis.answer = analysis.answer.with_accounts(once::sentences(input), input.plan.describes());
     if let Some(report) = &analysis.soak {
         analysis.answer = analysis.answer.with_soak(soak::sentences(input, report), input.plan.describes());
+    }
+    if let Some(report) = &analysis.feedback {
+        let sentences = feedback::sentences(input, report, &analysis.cells);
+        analysis.answer = analysis.answer.with_capacity(sentences, input.plan.describes());
     }
     analysis.findings = findings::findings(input, &readers, &analysis);
     analysis.next = next_step::next_step(input, &analysis);

@@ -1,5 +1,6 @@
 //! The capacity that the loads of one search show: of a variant on one start.
 
+use crate::feedback;
 use crate::quantity::show;
 use crate::reason::OrReason;
 use plimsoll_model::measure::Unit;
@@ -58,6 +59,9 @@ fn tried(rungs: &[RungResult]) -> Vec<Tried> {
 
 /// The capacity as the value of a measure.
 pub(crate) fn value(load: &LoadResult) -> OrReason<f64> {
+    if let Some(record) = &load.summary.feedback {
+        return feedback::answer(record);
+    }
     match of_load(load) {
         None => Err("the capacity was not searched for".to_owned()),
         Some(Err(reason)) => Err(reason),

@@ -8,7 +8,7 @@ mod storage;
 
 pub(crate) use capacity::of_capacity;
 pub(crate) use database::{of_database, over_one_trial};
-pub(crate) use over_time::over_time;
+pub(crate) use over_time::{over_time, users_over_time};
 pub(crate) use release::{marks_of_release, of_release, split_series};
 pub(crate) use storage::of_storage;
 
@@ -28,7 +28,12 @@ pub(crate) fn figures(input: &Input, analysis: &Analysis) -> Vec<Figure> {
         [of_database(input, analysis, report), over_one_trial(input, analysis, report)].into_iter().flatten()
     });
     let capacity = analysis.capacity.iter().flat_map(|report| of_capacity(input, report));
-    capacity.chain(storage).chain(database).chain(over_conditions(input, analysis)).chain(over_time(input)).collect()
+    capacity
+        .chain(storage)
+        .chain(database)
+        .chain(over_conditions(input, analysis))
+        .chain(over_time(input, false))
+        .collect()
 }
 
 pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure> {

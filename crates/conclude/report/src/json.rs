@@ -4,6 +4,7 @@
 
 mod capacity;
 mod database;
+mod feedback;
 mod soak;
 mod storage;
 
@@ -59,6 +60,8 @@ struct Report<'a> {
     capacity: Option<capacity::Capacity<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     soak: Option<soak::Soak>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feedback: Option<Vec<feedback::Row<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     storage: Option<storage::Storage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -301,6 +304,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         lengths: analysis.lengths.as_ref().map(lengths),
         capacity: analysis.capacity.as_ref().map(|report| capacity::capacity(input, report)),
         soak: analysis.soak.as_ref().map(|report| soak::soak(input, report)),
+        feedback: analysis.feedback.as_ref().map(|report| feedback::feedback(input, report)),
         storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
         database: analysis.database.as_ref().map(|report| database::database(input, report)),
         findings: findings(analysis),

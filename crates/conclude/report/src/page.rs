@@ -5,6 +5,7 @@ mod cells;
 pub(crate) mod counts;
 mod database;
 pub(crate) mod facts;
+pub(crate) mod feedback;
 mod measured_time;
 pub(crate) mod soak;
 mod storage;
@@ -19,6 +20,7 @@ use cells::ConditionView;
 use counts::CountRow;
 pub(crate) use database::Block;
 use facts::Fact;
+use feedback::FeedbackView;
 use plimsoll_analysis::answer::Sentence;
 use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::effect::shown_in;
@@ -62,6 +64,7 @@ pub(crate) struct Page {
     pub(crate) how_sure: Vec<Fact>,
     pub(crate) capacity: Option<CapacityView>,
     pub(crate) soak: Option<SoakView>,
+    pub(crate) feedback: Option<FeedbackView>,
     pub(crate) storage: Option<StorageView>,
     /// The blocks about databases, from top to bottom; empty where there are none.
     pub(crate) database: Vec<Block>,
@@ -193,13 +196,14 @@ impl Page {
             floors: method::floors(input, analysis),
             capacity: analysis.capacity.as_ref().map(|report| capacity::capacity(input, report)),
             soak: analysis.soak.as_ref().map(|report| soak::soak(input, report)),
+            feedback: analysis.feedback.as_ref().map(|report| feedback::feedback(input, report)),
             storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
             database: database::blocks(input, analysis),
             values: described::rows(input, analysis),
             confidence_of_values: described::confidence_of_values(),
             comparisons: comparisons(input, analysis),
             charts: figures::over_conditions(input, analysis).iter().map(chart_view).collect(),
-            over_time: figures::over_time(input).iter().map(chart_view).collect(),
+            over_time: figures::over_time(input, analysis.feedback.is_some()).iter().map(chart_view).collect(),
             pairs: if input.plan.design.is_trials() { "pairs of trials" } else { "starts" },
             unit: words::unit(&input.plan),
             load_unit: words::load_unit(&input.plan),

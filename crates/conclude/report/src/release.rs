@@ -83,10 +83,15 @@ pub(crate) struct Case<'a> {
     title: String,
 }
 
+/// True if the number of users was not given: it was searched for, or a control loop changed it.
+fn is_unbounded(part: &Part) -> bool {
+    part.input.plan.searches() || part.analysis.feedback.is_some()
+}
+
 /// The names of the bundles: `Bounded` or `Unbounded`, whether their load was given or searched for; numbered where several are
 /// the same.
 fn names(parts: &[Part]) -> Vec<String> {
-    let kind = |part: &Part| if part.input.plan.searches() { "Unbounded" } else { "Bounded" };
+    let kind = |part: &Part| if is_unbounded(part) { "Unbounded" } else { "Bounded" };
     let same = |parts: &[Part], of: &Part| parts.iter().filter(|other| kind(other) == kind(of)).count();
     let name = |(place, part): (usize, &Part)| match same(parts, part) {
         1 => kind(part).to_owned(),

@@ -58,7 +58,7 @@ pub use rank::{HodgesLehmann, RankTest, hodges_lehmann, hodges_lehmann_shift, ma
 pub use sample::{Interval, mean, median, standard_deviation};
 pub use scaling::{ScalabilityLaw, scalability};
 pub use sequential::{nominal_level, pocock};
-pub use slope::rank_slope;
+pub use slope::{line_slope, rank_slope};
 pub use steady::{Drift, Halves, Steadiness, Subject, Truncation, halves, later_halves, mser, mser5, steadiness};
 pub use t::{Summary, TTest, one_sample, pooled, t_cdf, t_quantile, welch};
 pub use trimmed::{Trimmed, mean_of_trimmed, trimmed};

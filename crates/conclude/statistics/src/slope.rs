@@ -1,5 +1,7 @@
 //! How much one number changes with another, without regard to single values that lie far off.
 
+use crate::sample::mean;
+
 /// By which share of it a sum of weights may be off.
 const ROUNDING: f64 = 1e-12;
 
@@ -37,12 +39,31 @@ pub fn rank_slope(points: &[(f64, f64)]) -> Option<f64> {
     None
 }
 
+/// The slope of the line through points by least squares. `None` where all x are the same.
+#[must_use]
+pub fn line_slope(points: &[(f64, f64)]) -> Option<f64> {
+    let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let (middle, level) = (mean(&x)?, mean(&y)?);
+    let spread: f64 = x.iter().map(|x| (x - middle).powi(2)).sum();
+    let together: f64 = points.iter().map(|(x, y)| (x - middle) * (y - level)).sum();
+    (spread > 0.0).then(|| together / spread)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rank::hodges_lehmann_shift;
     use crate::testing::{Noise, close, common, samples};
     use proptest::prelude::*;
+
+    #[test]
+    fn the_line_by_least_squares_follows_every_point() {
+        let line: Vec<(f64, f64)> = (0..9).map(|x| (f64::from(x), 3.0 - 0.5 * f64::from(x))).collect();
+        close(line_slope(&line).expect("a line"), -0.5, 1e-12);
+        // One point far off: Σ(x − 1)(y − 3) / Σ(x − 1)² = (3 + 6) / 2.
+        close(line_slope(&[(0.0, 0.0), (1.0, 0.0), (2.0, 9.0)]).expect("a line"), 4.5, 1e-12);
+        assert_eq!([line_slope(&[]), line_slope(&[(1.0, 2.0), (1.0, 5.0)])], [None, None]);
+    }
 
     #[test]
     fn of_two_groups_it_is_the_shift() {

@@ -9,6 +9,7 @@ pub mod database;
 pub mod event;
 pub mod exposed;
 pub mod factor;
+pub mod feedback;
 pub mod flow;
 pub mod host;
 pub mod job;

@@ -1,5 +1,6 @@
 //! The load profile: how many users or arrivals over time, and when a trial stops.
 
+use crate::feedback::FeedbackRules;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -71,7 +72,10 @@ impl LoadProfile {
     #[must_use]
     pub fn most_users(&self) -> u32 {
         match &self.model {
-            LoadModel::Closed { users, .. } => users.peak().ceil() as u32,
+            LoadModel::Closed { users, .. } => {
+                let planned = users.peak().ceil() as u32;
+                self.stop.feedback().map_or(planned, |rules| planned.max(rules.most))
+            }
             LoadModel::Open { max_users, .. } => *max_users,
         }
     }
@@ -271,6 +275,13 @@ pub enum Stop {
         /// The longest that the phase may take.
         limit: Duration,
     },
+    /// A control loop that changes the number of users says so, or the limit passed.
+    Feedback {
+        /// The rules of the control loop.
+        rules: FeedbackRules,
+        /// The longest that the phase may take.
+        limit: Duration,
+    },
 }
 
 impl Stop {
@@ -281,8 +292,15 @@ impl Stop {
             Stop::After(limit)
             | Stop::Soak(limit)
             | Stop::IterationsPerUser { limit, .. }
-            | Stop::Iterations { limit, .. } => limit,
+            | Stop::Iterations { limit, .. }
+            | Stop::Feedback { limit, .. } => limit,
         }
+    }
+
+    /// The rules of the control loop that changes the number of users; none where the load itself says how many there are.
+    #[must_use]
+    pub fn feedback(self) -> Option<FeedbackRules> {
+        if let Stop::Feedback { rules, .. } = self { Some(rules) } else { None }
     }
 }
 

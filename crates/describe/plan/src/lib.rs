@@ -10,10 +10,13 @@
 //! plan and the [`Outcomes`] so far and gives the next [`Step`]. It is composed of small
 //! strategies: the loads on a start, searches for the capacity, blocks that run again, looks after which a run may end, and
 //! when to break off on a machine that is too busy.
+//!
+//! A [`ControlLoop`] decides within a load, from second to second, how many users there are.
 
 mod blocks;
 mod capacity;
 mod disturbed;
+mod feedback;
 mod looks;
 mod order;
 mod outcomes;
@@ -24,6 +27,7 @@ mod strategy;
 
 pub use capacity::search;
 pub use disturbed::MOST_DISTURBED;
+pub use feedback::{Control, ControlLoop};
 pub use order::{Options, plan};
 pub use outcomes::{EndedLoad, Look, Outcome, Outcomes, Shown};
 pub use slices::loads;

@@ -17,6 +17,8 @@ pub(crate) fn shortened(mut load: LoadProfile) -> LoadProfile {
         | Stop::Iterations { limit, .. } => {
             *limit = (*limit).min(MEASURE);
         }
+        // It has no end in seconds: a first look sees users come, and no alert.
+        Stop::Feedback { limit, .. } => *limit = (*limit).min(MEASURE),
     }
     let share = load.stop.limit().as_secs_f64() / full.as_secs_f64();
     let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &mut load.model;

@@ -99,7 +99,7 @@ impl MaxIterations {
     /// None where nothing but the system limits them, or the load changes.
     fn of(load: &LoadProfile) -> Option<MaxIterations> {
         let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &load.model;
-        if !profile.is_constant() {
+        if !profile.is_constant() || load.stop.feedback().is_some() {
             return None;
         }
         let by_time = MaxIterations::by_time(&load.model, load.stop.limit());

@@ -185,6 +185,12 @@ impl Study {
         self.tables.load.is_soak()
     }
 
+    /// True if a control loop changes the number of users, and ends each trial.
+    #[must_use]
+    pub fn is_feedback(&self) -> bool {
+        self.tables.load.is_feedback()
+    }
+
     /// True if a number of iterations ends each trial.
     #[must_use]
     pub fn ends_after_iterations(&self) -> bool {

@@ -9,7 +9,8 @@ use plimsoll_model::record::{Account, ErrorKind, SequenceCheck};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Steps;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Jobs that come one after the other, and what listens to them.
 pub trait Jobs {
@@ -21,6 +22,36 @@ pub trait Jobs {
 
     /// The job that ran has ended.
     fn ended(&mut self, record: JobRecord);
+
+    /// The number of users of the job that runs, if a control loop changes it.
+    fn steering(&self) -> Steering {
+        Steering::default()
+    }
+}
+
+/// How many users a load has whose number a control loop changes while it runs, and whether it is over. Clones are the same
+/// load's.
+#[derive(Clone, Debug, Default)]
+pub struct Steering(Arc<AtomicU64>);
+
+impl Steering {
+    /// More users than that there never are.
+    const OVER: u64 = u64::MAX;
+
+    /// From now on there are so many users.
+    pub fn set_users(&self, users: u32) {
+        self.0.store(u64::from(users), Ordering::Relaxed);
+    }
+
+    /// No more iterations begin.
+    pub fn end(&self) {
+        self.0.store(Steering::OVER, Ordering::Relaxed);
+    }
+
+    /// The number of users; none once the load is over.
+    pub(crate) fn users(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|users| *users != Steering::OVER)
+    }
 }
 
 /// A job that this process runs.

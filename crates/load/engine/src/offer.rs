@@ -12,6 +12,7 @@ pub(crate) use arrivals::Arrivals;
 pub(crate) use quota::Quota;
 pub use quota::SharedQuota;
 
+use crate::job::Steering;
 use crate::schedule::{ThreadShare, users_at};
 use plimsoll_model::job::Job;
 use plimsoll_model::load::WHOLE;
@@ -39,6 +40,8 @@ pub struct Offering {
     pub graceful_ramp_down: Option<Duration>,
     /// Set if arrivals follow the rules of k6.
     pub k6_arrivals: Option<K6Arrivals>,
+    /// The number of users, if a control loop changes it while the load runs.
+    pub steering: Option<Steering>,
     /// Seed of arrivals and think times.
     pub seed: u64,
 }
@@ -133,8 +136,16 @@ impl Offering {
             drain,
             graceful_ramp_down: None,
             k6_arrivals: None,
+            steering: None,
             seed: job.seed,
         }
+    }
+
+    /// The same, with the number of users from `steering` if a control loop changes it.
+    #[must_use]
+    pub fn steered(self, steering: Steering) -> Offering {
+        let is_steered = self.stop.feedback().is_some();
+        Offering { steering: is_steered.then_some(steering), ..self }
     }
 
     /// From where on iterations count, and from where on none begins.
@@ -150,7 +161,10 @@ impl Offering {
     /// The most users that are at work at once, on all threads.
     fn users(&self) -> usize {
         match &self.model {
-            LoadModel::Closed { users, .. } => users_at(&Profile::constant(users.peak()), Instant(0), WHOLE),
+            LoadModel::Closed { users, .. } => {
+                let planned = users_at(&Profile::constant(users.peak()), Instant(0), WHOLE);
+                self.stop.feedback().map_or(planned, |rules| planned.max(rules.most as usize))
+            }
             LoadModel::Open { max_users, .. } => *max_users as usize,
         }
     }
@@ -263,10 +277,18 @@ impl Offer {
         open.drop_overdue(now.min(Instant(self.window.end.0 - 1)), is_late)
     }
 
-    /// Lets as many closed-loop users work as the profile asks for.
+    /// Lets as many closed-loop users work as the profile or a control loop asks for.
     fn follow_the_profile(&mut self, now: Instant) {
         let Source::Closed(closed) = &mut self.source else { return };
-        if now >= self.window.end || !closed.follow(now, self.users.len()) {
+        if now >= self.window.end {
+            return;
+        }
+        if closed.has_been_ended() {
+            let drain = self.drain_end.since(self.window.end);
+            (self.window.end, self.drain_end) = (now, now.after(drain));
+            return;
+        }
+        if !closed.follow(now, self.users.len()) {
             return;
         }
         if let Some(grace) = self.graceful_ramp_down {

@@ -8,7 +8,7 @@ mod prepared;
 mod protocol_users;
 
 pub use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-pub use plimsoll_engine::job::Jobs;
+pub use plimsoll_engine::job::{Jobs, Steering};
 pub use plimsoll_protocols::flow::diagnostics;
 pub use plimsoll_scripts as script;
 pub use plimsoll_scripts::study::{metrics, notes, sources};

@@ -3,7 +3,7 @@
 use crate::protocol_users::ProtocolUsers;
 use plimsoll_engine::blocking::BlockingUsers;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-use plimsoll_engine::job::{Jobs, LocalJob};
+use plimsoll_engine::job::{Jobs, LocalJob, Steering};
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_engine::tls;
 use plimsoll_engine::transport::Dialer;
@@ -259,6 +259,10 @@ impl Jobs for ObservedJobs<'_, '_> {
 
     fn ended(&mut self, record: JobRecord) {
         self.jobs.ended(record);
+    }
+
+    fn steering(&self) -> Steering {
+        self.jobs.steering()
     }
 }
 

@@ -3,7 +3,7 @@
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::event_loop::context::{LaterLoad, LoopContext};
 use plimsoll_engine::event_loop::{self, Task, Users};
-use plimsoll_engine::job::{Jobs, LocalJob};
+use plimsoll_engine::job::{Jobs, LocalJob, Steering};
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::protocol::Protocol;
 use plimsoll_engine::recorder::{Recorder, ThreadReport};
@@ -39,8 +39,8 @@ struct Load {
 }
 
 impl Load {
-    fn of(job: &Job, interrupted: &AtomicBool) -> Result<Load, JobError> {
-        let offering = Offering::of(job);
+    fn of(job: &Job, steering: Steering, interrupted: &AtomicBool) -> Result<Load, JobError> {
+        let offering = Offering::of(job).steered(steering);
         let quota = SharedQuota::of(&offering, job.share);
         let clock = Clock::start_at(job.begin, job.load.warmup, interrupted)?;
         Ok(Load { offering, quota, clock, stays: job.stays })
@@ -90,7 +90,7 @@ impl ProtocolUsers<'_> {
             let mut next = Some(job.clone());
             while let Some(job) = next {
                 let local = LocalJob { job: &job, interrupted };
-                let load = match Load::of(&job, interrupted) {
+                let load = match Load::of(&job, jobs.steering(), interrupted) {
                     Ok(load) => load,
                     Err(error) => return late = Some(error),
                 };

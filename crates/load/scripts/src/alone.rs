@@ -112,6 +112,7 @@ pub(super) fn call(
         drain: Duration::ZERO,
         graceful_ramp_down: None,
         k6_arrivals: None,
+        steering: None,
         seed: run.seed,
     };
     let scenarios = [ScenarioUsers {

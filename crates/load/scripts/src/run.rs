@@ -401,7 +401,17 @@ fn offering(scenario: &Scenario, seed: u64) -> Offering {
         }
     };
     let start = Instant::default().after(offer.begin.into());
-    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, graceful_ramp_down, k6_arrivals, seed }
+    Offering {
+        model,
+        stop,
+        start,
+        warmup: Duration::ZERO,
+        drain: offer.drain,
+        graceful_ramp_down,
+        k6_arrivals,
+        steering: None,
+        seed,
+    }
 }
 
 /// The number of users that are made before the clock starts.

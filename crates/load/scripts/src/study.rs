@@ -123,12 +123,13 @@ impl CompiledScript {
         load.run_series(|series| {
             let mut next = Some(first.clone());
             while let Some(job) = next {
+                let offering = Offering::of(&job).steered(jobs.steering());
                 let mut with_console = |report: Report| {
                     jobs.report(report);
                     console.take().into_iter().for_each(|lines| jobs.report(Report::Console(lines)));
                 };
                 let when = (job.begin, job.stays);
-                let Some((findings, clock)) = series.run(vec![Offering::of(&job)], when, &mut with_console) else {
+                let Some((findings, clock)) = series.run(vec![offering], when, &mut with_console) else {
                     return;
                 };
                 let mut record = LocalJob { job: &job, interrupted }.record(findings, &steps, clock);

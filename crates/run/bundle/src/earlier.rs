@@ -170,6 +170,7 @@ impl TrialSummary {
             headroom: self.headroom,
             others: None,
             objective: None,
+            feedback: None,
             replies: Replies {
                 open_load: self.open_load,
                 sequences: self.sequences,

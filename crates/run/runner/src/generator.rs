@@ -32,6 +32,12 @@ pub trait JobUnderWay {
 
     /// Asks the job to stop early. It still ends with a record.
     fn stop(&mut self);
+
+    /// From now on so many users are to be at work, in a job whose number of users a control loop changes.
+    fn set_users(&mut self, users: u32);
+
+    /// Ends such a job: no more iterations begin.
+    fn end(&mut self);
 }
 
 /// A message of a job.

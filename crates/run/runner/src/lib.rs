@@ -6,6 +6,7 @@
 
 mod databases;
 mod disk_space;
+mod feedback;
 pub mod generator;
 mod keys;
 mod load;

@@ -1,6 +1,7 @@
 //! The loads on a start: prepares one, or two that run at the same time, offers them, and judges their results.
 
 use crate::databases;
+use crate::feedback::Feedback;
 use crate::generator::{JobMessage, JobUnderWay, PreparedWorkload};
 use crate::objective::{ObjectiveWatch, broken_in_spite_of};
 use crate::run::{Context, EventSink};
@@ -19,6 +20,7 @@ use plimsoll_model::sample::Samples;
 use plimsoll_model::start::{Load, Phase, PhaseLengths, Start, Validity};
 use plimsoll_model::units::{self, Nanos, UnixTime};
 use plimsoll_model::workload::Steps;
+use plimsoll_plan::Control;
 use plimsoll_study::TrialSpec;
 use plimsoll_telemetry::Sampler;
 use std::collections::BTreeSet;
@@ -173,20 +175,32 @@ impl<'a> LoadUnderWay<'a> {
         // or both would send their requests at the same instants.
         let beside = load.beside.map_or(0, |_| load.variant as u64);
         self.progress.date = Date::now();
-        self.job = Some(self.prepared.begin(Job {
+        let mut job = self.prepared.begin(Job {
             load: self.running.spec.load.clone(),
             generator: context.facts.generator.clone(),
             seed: context.plan.seed ^ u64::from(start.block) ^ (u64::from(load.turn - 1) << 32) ^ (beside << 48),
             share: WHOLE,
             begin: None,
             stays,
-        }));
+        });
+        if let Some(feedback) = &self.progress.feedback {
+            job.set_users(feedback.users());
+        }
+        self.job = Some(job);
     }
 
     /// Publishes what the job reports within `wait`.
     fn follow(&mut self, wait: Duration, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
         match self.job.as_mut().and_then(|job| job.next(wait)) {
-            Some(JobMessage::Report(report)) => self.progress.publish(report, tell)?,
+            Some(JobMessage::Report(report)) => {
+                let control = self.progress.control(&report);
+                self.progress.publish(report, tell)?;
+                match (control, &mut self.job) {
+                    (Some(Control::Users(users)), Some(job)) => job.set_users(users),
+                    (Some(Control::End), Some(job)) => job.end(),
+                    _ => {}
+                }
+            }
             Some(JobMessage::Ended(ended)) => {
                 self.ended = Some(ended.map(|record| *record));
                 self.job = None;
@@ -235,6 +249,7 @@ impl<'a> LoadUnderWay<'a> {
         let samples = Samples { databases: counters, ..Samples::default() };
         tell(&Event::Sampled { start: next.start.number, samples })?;
         let judged = progress.objective.map(|objective| objective.judge(died(running).as_deref()));
+        let feedback = progress.feedback.map(|feedback| feedback.record());
         let mut judgement = judge(context, running, &record, &watch);
         if next.load.rung.is_some()
             && let Some(judged) = &judged
@@ -243,7 +258,8 @@ impl<'a> LoadUnderWay<'a> {
         }
         let worked =
             watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
-        let summary = sum_up(running, next.load, zero_of_start, record, &watch, (judgement, judged));
+        let summary =
+            LoadSummary { feedback, ..sum_up(running, next.load, zero_of_start, record, &watch, (judgement, judged)) };
         let outcome =
             LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
         Ok(FinishedLoad { summary, outcome, zero, lost })
@@ -256,8 +272,10 @@ struct LoadProgress<'a> {
     date: Date,
     phases: PhaseEvents<'a>,
     watch: Watch,
-    /// Where the study has an objective.
+    /// Where the study has an objective by which whole loads are judged.
     objective: Option<ObjectiveWatch>,
+    /// Where a control loop changes the number of users.
+    feedback: Option<Feedback>,
 }
 
 impl<'a> LoadProgress<'a> {
@@ -269,6 +287,12 @@ impl<'a> LoadProgress<'a> {
         let watch = if next.load.rung.is_some() { watch.of_search() } else { watch };
         let is_open = matches!(spec.load.model, LoadModel::Open { .. });
         let objective = context.facts.objective.as_ref();
+        let rules = spec.load.stop.feedback();
+        let feedback = rules.zip(objective).map(|(rules, objective)| {
+            let LoadModel::Closed { users, .. } = &spec.load.model else { unreachable!("a control loop is of users") };
+            Feedback::new(rules, users.start as u32, objective.clone())
+        });
+        let objective = objective.filter(|_| rules.is_none());
         let objective =
             objective.map(|objective| ObjectiveWatch::new(objective, is_open, spec.load.stop.limit().into()));
         // The phases of slices, and of the loads of a search, are too short to follow: one event for all of them will do.
@@ -277,7 +301,13 @@ impl<'a> LoadProgress<'a> {
             _ if in_turns || next.load.rung.is_some() => PhaseEvents { start: next.start, ahead: Vec::new() },
             _ => PhaseEvents::new(next.start, next.load.lengths),
         };
-        LoadProgress { next, date: Date::now(), phases, watch, objective }
+        LoadProgress { next, date: Date::now(), phases, watch, objective, feedback }
+    }
+
+    /// What a control loop asks for after a second that the job reports.
+    fn control(&mut self, report: &Report) -> Option<Control> {
+        let Report::Second { interval, .. } = report else { return None };
+        self.feedback.as_mut()?.second(interval)
     }
 
     fn publish(&mut self, report: Report, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
@@ -368,6 +398,7 @@ fn sum_up(
         headroom: judgement.headroom,
         others: None,
         objective,
+        feedback: None,
         replies: Replies {
             open_load: matches!(running.spec.load.model, LoadModel::Open { .. }),
             sequences: record.sequences,

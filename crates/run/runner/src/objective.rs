@@ -19,8 +19,8 @@ pub(crate) struct ObjectiveWatch {
     /// True for arrivals, which do not wait for replies.
     is_open: bool,
     window_seconds: i64,
-    /// What the measure phase scheduled: requests, connections and iterations.
-    tallies: BTreeMap<Subject, Tally>,
+    /// What the measure phase scheduled.
+    measured: Measured,
     /// Iterations that ended in the measure phase, whichever phase scheduled them.
     finished: u64,
     /// Arrivals that were not finished at the end of each second of the measure phase.
@@ -33,7 +33,7 @@ impl ObjectiveWatch {
             objective: objective.clone(),
             is_open,
             window_seconds: measure.0.div_ceil(1_000_000_000) as i64,
-            tallies: BTreeMap::new(),
+            measured: Measured::default(),
             finished: 0,
             unfinished: Vec::new(),
         }
@@ -46,15 +46,12 @@ impl ObjectiveWatch {
             let generator = &interval.generator;
             self.unfinished.push((generator.in_flight + generator.backlog) as f64);
         }
-        for ((phase, subject), tally) in &interval.tallies {
+        for ((_, subject), tally) in &interval.tallies {
             if is_measured && *subject == Subject::Iteration {
                 self.finished += tally.count();
             }
-            let is_needed = matches!(subject, Subject::Iteration | Subject::Request(_) | Subject::Connect);
-            if *phase == RecordedPhase::Measure && is_needed {
-                self.tallies.entry(subject.clone()).or_default().merge(tally);
-            }
         }
+        self.measured.add(interval);
     }
 
     /// The judgement. `died` says what became of a system that ended under the load.
@@ -88,7 +85,7 @@ impl ObjectiveWatch {
 
     fn limit(&self, limit: &Limit) -> Judgement {
         let Limit { measure, at_most } = limit;
-        let histogram = self.durations(&measure.series);
+        let histogram = self.measured.durations(&measure.series);
         let (value, count) = (measure.statistic.of(&histogram), histogram.len());
         let share = match measure.statistic {
             Statistic::Percentile(p) => 1.0 - p / 100.0,
@@ -110,32 +107,9 @@ impl ObjectiveWatch {
         Judgement { reading, share_of_needed: count as f64 / needed as f64, strain, reason }
     }
 
-    /// The durations of a series.
-    fn durations(&self, series: &Series) -> Histogram<u64> {
-        let of = |subject: &Subject| self.tallies.get(subject).cloned().unwrap_or_default();
-        let tally = match (series, series.named_subject()) {
-            (_, Some(subject)) => of(&subject),
-            (Series::IterationDuration, None) => of(&Subject::Iteration),
-            (Series::ConnectDuration, None) => of(&Subject::Connect),
-            (_, None) => self.requests(),
-        };
-        match series {
-            Series::ResponseTime(_) => tally.response,
-            Series::FirstByte(_) => tally.first_byte,
-            _ => tally.service,
-        }
-    }
-
-    fn requests(&self) -> Tally {
-        let mut all = Tally::default();
-        let requests = self.tallies.iter().filter(|(subject, _)| subject.is_request());
-        requests.for_each(|(_, tally)| all.merge(tally));
-        all
-    }
-
     fn errors(&self) -> Judgement {
         let bound = self.objective.errors;
-        let [failed, all] = failed_of_all(&self.requests(), self.tallies.get(&Subject::Iteration));
+        let [failed, all] = self.measured.failed_of_all();
         let value = (all > 0).then(|| failed as f64 / all as f64);
         let needed = if bound > 0.0 { values_to_show(bound) } else { 1 };
         let exceeds = value.is_some_and(|value| value > bound);
@@ -155,7 +129,7 @@ impl ObjectiveWatch {
     /// What was finished in the measure phase, as a share of what arrived in it. What is under way at its ends differs by
     /// chance, which makes a difference where few arrive.
     fn achieved(&self) -> Judgement {
-        let arrived = self.tallies.get(&Subject::Iteration).map_or(0, Tally::count);
+        let arrived = self.measured.0.get(&Subject::Iteration).map_or(0, Tally::count);
         let bound = self.objective.achieved;
         let value = (arrived > 0).then(|| (self.finished as f64 / arrived as f64).min(1.0));
         let under_way = mean(&self.unfinished).unwrap_or_default();
@@ -183,6 +157,57 @@ impl ObjectiveWatch {
         };
         let reason = growth.map(|growth| format!("unfinished work grew by {:.1} a second", growth.per_second));
         Judgement { reading, share_of_needed: 1.0, strain: None, reason }
+    }
+}
+
+/// What was scheduled in some seconds of the measure phase: requests, connections and iterations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measured(BTreeMap<Subject, Tally>);
+
+impl Measured {
+    /// Adds a second.
+    pub(crate) fn add(&mut self, interval: &Interval) {
+        for ((phase, subject), tally) in &interval.tallies {
+            let is_needed = matches!(subject, Subject::Iteration | Subject::Request(_) | Subject::Connect);
+            if *phase == RecordedPhase::Measure && is_needed {
+                self.0.entry(subject.clone()).or_default().merge(tally);
+            }
+        }
+    }
+
+    /// Adds other seconds.
+    pub(crate) fn merge(&mut self, other: &Measured) {
+        for (subject, tally) in &other.0 {
+            self.0.entry(subject.clone()).or_default().merge(tally);
+        }
+    }
+
+    /// How many exchanges and iterations failed, and how many there were.
+    pub(crate) fn failed_of_all(&self) -> [u64; 2] {
+        failed_of_all(&self.requests(), self.0.get(&Subject::Iteration))
+    }
+
+    /// The durations of a series.
+    pub(crate) fn durations(&self, series: &Series) -> Histogram<u64> {
+        let of = |subject: &Subject| self.0.get(subject).cloned().unwrap_or_default();
+        let tally = match (series, series.named_subject()) {
+            (_, Some(subject)) => of(&subject),
+            (Series::IterationDuration, None) => of(&Subject::Iteration),
+            (Series::ConnectDuration, None) => of(&Subject::Connect),
+            (_, None) => self.requests(),
+        };
+        match series {
+            Series::ResponseTime(_) => tally.response,
+            Series::FirstByte(_) => tally.first_byte,
+            _ => tally.service,
+        }
+    }
+
+    fn requests(&self) -> Tally {
+        let mut all = Tally::default();
+        let requests = self.0.iter().filter(|(subject, _)| subject.is_request());
+        requests.for_each(|(_, tally)| all.merge(tally));
+        all
     }
 }
 

@@ -145,7 +145,7 @@ pub(super) fn in_short(study: &Study, plan: &Plan) -> String {
         None => String::new(),
     };
     let alone = if plan.describes() { " of one system, nothing compared" } else { "" };
-    let at_most = if study.ends_after_iterations() { "at most " } else { "" };
+    let at_most = if study.ends_after_iterations() || study.is_feedback() { "at most " } else { "" };
     let time = time(plan.time_under_load(&plan.starts));
     format!("{}{duplicates}{alone}, {at_most}{time} under load", counted(plan.starts.len(), "trial"))
 }

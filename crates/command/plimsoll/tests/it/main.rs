@@ -15,6 +15,7 @@ mod databases;
 mod doctor;
 mod failing_systems;
 mod faults;
+mod feedback;
 mod flows;
 mod interrupts;
 mod metrics;

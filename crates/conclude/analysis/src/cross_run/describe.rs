@@ -2,6 +2,7 @@
 
 use super::named_value::{NamedValue, named};
 use super::{ResolvedCell, flow, sql};
+use plimsoll_model::feedback::FeedbackRules;
 use plimsoll_model::host::Host;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Shape, Stop};
 use plimsoll_model::storage::{Action, BucketStyle, Credentials, Payload, S3, Storage, Store, Upload};
@@ -76,6 +77,13 @@ fn stop(stop: Stop) -> String {
         }
         Stop::Iterations { count, limit } => {
             format!("after {} iterations, at most {limit:?}", grouped(count as f64))
+        }
+        Stop::Feedback { rules, limit } => {
+            let FeedbackRules { step, most, rest, over, window, flat } = rules;
+            format!(
+                "by a control loop: {step} users at once, at most {most}, {rest:?} apart, limits over {over:?}, flat below {flat} \
+                 users a second for {window:?}; at most {limit:?}"
+            )
         }
     }
 }

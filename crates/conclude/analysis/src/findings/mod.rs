@@ -5,6 +5,7 @@ mod database;
 mod design;
 mod drift;
 mod exposed;
+mod feedback;
 mod load;
 mod machine;
 mod method;
@@ -42,6 +43,7 @@ pub(crate) fn findings(input: &Input, readers: &[TrialReader<'_>], analysis: &An
         method::findings(&context),
         steady::findings(&context),
         soak::findings(&context),
+        feedback::findings(&context),
         load::findings(&context),
         capacity::findings(&context),
         script::findings(&context),

@@ -21,14 +21,21 @@ const SERIES: usize = 3;
 /// The meaning of lines and bands.
 pub(super) const REPEATS: &str = "Lines: median over the repeats; bands: from the least to the largest repeat.";
 
-/// The charts of each row of the grid.
-pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
+/// The number of users over time, where it changes.
+pub(crate) fn users_over_time(input: &Input) -> Vec<Figure> {
+    let grid = Grid::new(&input.facts, &input.plan);
+    grid.rows.iter().filter_map(|row| figure(input, &grid, row, &OverTime::Users)).collect()
+}
+
+/// The charts of each row of the grid. That of users is among them unless `without_users`, because it stands elsewhere.
+pub(crate) fn over_time(input: &Input, without_users: bool) -> Vec<Figure> {
     // The loads of a search are short, and each has a level of its own.
     if input.plan.searches() {
         return Vec::new();
     }
     let grid = Grid::new(&input.facts, &input.plan);
     let others = [OverTime::Requests, OverTime::Users, OverTime::Sockets, OverTime::Cpu, OverTime::Memory];
+    let others = others.into_iter().filter(|kind| !(without_users && matches!(kind, OverTime::Users)));
     let kinds: Vec<OverTime> = of_durations(input).into_iter().chain(others).chain(exposed(input)).collect();
     let of_row = |row| kinds.iter().filter_map(|kind| figure(input, &grid, row, kind)).collect::<Vec<Figure>>();
     grid.rows.iter().flat_map(of_row).collect()

@@ -24,7 +24,8 @@ pub(crate) struct CountRow {
 /// A row for each request of each variant under each condition; empty where time ends trials, or where accounts are not
 /// known.
 pub(crate) fn counts(input: &Input) -> Vec<CountRow> {
-    if measured_time::range(input).is_none() {
+    let by_control_loop = input.trials().any(|trial| trial.load.summary.feedback.is_some());
+    if by_control_loop || measured_time::range(input).is_none() {
         return Vec::new();
     }
     let mut cells: BTreeMap<(usize, usize, &str), Vec<&Account>> = BTreeMap::new();

@@ -28,10 +28,10 @@ fn value(facts: &[Fact], name: &str) -> String {
 
 fn of_part(part: &Part) -> Vec<Fact> {
     let Part { input, analysis, plimsoll } = part;
-    let objective = analysis
-        .capacity
-        .as_ref()
-        .map(|report| fact("Objective", crate::page::capacity::objective(&report.objective, input.facts.open_load)));
+    let has_limits = analysis.capacity.is_some() || analysis.feedback.is_some();
+    let objective = input.facts.objective.as_ref().filter(|_| has_limits);
+    let objective =
+        objective.map(|one| fact("Objective", crate::page::capacity::objective(one, input.facts.open_load)));
     let versions = facts::versions(&input.versions).into_iter().filter(|version| version.name != WORKLOAD);
     let mut setup =
         vec![fact("Load-test version", format!("Plimsoll {plimsoll}")), fact("Study", input.facts.title.clone())];

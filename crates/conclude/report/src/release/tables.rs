@@ -1,6 +1,6 @@
 //! Tables by change: of each value of a label, as handlers of an API or methods of a store, and of requests by their names.
 
-use super::Case;
+use super::{Case, is_unbounded};
 use crate::figures;
 use crate::page::top;
 use crate::text;
@@ -52,9 +52,9 @@ enum Names {
 /// The statistics that tables are of. One that a metric's kind does not have gives no comparison, and no table.
 const STATISTICS: [Statistic; 2] = [Statistic::Avg, Statistic::Percentile(99.0)];
 
-/// None where the capacity was searched for: each version was measured around its own, so under another load.
+/// None where the number of users was not given: each version was measured around its own capacity, so under another load.
 pub(super) fn of_case(case: &Case<'_>) -> Vec<ChangeTable> {
-    if case.part.input.plan.searches() {
+    if is_unbounded(case.part) {
         return Vec::new();
     }
     let of_names = |names: Names| {
@@ -207,7 +207,7 @@ fn means<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Comparison> {
     let is_row = move |measure: &Measure| {
         measure.statistic == Statistic::Avg && names.iter().any(|names| names.row(&measure.series).is_some())
     };
-    let has_tables = !case.part.input.plan.searches();
+    let has_tables = !is_unbounded(case.part);
     let here = case.part.analysis.comparisons.iter().filter(move |one| has_tables && one.condition == case.condition);
     here.filter(move |one| one.exploratory.is_some() && is_row(&one.measure))
 }

@@ -1,10 +1,13 @@
-//! The table of supported users: what each version carries in the searches for its capacity.
+//! The table of supported users: what each version carries in the searches for its capacity, or by a control loop.
 
 use super::Part;
 use crate::page::capacity::{found, limited_by};
 use crate::{figures, text};
 use plimsoll_analysis::capacity::{CapacityCell, CapacityReport};
+use plimsoll_analysis::feedback::{self, FeedbackReport, FeedbackRow};
+use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::words;
+use plimsoll_model::measure::{Measure, Unit};
 
 pub(super) struct SupportedUsers {
     /// The noun for loads: `users`.
@@ -25,15 +28,47 @@ pub(super) struct UsersRow {
     pub(super) limits: Vec<String>,
 }
 
-/// None where no bundle searched for a capacity.
+/// None where no bundle searched for a capacity, by loads of their own or by a control loop.
 pub(super) fn supported_users(parts: &[Part]) -> Option<SupportedUsers> {
     let searches = || parts.iter().filter_map(|part| Some((part, part.analysis.capacity.as_ref()?)));
-    let (first, report) = searches().next()?;
+    let loops = || parts.iter().filter_map(|part| Some((part, part.analysis.feedback.as_ref()?)));
+    let of_loops = loops().next().map(|(part, _)| (part, "users"));
+    let (first, noun) = searches().next().map(|(part, report)| (part, report.noun())).or(of_loops)?;
+    let rows = searches().flat_map(|(part, report)| rows(part, report));
     Some(SupportedUsers {
-        noun: report.noun(),
+        noun,
         variants: figures::variants(&first.input),
-        rows: searches().flat_map(|(part, report)| rows(part, report)).collect(),
+        rows: rows.chain(loops().flat_map(|(part, report)| rows_of_loops(part, report))).collect(),
     })
+}
+
+/// The rows of a control loop, each with its name: its users are not those of a search.
+fn rows_of_loops(part: &Part, report: &FeedbackReport) -> Vec<UsersRow> {
+    let row = |condition: usize| {
+        let variants = 0..figures::variants(&part.input).len();
+        let of = |variant: usize| -> Vec<&FeedbackRow> {
+            report.rows.iter().filter(|row| (row.condition, row.variant) == (condition, variant)).collect()
+        };
+        let carried = |variant: usize| {
+            let estimate = part.analysis.estimate(condition, variant, &report.measure);
+            let Some(summary) = estimate.and_then(|one| one.summary.as_ref().ok()) else { return "–".to_owned() };
+            let users = |users: f64| show(users, Unit::Count);
+            match estimate.and_then(|one| one.interval.as_ref().ok()) {
+                Some(interval) => {
+                    format!("{} ({} … {})", users(summary.centre), users(interval.low), users(interval.high))
+                }
+                None => format!("{} (n = {})", users(summary.centre), summary.n),
+            }
+        };
+        let limits = |variant: usize| feedback::limited_by(&of(variant)).unwrap_or_else(|| "no limit".to_owned());
+        UsersRow {
+            condition: format!("{} (control loop)", words::condition_in(&part.input.plan, condition)),
+            carried: variants.clone().map(carried).collect(),
+            changes: variants.clone().skip(1).map(|one| change(part, &report.measure, (condition, one))).collect(),
+            limits: variants.map(limits).collect(),
+        }
+    };
+    (0..part.input.plan.conditions.len()).map(row).collect()
 }
 
 fn rows(part: &Part, report: &CapacityReport) -> Vec<UsersRow> {
@@ -43,7 +78,8 @@ fn rows(part: &Part, report: &CapacityReport) -> Vec<UsersRow> {
             let (found, interval) = found(&cell.found, &report.measure);
             if interval.is_empty() { found } else { format!("{found} ({interval})") }
         };
-        let changes = (1..part.input.plan.variants.len()).map(|variant| change(part, report, (condition, variant)));
+        let changes =
+            (1..part.input.plan.variants.len()).map(|variant| change(part, &report.measure, (condition, variant)));
         UsersRow {
             condition: words::condition_in(&part.input.plan, condition),
             carried: cells().map(carried).collect(),
@@ -54,8 +90,8 @@ fn rows(part: &Part, report: &CapacityReport) -> Vec<UsersRow> {
     (0..part.input.plan.conditions.len()).map(row).collect()
 }
 
-fn change(part: &Part, report: &CapacityReport, (condition, variant): (usize, usize)) -> [String; 2] {
-    let Some(one) = part.analysis.comparison(condition, variant, &report.measure) else {
+fn change(part: &Part, measure: &Measure, (condition, variant): (usize, usize)) -> [String; 2] {
+    let Some(one) = part.analysis.comparison(condition, variant, measure) else {
         return ["–".to_owned(), String::new()];
     };
     let notation = one.notation();

@@ -1,6 +1,7 @@
 //! The short facts of starts and loads: whether they count, when they ran, and what is told of them.
 
 use crate::database::DatabaseFacts;
+use crate::feedback::FeedbackRecord;
 use crate::objective::{Judged, Passed};
 use crate::record::{Account, ErrorKind, SequenceCheck};
 use crate::script::ScriptFacts;
@@ -76,6 +77,9 @@ pub struct LoadSummary {
     /// The judgement by the study's objective; none in a study without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Judged>,
+    /// What the control loop did that changed the number of users; none where the load itself says how many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<FeedbackRecord>,
     /// What was found in the replies.
     pub replies: Replies,
     /// The kind of work that users did.
@@ -211,6 +215,7 @@ impl LoadSummary {
             headroom: Headroom::default(),
             others: None,
             objective: None,
+            feedback: None,
             replies: Replies::default(),
             work: Work::default(),
         }

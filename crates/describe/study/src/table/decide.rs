@@ -12,7 +12,7 @@ use toml::de::DeValue;
 table! {
     /// What decides the answer. Where nothing is compared, the measures are shown first, and the margins are those of a later `plimsoll compare`.
     struct DecideTable {
-        /// The measure that decides. Default: "iteration_duration.p95"; in a search for the capacity or a stress test, what it finds; where each user does one iteration, "elapsed_time.total".
+        /// The measure that decides. Default: "iteration_duration.p95"; in a search for the capacity, a stress test or by a control loop, what it finds; where each user does one iteration, "elapsed_time.total".
         measure: Option<Literal<Measure>>,
         /// Several measures that decide, instead of `measure`; the first is the headline.
         measures: Option<Vec<Literal<Measure>>>,
@@ -77,6 +77,7 @@ pub(crate) fn default_measure(load: Option<&LoadTable>) -> Measure {
     match load.filter(|load| load.search_span().is_some()) {
         Some(load) if load.is_open() => Measure::new(Series::Capacity, Statistic::Rate),
         Some(_) => Measure::new(Series::Capacity, Statistic::Count),
+        None if load.is_some_and(LoadTable::is_feedback) => Measure::new(Series::Capacity, Statistic::Count),
         None => Measure::new(Series::IterationDuration, Statistic::Percentile(95.0)),
     }
 }

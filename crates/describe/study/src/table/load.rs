@@ -1,8 +1,11 @@
 //! `[load]`: how many users, or arrivals, over time, and what ends a trial.
 
+mod feedback;
 mod purpose;
 
 pub(crate) use purpose::LoadProfileName;
+
+use feedback::FeedbackTable;
 
 use crate::document::{Fault, Faults, Span, table};
 use crate::table::stage::{StageTable, ThinkValue, profile, stages_in_words};
@@ -17,7 +20,7 @@ use std::time::Duration;
 table! {
     /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
     struct LoadTable {
-        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`, "stress" goes from there to `most` by equal steps, until requests fail, "once" lets each user do one iteration, and "soak" offers the same for hours, to see what changes meanwhile. Default: "steady".
+        /// The purpose of the load: "steady" offers what the study says, "capacity" searches for the largest load that meets the `[objective]`, beginning with `users` or `rate`, "stress" goes from there to `most` by equal steps, until requests fail, "once" lets each user do one iteration, "soak" offers the same for hours, to see what changes meanwhile, and "feedback" adds and takes away users by a control loop, until their number is flat where limits of the `[objective]` begin to be exceeded. Default: "steady".
         profile: Option<Literal<LoadProfileName>>,
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
         users: Option<Templated<Users>>,
@@ -33,7 +36,7 @@ table! {
         max_users: Option<Templated<Users>>,
         /// How the load changes in the measure phase: ramps `{ ramp = "10s", to = 100 }` and holds `{ hold = "30s", at = 100 }`. Default: it does not.
         stages: Option<Vec<StageTable>>,
-        /// The largest load of a search for the capacity, or of a stress test: users, or arrivals per second. Default: 100 times the first; required for a stress test.
+        /// The largest load of a search for the capacity, a stress test or a control loop: users, or arrivals per second. Default: 100 times the first; required for a stress test.
         most: Option<Templated<Rate>>,
         /// The distance of the loads of a stress test: users, or arrivals per second.
         step: Option<Templated<Rate>>,
@@ -41,9 +44,11 @@ table! {
         confirm: Option<Templated<PositiveTimeSpan>>,
         /// How long the systems may take to recover from a load of a search under which requests failed. Until a light load meets the objective again, no other is offered; where none does in this time, the search goes on with the next start. "0s" offers no light loads. Default: "60s".
         recover: Option<Templated<Length>>,
-        /// Load before the measure phase. Default: "2s".
+        /// The control loop of `profile = "feedback"`. Default: that of a published load-test tool for chat servers.
+        feedback: Option<FeedbackTable>,
+        /// Load before the measure phase. Default: "2s"; none where each user does one iteration, or a control loop changes their number.
         warmup: Option<Templated<Length>>,
-        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity or a stress test, whose loads last 10 s each, and where each user does one iteration, which may take an hour.
+        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any, but for a search for the capacity or a stress test, whose loads last 10 s each, where each user does one iteration, which may take an hour, and for a control loop, which may take two.
         duration: Option<Templated<PositiveTimeSpan>>,
         /// How long exchanges under way may take to finish after the measure phase. Default: "10s".
         drain: Option<Templated<Length>>,
@@ -83,8 +88,15 @@ impl LoadTable {
             stop => stop,
         };
         let mut model = model?;
+        let stop = match (stop, &model) {
+            (Stop::After(limit), LoadModel::Closed { users, .. }) if self.is_feedback() => {
+                Stop::Feedback { rules: self.rules(users.start, limit, scope, faults)?, limit }
+            }
+            (stop, _) => stop,
+        };
         self.check_stages_fit(&model, stop, faults)?;
-        let mut warmup = warmup?.map_or(if self.is_once() { Duration::ZERO } else { WARMUP }, |warmup| warmup.0);
+        let default = if self.is_once() || self.is_feedback() { Duration::ZERO } else { WARMUP };
+        let mut warmup = warmup?.map_or(default, |warmup| warmup.0);
         if let LoadModel::Closed { users, .. } = &mut model
             && let Some(per_second) = per_second?
         {
@@ -110,6 +122,8 @@ impl LoadTable {
             Some("the load ends after a number of iterations")
         } else if self.is_soak() {
             Some("each load is to show what changes over its time")
+        } else if self.is_feedback() {
+            Some("a control loop changes the number of users")
         } else {
             None
         }
@@ -118,6 +132,11 @@ impl LoadTable {
     /// True if a number of iterations ends a trial.
     pub(crate) fn ends_after_iterations(&self) -> bool {
         self.is_once() || self.iterations.is_some() || self.iterations_per_user.is_some()
+    }
+
+    /// Where the study says what the load is for.
+    pub(crate) fn profile_span(&self) -> Option<&Span> {
+        self.profile.as_ref().map(|profile| &profile.span)
     }
 
     /// Where the study says how many users there are.
@@ -150,6 +169,7 @@ impl LoadTable {
         let from = match self.search_span() {
             Some(_) if self.is_stress() => format!(" at first, then {step} more in each load, up to {most}"),
             Some(_) => " at first".to_owned(),
+            None if self.is_feedback() => " at first".to_owned(),
             None => String::new(),
         };
         let mut words = match &self.rate {
@@ -176,6 +196,9 @@ impl LoadTable {
         }
         if self.is_soak() {
             words += ", to see what changes over its time";
+        }
+        if self.is_feedback() {
+            words += "; then what the control loop asks for";
         }
         if self.is_once() {
             words += ", until each user has done its one iteration";
@@ -258,6 +281,7 @@ impl LoadTable {
             (None, Some(stages @ [_, ..])) => profile(0.0, stages, scope, faults).map(|profile| profile.length()),
             (None, _) if self.search_span().is_some() => Some(IN_SEARCH),
             (None, _) if self.is_once() => Some(ONCE_AT_MOST),
+            (None, _) if self.is_feedback() => Some(feedback::AT_MOST),
             (None, _) => {
                 let fault = Fault::error(&self.place, "`duration` is missing in `load`");
                 faults.add(fault.help("say how long to measure, as in `duration = \"20s\"`"));

@@ -41,7 +41,7 @@ table! {
         repeats: Option<Section<Literal<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
         seed: Option<Section<Literal<Seed>>>,
-        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, only differences that lie wholly beyond that stand; with "strict", no verdict does. Default: true where variants are compared, but for a search for the capacity.
+        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, only differences that lie wholly beyond that stand; with "strict", no verdict does. Default: true where variants are compared, but for a search for the capacity, a soak test and a control loop.
         noise_floor: Option<Section<Literal<NoiseFloor>>>,
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
         spare_blocks: Option<Section<Literal<SpareBlocks>>>,
@@ -65,7 +65,7 @@ table! {
         workload: Section<WorkloadTable>,
         /// How load is offered in a trial.
         load: Section<LoadTable>,
-        /// The limits that must hold under a load, for a search for the capacity (`load.profile = "capacity"`).
+        /// The limits that must hold under a load, for a search for the capacity (`load.profile = "capacity"`), a stress test or a control loop.
         objective: Option<Section<ObjectiveTable>>,
         /// What decides the answer, or is shown first where nothing is compared.
         decide: Option<Section<DecideTable>>,
@@ -131,8 +131,8 @@ impl StudyTable {
 
     /// The rule of the noise floor; none within for a study without one.
     pub(crate) fn noise_floor(&self) -> Option<Option<FloorRule>> {
-        // A second search of the baseline, and a second soak of it, would take as much time as that of a variant.
-        let takes_long = self.searches() || self.load().is_some_and(LoadTable::is_soak);
+        // A second search of the baseline, a second soak or a second control loop would take as much time as that of a variant.
+        let takes_long = self.searches() || self.load().is_some_and(|load| load.is_soak() || load.is_feedback());
         let default = Some((self.compares() && !takes_long).then_some(FLOOR_RULE));
         let floor = self.noise_floor.as_ref().map_or(default, |floor| floor.valid().map(|floor| floor.value.0))?;
         Some(floor.filter(|_| self.compares()))
@@ -267,7 +267,7 @@ impl StudyTable {
                 );
                 return;
             }
-            Series::Capacity if !self.searches() => {
+            Series::Capacity if !self.searches() && !self.load().is_some_and(LoadTable::is_feedback) => {
                 let fault =
                     Fault::error(&measure.span, "the capacity is found by a search, which this study does not make");
                 faults.add(fault.help("write `profile = \"capacity\"` in `[load]`, with an `[objective]`"));
@@ -347,17 +347,16 @@ impl StudyTable {
     pub(crate) fn check_search(&self, design: Option<&DesignSpec>, faults: &mut Faults) {
         let Some(load) = self.load() else { return };
         load.check_search(faults);
-        let Some(search) = load.search_span() else {
+        let feedback = load.profile_span().filter(|_| load.is_feedback());
+        let Some(search) = load.search_span().or(feedback) else {
             if let Some(objective) = self.objective() {
-                let fault =
-                    Fault::error(objective.span(), "an objective is for a search for the capacity or a stress test");
-                faults.add(
-                    fault.help("write `profile = \"capacity\"` or `\"stress\"` in `[load]`, or leave the table out"),
-                );
+                let says = "an objective is for a search for the capacity, a stress test or a control loop";
+                let help = "write `profile = \"capacity\"`, `\"stress\"` or `\"feedback\"` in `[load]`, or leave the table out";
+                faults.add(Fault::error(objective.span(), says).help(help));
             }
             return;
         };
-        let what = load.search_in_words();
+        let what = if load.is_feedback() { "a control loop" } else { load.search_in_words() };
         self.objective().into_iter().for_each(|objective| objective.check(faults));
         if self.objective.is_none() {
             let fault = Fault::error(search, format!("{what} needs an `[objective]`"));
@@ -372,11 +371,18 @@ impl StudyTable {
             let fault = Fault::error(search, format!("{what} is not for a storage workload"));
             faults.add(fault.help("make the number of users a factor: `factor.users`"));
         }
+        if load.is_feedback() && self.workload().is_some_and(|workload| workload.sql().is_some()) {
+            let fault =
+                Fault::error(search, "a control loop is not for transactions of a database: each user is a thread");
+            faults.add(
+                fault.help("search for the capacity (`profile = \"capacity\"`), or make the number of users a factor"),
+            );
+        }
         if let Some(look) = self.looks.as_ref().and_then(Section::valid).and_then(|looks| looks.first()) {
             let fault = Fault::error(&look.span, format!("{what} has no looks"));
             faults.add(fault.help("leave `looks` out"));
         }
-        if let Some(design) = design {
+        if let Some(design) = design.filter(|_| !load.is_feedback()) {
             design.check_search(faults);
         }
     }

@@ -194,7 +194,17 @@ fn closed(users: f64) -> LoadModel {
 
 fn offering(model: LoadModel, stop: Stop) -> Offering {
     let (warmup, drain) = (Duration::ZERO, Duration::from_secs(10));
-    Offering { model, stop, start: Instant(0), warmup, drain, graceful_ramp_down: None, k6_arrivals: None, seed: 1 }
+    Offering {
+        model,
+        stop,
+        start: Instant(0),
+        warmup,
+        drain,
+        graceful_ramp_down: None,
+        k6_arrivals: None,
+        steering: None,
+        seed: 1,
+    }
 }
 
 fn per_user(count: u64) -> Stop {

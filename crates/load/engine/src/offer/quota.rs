@@ -49,7 +49,7 @@ impl Quota {
     /// The quota of a thread that takes users and arrivals from the same place as all others.
     pub(crate) fn common(offering: &Offering, shared: &SharedQuota) -> Quota {
         match &offering.stop {
-            Stop::After(_) | Stop::Soak(_) | Stop::IterationsPerUser { .. } => Quota::Endless,
+            Stop::After(_) | Stop::Soak(_) | Stop::Feedback { .. } | Stop::IterationsPerUser { .. } => Quota::Endless,
             Stop::Iterations { .. } => Quota::Shared(shared.clone()),
         }
     }

@@ -3,6 +3,7 @@
 use super::arrivals::Arrivals;
 use super::{Offering, Start};
 use crate::clock::nanos;
+use crate::job::Steering;
 use crate::schedule::{Random, think_time, users_at};
 use plimsoll_model::load::Share;
 use plimsoll_model::load::{LoadModel, Overflow, Profile, Think};
@@ -29,6 +30,8 @@ pub(super) struct Closed {
     random: Random,
     share: Share,
     start: Instant,
+    /// The number of users, if a control loop changes it.
+    steering: Option<Steering>,
     pub(super) follow_at: Option<Instant>,
     /// The number of users that are meant to work: those with smaller numbers.
     pub(super) active: usize,
@@ -61,11 +64,12 @@ impl Source {
             LoadModel::Closed { users, think } => {
                 let most = share.of_first(offering.users() as u64) as usize;
                 let random = Random::seeded(*seed, 1000 + share.index as u64);
-                let (users, think, start) = (users.clone(), *think, *start);
+                let (users, think, start, steering) = (users.clone(), *think, *start, offering.steering.clone());
                 // A constant profile is evaluated once, a varying one repeatedly.
                 let follow_at = Some(first);
                 let (active, added, removed) = (0, 0..0, 0..0);
-                (Source::Closed(Closed { users, think, random, share, start, follow_at, active, added, removed }), most)
+                let closed = Closed { users, think, random, share, start, steering, follow_at, active, added, removed };
+                (Source::Closed(closed), most)
             }
             LoadModel::Open { rate, arrivals, max_users, overflow } => {
                 let users = share.of_first(u64::from(*max_users)) as usize;
@@ -115,11 +119,20 @@ impl Closed {
         let into = Instant(now.0 - self.start.0);
         let joined = self.users.all_have_joined(into.0 as f64 / 1e9);
         let settled = joined && (self.users.stages.is_empty() || into.0 >= nanos(self.users.length()));
-        self.follow_at = (!settled).then(|| now.after(RAMP_STEP));
-        let active = users_at(&self.users, into, self.share).min(users);
+        self.follow_at = (!settled || self.steering.is_some()).then(|| now.after(RAMP_STEP));
+        let asked = match self.steering.as_ref().and_then(Steering::users) {
+            Some(users) => usize::try_from(self.share.of_first(users)).unwrap_or(usize::MAX),
+            None => users_at(&self.users, into, self.share),
+        };
+        let active = asked.min(users);
         let before = std::mem::replace(&mut self.active, active);
         (self.added, self.removed) = (before..active.max(before), active..before.max(active));
         true
+    }
+
+    /// True if the control loop has ended the load.
+    pub(super) fn has_been_ended(&self) -> bool {
+        self.steering.as_ref().is_some_and(|steering| steering.users().is_none())
     }
 
     pub(super) fn asks_for(&self, user: u32) -> bool {

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::clock::nanos;
+use crate::job::Steering;
 use crate::schedule::ArrivalTimes;
+use plimsoll_model::feedback::FeedbackRules;
 use plimsoll_model::load::{Arrivals, Joining, Overflow, Profile, Shape, Stage, Think};
 use proptest::prelude::*;
 
@@ -18,6 +20,7 @@ fn closed(users: Profile, think: Duration, stop: Stop) -> Offering {
         drain: Duration::from_secs(1),
         graceful_ramp_down: None,
         k6_arrivals: None,
+        steering: None,
         seed: 5,
     }
 }
@@ -69,6 +72,33 @@ fn nobody_waits_for_what_another_thread_gives_back() {
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
+}
+
+#[test]
+fn a_control_loop_adds_users_takes_them_away_and_ends_the_load() {
+    let rules = FeedbackRules { step: 1, most: 8, rest: ms(10), over: ms(10), window: ms(10), flat: 0.1 };
+    let limit = Duration::from_secs(60);
+    let offering = closed(Profile::constant(2.0), Duration::ZERO, Stop::Feedback { rules, limit });
+    let steering = Steering::default();
+    let offering = offering.steered(steering.clone());
+    steering.set_users(2);
+    let mut begun = 0;
+    // Iterations take 10 ms: 20 of 2 users, then 80 of 5 users, then 30 of the only one that is left.
+    let outcome = play(&offering, ALONE, false, &mut || {
+        begun += 1;
+        match begun {
+            20 => steering.set_users(5),
+            100 => steering.set_users(1),
+            130 => steering.end(),
+            _ => {}
+        }
+        10 * MS
+    });
+    assert_eq!(outcome.iterations.len(), 8, "there may be as many as the control loop may ask for");
+    assert!(outcome.iterations[4] > 10 && outcome.iterations[5..].iter().all(|made| *made == 0), "{outcome:?}");
+    assert!(outcome.iterations[0] > outcome.iterations[1] + 20, "the first user goes on alone: {outcome:?}");
+    assert_eq!((outcome.most_at_once, outcome.cut_off, begun), (5, 0, 130), "an iteration under way comes to its end");
+    assert!(outcome.over < Instant(nanos(Duration::from_secs(2))), "{outcome:?}");
 }
 
 /// The result of an offer.
@@ -326,7 +356,7 @@ proptest! {
         prop_assert!(outcome.begun.iter().all(|(due, _)| *due < end), "nothing begins after the window");
         let measured = outcome.begun.iter().filter(|(due, _)| due.0 >= 0).count() as u64;
         match stop {
-            Stop::After(_) | Stop::Soak(_) => {}
+            Stop::After(_) | Stop::Soak(_) | Stop::Feedback { .. } => {}
             Stop::Iterations { count, .. } => prop_assert!(measured <= count),
             Stop::IterationsPerUser { count, .. } => prop_assert!(measured <= count * outcome.iterations.len() as u64),
         }

@@ -48,10 +48,13 @@ fn rows_taken(load: &LoadProfile) -> (u64, String) {
     match (load.stop, &load.model) {
         (Stop::Iterations { count, .. }, _) => iterations(count),
         (Stop::IterationsPerUser { count, .. }, _) => iterations(count.saturating_mul(users)),
-        (Stop::After(_) | Stop::Soak(_), LoadModel::Closed { .. }) => {
+        (Stop::After(_) | Stop::Soak(_) | Stop::Feedback { .. }, LoadModel::Closed { .. }) => {
             (users, format!("{users} users, each of whom takes one for every iteration"))
         }
-        (Stop::After(length) | Stop::Soak(length), LoadModel::Open { rate, arrivals, .. }) => {
+        (
+            Stop::After(length) | Stop::Soak(length) | Stop::Feedback { limit: length, .. },
+            LoadModel::Open { rate, arrivals, .. },
+        ) => {
             let count = arrivals_within(rate, load.warmup, length);
             let about = if *arrivals == Arrivals::Poisson { "about " } else { "" };
             (count, format!("{about}{count} arrivals"))

@@ -12,10 +12,11 @@ const PAGE: &str = include_str!("../../../../../docs/bundle.md");
 
 /// The keys of a start's facts whose values are described where they stand, or are names from the
 /// study.
-const DESCRIBED_IN_WORDS: [&str; 12] = [
+const DESCRIBED_IN_WORDS: [&str; 13] = [
     "bound_to",
     "start",
     "lengths",
+    "rules",
     "validity",
     "sequences",
     "error_examples",

@@ -5,6 +5,7 @@ use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFa
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::exposed::{BucketCounts, MetricKind, MetricSample};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
+use plimsoll_model::feedback::{AlertTime, FeedbackEnd, FeedbackRecord, FeedbackRules, UsersInWindow};
 use plimsoll_model::host::{Host, LOCAL, Version};
 use plimsoll_model::objective::{self, Judged, Passed, Reading};
 use plimsoll_model::record::{Account, ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
@@ -146,6 +147,7 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
         headroom: Headroom { busiest: 1.0 / 3.0, lateness: Nanos(12_345) },
         others: Some(0.25),
         objective: Some(judged()),
+        feedback: Some(feedback()),
         replies: Replies {
             open_load: false,
             sequences: [("increment".to_owned(), Default::default())].into(),
@@ -153,6 +155,25 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
             accounts: [("request:GET /a, b".to_owned(), account())].into(),
         },
         work: Work::Storage(Box::new(storage())),
+    }
+}
+
+/// What a control loop did.
+fn feedback() -> FeedbackRecord {
+    let seconds = Duration::from_secs;
+    FeedbackRecord {
+        rules: FeedbackRules {
+            step: 8,
+            most: 500,
+            rest: seconds(2),
+            over: seconds(60),
+            window: seconds(1800),
+            flat: 0.2,
+        },
+        end: FeedbackEnd::Flat,
+        first_alert: Some(71),
+        window: Some(UsersInWindow { seconds: 1800, mean: 20.5, fewest: 8, most: 40, slope: -0.01, reversals: 7 }),
+        alerts: vec![AlertTime { condition: objective::Condition::Errors, seconds: 9, first: true }],
     }
 }
 

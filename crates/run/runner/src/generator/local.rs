@@ -1,7 +1,7 @@
 //! Generates load with threads of this process.
 
 use super::{Generator, JobMessage, JobUnderWay, PreparedWorkload};
-use plimsoll_generator::{Jobs, Prepared};
+use plimsoll_generator::{Jobs, Prepared, Steering};
 use plimsoll_model::job::{Job, JobError, JobRecord, Report};
 use plimsoll_model::workload::Workload;
 use std::net::SocketAddr;
@@ -36,8 +36,8 @@ struct LocalUsers {
     thread: UserThread,
 }
 
-/// A job, and where its messages go.
-type QueuedJob = (Job, Sender<JobMessage>);
+/// A job, the number of its users where a control loop changes it, and where its messages go.
+type QueuedJob = (Job, Steering, Sender<JobMessage>);
 
 /// The thread, until someone waits for its end: the workload, or the job under way.
 type UserThread = Arc<Mutex<Option<JoinHandle<()>>>>;
@@ -54,11 +54,11 @@ impl PreparedWorkload for LocalWorkload {
         let users = users.unwrap_or_else(|| LocalUsers::start(&self.prepared));
         self.users = job.stays.then(|| users.clone());
         let (sender, messages) = channel();
-        let ends_users = !job.stays;
+        let (ends_users, steering) = (!job.stays, Steering::default());
         // A thread that has ended takes no job, which then ends without a record.
-        let _ = users.jobs.send((job, sender));
+        let _ = users.jobs.send((job, steering.clone(), sender));
         let LocalUsers { interrupted, thread, .. } = users;
-        Box::new(LocalJob { messages, interrupted, thread, ends_users, is_over: false })
+        Box::new(LocalJob { messages, interrupted, steering, thread, ends_users, is_over: false })
     }
 }
 
@@ -76,7 +76,7 @@ impl LocalUsers {
         let interrupted = Arc::new(AtomicBool::new(false));
         let (prepared, stop) = (Arc::clone(prepared), Arc::clone(&interrupted));
         let thread = std::thread::spawn(move || {
-            let mut queue = JobQueue { queue, messages: None };
+            let mut queue = JobQueue { queue, steering: Steering::default(), messages: None };
             if let Err(error) = prepared.run_all(&mut queue, &stop) {
                 queue.say(JobMessage::Ended(Err(error)));
             }
@@ -87,6 +87,8 @@ impl LocalUsers {
 
 struct JobQueue {
     queue: Receiver<QueuedJob>,
+    /// The number of users of the job that runs, where a control loop changes it.
+    steering: Steering,
     /// Where the messages of the job that runs go.
     messages: Option<Sender<JobMessage>>,
 }
@@ -102,8 +104,8 @@ impl JobQueue {
 
 impl Jobs for JobQueue {
     fn next(&mut self) -> Option<Job> {
-        let (job, messages) = self.queue.recv().ok()?;
-        self.messages = Some(messages);
+        let (job, steering, messages) = self.queue.recv().ok()?;
+        (self.steering, self.messages) = (steering, Some(messages));
         Some(job)
     }
 
@@ -115,11 +117,16 @@ impl Jobs for JobQueue {
         self.say(JobMessage::Ended(Ok(Box::new(record))));
         self.messages = None;
     }
+
+    fn steering(&self) -> Steering {
+        self.steering.clone()
+    }
 }
 
 struct LocalJob {
     messages: Receiver<JobMessage>,
     interrupted: Arc<AtomicBool>,
+    steering: Steering,
     thread: UserThread,
     /// True if the users do not stay after it.
     ends_users: bool,
@@ -139,6 +146,14 @@ impl JobUnderWay for LocalJob {
 
     fn stop(&mut self) {
         self.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    fn set_users(&mut self, users: u32) {
+        self.steering.set_users(users);
+    }
+
+    fn end(&mut self) {
+        self.steering.end();
     }
 }
 

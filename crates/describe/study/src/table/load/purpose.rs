@@ -1,4 +1,5 @@
 //! The purposes of a load: what a search for the capacity, a stress test, each user once, and a soak test have of their own.
+//! A control loop is in [`feedback`](super::feedback).
 
 use super::{LoadTable, refuse};
 use crate::document::{Fault, Faults, Span};
@@ -22,7 +23,7 @@ const MOST: f64 = 100.0;
 const MOST_STEPS: f64 = 1000.0;
 
 /// More users than that need more ports than a machine has for one server.
-const MOST_USERS: f64 = 1e6;
+pub(super) const MOST_USERS: f64 = 1e6;
 
 /// A shorter soak test has too few seconds to tell whether a change goes on.
 const SHORTEST_SOAK: Duration = Duration::from_secs(16);
@@ -40,10 +41,12 @@ pub(crate) enum LoadProfileName {
     Once,
     /// It is offered for long, to see what changes over its time.
     Soak,
+    /// A control loop changes the number of users.
+    Feedback,
 }
 
 impl Scalar for LoadProfileName {
-    const EXPECTED: &'static str = "\"steady\", \"capacity\", \"stress\", \"once\" or \"soak\"";
+    const EXPECTED: &'static str = "\"steady\", \"capacity\", \"stress\", \"once\", \"soak\" or \"feedback\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let names = [
@@ -52,12 +55,13 @@ impl Scalar for LoadProfileName {
             ("stress", LoadProfileName::Stress),
             ("once", LoadProfileName::Once),
             ("soak", LoadProfileName::Soak),
+            ("feedback", LoadProfileName::Feedback),
         ];
         keyword(level, &names)
     }
 
     fn schema() -> Value {
-        json!({ "enum": ["steady", "capacity", "stress", "once", "soak"] })
+        json!({ "enum": ["steady", "capacity", "stress", "once", "soak", "feedback"] })
     }
 }
 
@@ -188,8 +192,10 @@ impl LoadTable {
             let help = "leave it out: a soak test is the same load for all of `duration`";
             self.refuse_changes(&[], "in a soak test", help, faults);
         }
+        self.check_feedback(faults);
         let Some(search) = self.search_span() else {
-            refuse(most, "most", "a search for the capacity (`profile = \"capacity\"`) or a stress test", faults);
+            let place = "a search for the capacity (`profile = \"capacity\"`), a stress test or a control loop";
+            refuse(most.filter(|_| !self.is_feedback()), "most", place, faults);
             return;
         };
         for (key, given) in [("most", most), ("step", step)] {
@@ -205,7 +211,7 @@ impl LoadTable {
     }
 
     /// Refuses stages and numbers of iterations, and `more`, where load of this purpose has none.
-    fn refuse_changes(&self, more: &[(&str, Option<&Span>)], place: &str, help: &str, faults: &mut Faults) {
+    pub(super) fn refuse_changes(&self, more: &[(&str, Option<&Span>)], place: &str, help: &str, faults: &mut Faults) {
         let stages = self.stages.as_ref().filter(|stages| !stages.is_empty()).map(|_| &self.place);
         let changes = [
             ("stages", stages),

@@ -1,0 +1,212 @@
+//! The control loop of a load whose users come and go: how many there are in each second, from the alerts of the second
+//! before. Its rules are those of a published load-test tool for chat servers; see [`FeedbackRules`].
+//!
+//! Its answer, the mean of the last users, lies where alerts come and go, and not at the largest load that meets the limits:
+//! alerts look back over a minute and users change every two seconds, so that it overshoots in both directions. Reports say
+//! how far.
+
+use plimsoll_model::feedback::{AlertTime, FeedbackEnd, FeedbackRecord, FeedbackRules, UsersInWindow};
+use plimsoll_model::objective::Condition;
+use plimsoll_statistics::{line_slope, mean};
+use std::time::Duration;
+
+/// What the loop asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// So many users from now on.
+    Users(u32),
+    /// The end of the load.
+    End,
+}
+
+/// A control loop under way.
+#[derive(Clone, Debug)]
+pub struct ControlLoop {
+    rules: FeedbackRules,
+    users: u32,
+    /// Users in each second from the first alert on.
+    since_alert: Vec<u32>,
+    first_alert: Option<u32>,
+    last_alert: Option<u32>,
+    last_change: Option<u32>,
+    alerts: Vec<AlertTime>,
+    ended: bool,
+}
+
+impl ControlLoop {
+    /// A loop that begins with so many users.
+    #[must_use]
+    pub fn new(rules: FeedbackRules, users: u32) -> ControlLoop {
+        ControlLoop {
+            rules,
+            users: users.min(rules.most),
+            since_alert: Vec::new(),
+            first_alert: None,
+            last_alert: None,
+            last_change: None,
+            alerts: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// The users that are meant to be at work.
+    #[must_use]
+    pub fn users(&self) -> u32 {
+        self.users
+    }
+
+    /// What is next after a second of the measure phase, at whose end these limits were exceeded.
+    pub fn second(&mut self, second: u32, exceeded: Vec<Condition>) -> Control {
+        let fires = !exceeded.is_empty();
+        if fires {
+            self.note(exceeded);
+            self.first_alert.get_or_insert(second);
+            self.last_alert = Some(second);
+        }
+        if self.first_alert.is_some() {
+            self.since_alert.push(self.users);
+        }
+        self.ended = self.ended || self.is_flat();
+        if self.ended {
+            return Control::End;
+        }
+        let rest = |since: Option<u32>| {
+            since.is_some_and(|since| Duration::from_secs(u64::from(second - since)) < self.rules.rest)
+        };
+        let may_change = self.first_alert.is_none() || !rest(self.last_change);
+        let users = match () {
+            () if !may_change => self.users,
+            () if fires => self.users.saturating_sub(self.rules.step),
+            () if rest(self.last_alert) => self.users,
+            () => self.users.saturating_add(self.rules.step).min(self.rules.most),
+        };
+        if users != self.users {
+            (self.users, self.last_change) = (users, Some(second));
+        }
+        Control::Users(users)
+    }
+
+    fn note(&mut self, exceeded: Vec<Condition>) {
+        let first = self.first_alert.is_none();
+        for condition in exceeded {
+            match self.alerts.iter_mut().find(|alert| alert.condition == condition) {
+                Some(alert) => alert.seconds += 1,
+                None => self.alerts.push(AlertTime { condition, seconds: 1, first }),
+            }
+        }
+    }
+
+    /// True once the window is over and the number of users is flat in it.
+    fn is_flat(&self) -> bool {
+        let needed = self.rules.window.as_secs() as usize;
+        self.since_alert.len() > needed && self.window().is_some_and(|window| window.slope.abs() < self.rules.flat)
+    }
+
+    /// The users in the window up to now.
+    fn window(&self) -> Option<UsersInWindow> {
+        let longest = self.rules.window.as_secs() as usize;
+        let users = &self.since_alert[self.since_alert.len().saturating_sub(longest)..];
+        let numbers: Vec<f64> = users.iter().map(|users| f64::from(*users)).collect();
+        let points: Vec<(f64, f64)> = (0..).map(f64::from).zip(numbers.iter().copied()).collect();
+        let changes: Vec<bool> =
+            users.windows(2).filter(|pair| pair[0] != pair[1]).map(|pair| pair[1] > pair[0]).collect();
+        Some(UsersInWindow {
+            seconds: users.len() as u32,
+            mean: mean(&numbers)?,
+            fewest: users.iter().copied().min()?,
+            most: users.iter().copied().max()?,
+            slope: line_slope(&points).unwrap_or_default(),
+            reversals: changes.windows(2).filter(|pair| pair[0] != pair[1]).count() as u32,
+        })
+    }
+
+    /// What it did.
+    #[must_use]
+    pub fn record(&self) -> FeedbackRecord {
+        FeedbackRecord {
+            rules: self.rules,
+            end: if self.ended { FeedbackEnd::Flat } else { FeedbackEnd::Time },
+            first_alert: self.first_alert,
+            window: self.window(),
+            alerts: self.alerts.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> FeedbackRules {
+        FeedbackRules {
+            step: 8,
+            most: 2000,
+            rest: Duration::from_secs(2),
+            over: Duration::from_secs(60),
+            window: Duration::from_secs(1800),
+            flat: 0.2,
+        }
+    }
+
+    /// Runs it against a system that is too slow from `limit` users on, seen after `delay` seconds.
+    fn run(rules: FeedbackRules, limit: u32, delay: usize, longest: u32) -> (ControlLoop, Vec<u32>) {
+        let (mut control, mut users) = (ControlLoop::new(rules, 8), Vec::new());
+        for second in 0..longest {
+            users.push(control.users());
+            let seen = users.len().checked_sub(delay + 1).map_or(0, |place| users[place]);
+            let exceeded = if seen >= limit { vec![Condition::Errors] } else { Vec::new() };
+            if control.second(second, exceeded) == Control::End {
+                break;
+            }
+        }
+        (control, users)
+    }
+
+    #[test]
+    fn it_adds_users_every_second_until_an_alert_and_then_waits_between_changes() {
+        let (control, users) = run(rules(), 40, 0, 12);
+        assert_eq!(users, [8, 16, 24, 32, 40, 40, 32, 32, 40, 40, 32, 32]);
+        let record = control.record();
+        assert_eq!((record.first_alert, record.end), (Some(4), FeedbackEnd::Time));
+        assert_eq!(record.alerts, [AlertTime { condition: Condition::Errors, seconds: 4, first: true }]);
+    }
+
+    #[test]
+    fn it_ends_when_the_users_have_been_flat_for_the_window() {
+        let (control, users) = run(rules(), 40, 0, 10_000);
+        let record = control.record();
+        assert_eq!((record.end, users.len()), (FeedbackEnd::Flat, 4 + 1801));
+        let window = record.window.expect("there was an alert");
+        assert_eq!((window.seconds, window.fewest, window.most), (1800, 32, 40));
+        assert!((window.mean - 36.0).abs() < 1e-9 && window.slope.abs() < 1e-3, "{window:?}");
+        assert_eq!(window.reversals, 899, "one every two seconds");
+    }
+
+    #[test]
+    fn what_looks_back_over_a_minute_makes_it_swing() {
+        let window = |delay| run(rules(), 400, delay, 10_000).0.record().window.expect("there was an alert");
+        let (at_once, late) = (window(0), window(60));
+        assert_eq!((at_once.fewest, at_once.most), (392, 400));
+        assert!(late.most - late.fewest > 400, "{late:?}");
+    }
+
+    #[test]
+    fn without_an_alert_there_is_no_answer() {
+        let (control, users) = run(FeedbackRules { most: 50, ..rules() }, 400, 0, 100);
+        assert_eq!((users[5], users[6], users[99]), (48, 50, 50));
+        let record = control.record();
+        assert_eq!((record.window, record.first_alert, record.end), (None, None, FeedbackEnd::Time));
+    }
+
+    #[test]
+    fn a_number_that_still_changes_does_not_end_it() {
+        let short = FeedbackRules { window: Duration::from_secs(30), flat: 0.01, ..rules() };
+        let (mut control, mut second) = (ControlLoop::new(short, 800), 0);
+        // Alerts that never end take all users away, which is not flat before none is left.
+        while control.second(second, vec![Condition::Errors]) != Control::End {
+            second += 1;
+        }
+        assert_eq!(control.users(), 0);
+        assert!((198 + 25..=198 + 31).contains(&second), "800 users take 200 s: {second}");
+    }
+}
