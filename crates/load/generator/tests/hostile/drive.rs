@@ -5,8 +5,8 @@ use crate::support::{Outcome, closed, each, get, http, run, run_prepared, target
 use plimsoll_generator::Prepared;
 use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_model::flow::{
-    Block, Body, Capture, Checks, Flow, FlowAction, FlowRequest, Instruction, Lifetime, Pick, Piece, Source, Text,
-    ValueId,
+    AwaitedMessage, Block, Body, Capture, Checks, Flow, FlowAction, FlowMessage, FlowRequest, FlowSocket, Instruction,
+    JsonPiece, JsonText, Lifetime, Pick, Piece, Source, Text, ValueId,
 };
 use plimsoll_model::record::Subject;
 use plimsoll_model::script::{Script, ScriptLimits};
@@ -62,6 +62,58 @@ pub(crate) fn flow(address: SocketAddr, timeout: Duration) -> End {
     let workload = Workload { target: Some(target(address)), connect: Connect::PerUser, timeout, steps };
     end(&run(&workload, address, &closed(1, each(1)), 1))
 }
+
+/// A flow that opens a WebSocket and waits for [`OVER`], which ends its iteration.
+pub(crate) fn flow_socket(address: SocketAddr, timeout: Duration) -> End {
+    let text = |literal: &str| Text(vec![Piece::Literal(literal.to_owned())]);
+    let opening = FlowRequest {
+        name: NAME.to_owned(),
+        method: "GET".to_owned(),
+        path: text("/"),
+        headers: Vec::new(),
+        body: Body::None,
+        auth: None,
+        captures: Vec::new(),
+        checks: Checks::default(),
+        delivers_to: None,
+    };
+    let over = JsonText(vec![JsonPiece::Literal("true".to_owned())]);
+    let checks = Checks { json: vec![("$.over".to_owned(), over)], ..Checks::default() };
+    let awaited = AwaitedMessage { checks, captures: Vec::new() };
+    let socket = FlowSocket {
+        opening: 0,
+        subprotocols: Vec::new(),
+        compression: false,
+        greeting: None,
+        ready: None,
+        ping: None,
+        reconnect: None,
+        deliveries: None,
+        messages: vec![FlowMessage { name: "over".to_owned(), send: None, awaits: Some(awaited) }],
+    };
+    let steps = Block(vec![Instruction::OpenSocket, Instruction::Message(0)]);
+    let flow = Flow {
+        requests: vec![opening],
+        actions: vec![FlowAction { name: "act".to_owned(), weight: 1, steps }],
+        on_start: Block::default(),
+        on_stop: Block::default(),
+        values: Vec::new(),
+        draws: Vec::new(),
+        feeds: Vec::new(),
+        cookies: false,
+        redirects: 0,
+        compression: Vec::new(),
+        lifetime: Lifetime::Trial,
+        socket: Some(socket),
+    };
+    let steps = Steps::Flow(Box::new(flow));
+    let workload = Workload { target: Some(target(address)), connect: Connect::PerUser, timeout, steps };
+    let end = end_of(&run(&workload, address, &closed(1, each(1)), 1), &Subject::Iteration);
+    if end == FINE { end } else { format!("Iteration: {end}") }
+}
+
+/// The message after which [`flow_socket`] is content.
+pub(crate) const OVER: &[u8] = br#"{"over": true}"#;
 
 /// A call of gRPC.
 pub(crate) fn call(address: SocketAddr, timeout: Duration) -> End {

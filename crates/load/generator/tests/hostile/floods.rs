@@ -103,20 +103,30 @@ fn a_time_out_of_a_script_holds_while_a_server_of_grpc_keeps_sending() {
     hold(&alone, &cases, drive::scripted_call);
 }
 
+/// Servers that open a WebSocket and then send without an end, and the end of their client.
+fn socket_cases(expected: &'static str) -> Vec<Case> {
+    let begin = websocket::opens();
+    let begun = |bytes: &[u8]| [&begin[..], &[Act::Send(bytes.to_vec())]].concat();
+    let mut all = cases("pings", &begin, &websocket::frame(0x89, b"p"), expected);
+    all.extend(cases("pongs", &begin, &websocket::frame(0x8a, b""), expected));
+    all.extend(cases("empty messages", &begin, &websocket::frame(0x81, b""), expected));
+    all.extend(cases("short messages", &begin, &websocket::frame(0x81, b"x"), expected));
+    all.extend(cases("long messages", &begin, &websocket::frame(0x82, &[0; 65_536]), expected));
+    all.extend(cases("empty fragments", &begun(&[1, 1, b'a']), &websocket::frame(0, b""), expected));
+    all.extend(cases("a long message", &begun(&[0x82, 127, 0, 0, 0, 0, 3, 255, 255, 255]), b"x", expected));
+    all.into_iter().map(|case| case.keeping(256)).collect()
+}
+
 #[test]
 fn a_socket_of_a_script_ends_in_time_while_the_server_keeps_sending() {
     let alone = alone();
-    let begin = websocket::opens();
-    let begun = |bytes: &[u8]| [&begin[..], &[Act::Send(bytes.to_vec())]].concat();
-    let mut all = cases("pings", &begin, &websocket::frame(0x89, b"p"), "Script");
-    all.extend(cases("pongs", &begin, &websocket::frame(0x8a, b""), "Script"));
-    all.extend(cases("empty messages", &begin, &websocket::frame(0x81, b""), "Script"));
-    all.extend(cases("short messages", &begin, &websocket::frame(0x81, b"x"), "Script"));
-    all.extend(cases("long messages", &begin, &websocket::frame(0x82, &[0; 65_536]), "Script"));
-    all.extend(cases("empty fragments", &begun(&[1, 1, b'a']), &websocket::frame(0, b""), "Script"));
-    all.extend(cases("a long message", &begun(&[0x82, 127, 0, 0, 0, 0, 3, 255, 255, 255]), b"x", "Script"));
-    let all: Vec<Case> = all.into_iter().map(|case| case.keeping(256)).collect();
-    hold(&alone, &all, drive::socket);
+    hold(&alone, &socket_cases("Script"), drive::socket);
+}
+
+#[test]
+fn a_socket_of_a_flow_ends_in_time_while_the_server_keeps_sending() {
+    let alone = alone();
+    hold(&alone, &socket_cases("Iteration"), drive::flow_socket);
 }
 
 #[test]

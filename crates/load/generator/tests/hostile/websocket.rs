@@ -1,7 +1,7 @@
-//! WebSockets of scripts.
+//! WebSockets of scripts and of flows.
 
 use crate::cases::{Case, FINE, alone, cuts, hold};
-use crate::drive::{many_sockets, socket, talking_socket};
+use crate::drive::{OVER, flow_socket, many_sockets, socket, talking_socket};
 use crate::http::{answers, heard};
 use crate::peer::Act;
 use plimsoll_testkit::websocket::accept;
@@ -45,9 +45,9 @@ fn after_opening(bytes: Vec<u8>, then: impl IntoIterator<Item = Act>) -> Vec<Act
     opens().into_iter().chain([Act::Send(bytes)]).chain(then).collect()
 }
 
-/// Frames, followed by a closing one where they are in order.
-fn frames() -> Vec<Case> {
-    let fine: Vec<(&str, Vec<u8>)> = vec![
+/// Frames that are in order.
+fn frames_in_order() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
         ("no message", vec![]),
         ("a text", frame(TEXT, b"hello")),
         ("bytes", frame(BINARY, &[0, 255])),
@@ -65,8 +65,12 @@ fn frames() -> Vec<Case> {
         ("a short message with a long length", [&[BINARY, 127, 0, 0, 0, 0, 0, 0, 0, 1, 7][..]].concat()),
         ("ten thousand messages", frame(TEXT, b"x").repeat(10_000)),
         ("a thousand pings", frame(PING, b"x").repeat(1000)),
-    ];
-    let broken: Vec<(&str, Vec<u8>)> = vec![
+    ]
+}
+
+/// Frames that no server may send.
+fn broken_frames() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
         ("a masked frame", vec![TEXT, 0x82, 1, 2, 3, 4, b'h', b'i']),
         ("an unknown type", frame(LAST | 3, b"")),
         ("an unknown control frame", frame(LAST | 11, b"")),
@@ -82,11 +86,36 @@ fn frames() -> Vec<Case> {
         ("a reason that is no UTF-8", frame(CLOSE, &[3, 232, 0xff])),
         ("a message of 2^63 bytes", [&[BINARY, 127][..], &[0x7f; 8]].concat()),
         ("a message of 65 MiB", [&[BINARY, 127, 0, 0, 0, 0, 4, 16, 0, 0][..]].concat()),
-    ];
-    let fine =
-        fine.into_iter().map(|(name, bytes)| Case::new(name, after_opening([bytes, close()].concat(), []), FINE));
-    let broken = broken.into_iter().map(|(name, bytes)| Case::new(name, after_opening(bytes, []), "Script"));
+    ]
+}
+
+/// Frames, followed by `last` and then `act` where they are in order, and the end of a client that is sent broken ones.
+fn frames(last: &[u8], act: Option<&Act>, end: &'static str) -> Vec<Case> {
+    let fine = frames_in_order().into_iter();
+    let fine = fine.map(|(name, bytes)| Case::new(name, after_opening([&bytes, last].concat(), act.cloned()), FINE));
+    let broken = broken_frames().into_iter().map(|(name, bytes)| Case::new(name, after_opening(bytes, []), end));
     fine.chain(broken).collect()
+}
+
+/// Servers that open no socket, open another than was asked for, or do not go on, and the end of their client.
+fn openings(end: &'static str) -> Vec<Case> {
+    let mut cases: Vec<Case> = REFUSALS.map(|(name, bytes)| Case::new(name, answers(bytes.as_bytes(), []), end)).into();
+    let answered = |name: &str, answer: fn(&[u8]) -> Vec<u8>| Case::new(name, vec![heard(), Act::Answer(answer)], end);
+    cases.extend([
+        answered("a subprotocol that nobody asked for", |request| opening(request, "Sec-WebSocket-Protocol: chat\r\n")),
+        answered("an extension that nobody asked for", |request| {
+            opening(request, "Sec-WebSocket-Extensions: permessage-deflate\r\n")
+        }),
+        answered("a head of 70 KB", |request| opening(request, &format!("A: {}\r\n", "b".repeat(70_000)))),
+        answered("101 headers", |request| opening(request, &"A: b\r\n".repeat(101))),
+        Case::new("nothing", vec![heard()], end),
+        Case::new("a reset", vec![heard(), Act::Reset], end),
+        Case::new("silence after opening", after_opening(vec![], [Act::Hold]), end),
+        Case::new("a message that stops", after_opening(vec![TEXT, 5, b'h'], [Act::Hold]), end),
+        Case::new("an end without closing", after_opening(vec![], []), end),
+        Case::new("a reset after opening", after_opening(vec![], [Act::Reset]), end),
+    ]);
+    cases
 }
 
 /// Responses that open no socket.
@@ -113,35 +142,9 @@ const REFUSALS: [(&str, &str); 14] = [
 #[test]
 fn a_socket_of_a_script_has_one_end_whatever_the_server_sends() {
     let alone = alone();
-    let mut cases = frames();
-    cases.extend(REFUSALS.map(|(name, bytes)| Case::new(name, answers(bytes.as_bytes(), []), "Script")));
+    let mut cases = frames(&close(), None, "Script");
+    cases.extend(openings("Script"));
     cases.extend([
-        Case::new(
-            "a subprotocol that nobody asked for",
-            vec![heard(), Act::Answer(|request| opening(request, "Sec-WebSocket-Protocol: chat\r\n"))],
-            "Script",
-        ),
-        Case::new(
-            "an extension that nobody asked for",
-            vec![heard(), Act::Answer(|request| opening(request, "Sec-WebSocket-Extensions: permessage-deflate\r\n"))],
-            "Script",
-        ),
-        Case::new(
-            "a head of 70 KB",
-            vec![heard(), Act::Answer(|request| opening(request, &format!("A: {}\r\n", "b".repeat(70_000))))],
-            "Script",
-        ),
-        Case::new(
-            "101 headers",
-            vec![heard(), Act::Answer(|request| opening(request, &"A: b\r\n".repeat(101)))],
-            "Script",
-        ),
-        Case::new("nothing", vec![heard()], "Script"),
-        Case::new("a reset", vec![heard(), Act::Reset], "Script"),
-        Case::new("silence after opening", after_opening(vec![], [Act::Hold]), "Script"),
-        Case::new("a message that stops", after_opening(vec![TEXT, 5, b'h'], [Act::Hold]), "Script"),
-        Case::new("an end without closing", after_opening(vec![], []), "Script"),
-        Case::new("a reset after opening", after_opening(vec![], [Act::Reset]), "Script"),
         Case::new("byte by byte", after_opening(vec![], [Act::Drip([frame(TEXT, b"hello"), close()].concat())]), FINE),
         Case::new("frames after closing", after_opening([close(), frame(TEXT, b"x").repeat(9)].concat(), []), FINE),
     ]);
@@ -149,6 +152,27 @@ fn a_socket_of_a_script_has_one_end_whatever_the_server_sends() {
         [frame(TEXT, b"hello"), frame(PING, b"p"), frame(TEXT & !LAST, b"a"), frame(CONTINUES, b"b"), close()].concat();
     cases.extend(cuts("frames", &opens(), &whole, 1..whole.len(), &[], "Script"));
     hold(&alone, &cases, socket);
+}
+
+#[test]
+fn a_socket_of_a_flow_has_one_end_whatever_the_server_sends() {
+    let alone = alone();
+    // A socket that is closed when its message is awaited has none, so it stays open until the client leaves.
+    let (over, stays) = (frame(TEXT, OVER), Act::Hear(|_| false));
+    let mut cases = frames(&over, Some(&stays), "Iteration");
+    cases.extend(openings("Iteration"));
+    let after = |bytes: &[u8]| after_opening([bytes, &over].concat(), [stays.clone()]);
+    cases.extend([
+        Case::new("byte by byte", after_opening(vec![], [Act::Drip(over.clone()), stays.clone()]), FINE),
+        Case::new("closed instead", after_opening(close(), []), "Iteration"),
+        Case::new("closed before it", after_opening([close(), over.clone()].concat(), []), "Iteration"),
+        Case::new("broken JSON", after(&frame(TEXT, b"{\"over\": ")), FINE),
+        Case::new("deep JSON", after(&frame(TEXT, &[b'['; 100_000])), FINE),
+        Case::new("another value", after_opening(frame(TEXT, b"{\"over\": 1}"), [Act::Hold]), "Iteration"),
+    ]);
+    let whole = [frame(TEXT, b"hello"), frame(PING, b"p"), frame(TEXT & !LAST, b"a"), frame(CONTINUES, b"b")].concat();
+    cases.extend(cuts("frames", &opens(), &whole, 1..whole.len(), &[], "Iteration"));
+    hold(&alone, &cases, flow_socket);
 }
 
 #[test]
