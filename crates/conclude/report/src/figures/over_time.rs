@@ -358,7 +358,9 @@ fn requests(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
 /// Users at work at the end of each second.
 fn users(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
     let window = trial.load.summary.timing.window.seconds();
-    let is_measured = |row: &&GeneratorRow| row.second >= 0 && (row.second as f64) < window;
+    // A load that a control loop has ended is without users at the end of its last second.
+    let end = if trial.load.summary.feedback.is_some() { window.floor() } else { window };
+    let is_measured = |row: &&GeneratorRow| row.second >= 0 && (row.second as f64) < end;
     trial.load.generator.iter().filter(is_measured).map(|row| (row.second, row.users as f64)).collect()
 }
 

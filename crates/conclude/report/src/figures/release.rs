@@ -38,6 +38,9 @@ pub(crate) fn marks_of_release(analysis: &Analysis) -> String {
              around its own capacity, so under another load.",
             report.noun()
         ),
+        None if analysis.feedback.is_some() => {
+            format!("{REPEATS} There are no tables by change: each version had other numbers of users.")
+        }
         None => REPEATS.to_owned(),
     }
 }
@@ -49,7 +52,9 @@ pub(crate) fn split_series(input: &Input) -> Vec<ExposedSeries> {
 
 fn of_time(input: &Input, condition: usize) -> Vec<Figure> {
     let others = of_durations(input).into_iter().chain([OverTime::Cpu, OverTime::Requests, OverTime::Sockets]);
-    let kinds = of_all_labels(input).chain(others).chain(of_systems(input));
+    let by_control_loop = input.trials().any(|trial| trial.load.summary.feedback.is_some());
+    let users = by_control_loop.then_some(OverTime::Users);
+    let kinds = users.into_iter().chain(of_all_labels(input)).chain(others).chain(of_systems(input));
     let grid = Grid { axis: None, ..Grid::new(&input.facts, &input.plan) };
     let figure = |kind: OverTime| {
         let (name, title) = kind.name_and_title();

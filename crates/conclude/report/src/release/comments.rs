@@ -42,7 +42,8 @@ fn verdicts(case: &Case<'_>) -> String {
         })
         .collect();
     let all = outcomes.into_iter().map(|outcome| of(outcome).len()).sum();
-    format!("{}: of {} that decide {}.", case.title, counted(all, "comparison"), and_list(&counts))
+    let decide = if all == 1 { "decides" } else { "decide" };
+    format!("{}: of {} that {decide} {}.", case.title, counted(all, "comparison"), and_list(&counts))
 }
 
 /// The comparisons of a case with this verdict.
