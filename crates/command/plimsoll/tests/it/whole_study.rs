@@ -96,6 +96,8 @@ fn without_out_the_bundle_is_named_by_study_and_time() {
 #[test]
 fn a_generator_at_its_limit_makes_trials_void_and_the_run_inconclusive() {
     let busy = edited(TINY, "think    = \"1ms\"\n", "");
+    // Of a short load a busy machine may leave the generator nothing, which is then not at its limit.
+    let busy = edited(&busy, "\"300ms\"", "\"1s\"");
     let place = Place::with_study(&edited(&busy, "\"100%\"", "0.01"));
     // Where other tests use the processors meanwhile, the run would break off.
     place
@@ -105,5 +107,7 @@ fn a_generator_at_its_limit_makes_trials_void_and_the_run_inconclusive() {
         .prints(&["the generator was the limit"]);
     let trials = bundle(&place, "bundle").starts;
     assert_eq!(trials.len(), 6 + 3, "a void trial does not end the run, and one block is spare");
-    assert!(trials.iter().all(|trial| !trial.validity().counts()));
+    let counting: Vec<_> =
+        trials.iter().filter(|trial| trial.validity().counts()).map(|one| &one.loads[0].summary).collect();
+    assert!(counting.is_empty(), "{counting:#?}");
 }
