@@ -100,7 +100,7 @@ pub(crate) fn report(input: &Input) -> Option<FeedbackReport> {
     (!rows.is_empty()).then_some(FeedbackReport { measure, rows })
 }
 
-/// A sentence for each variant under each condition: `By its control loop, v1 supports 351 users`.
+/// A sentence for each variant under each condition: `The control loop settled around 351 users for v1`.
 pub(crate) fn sentences(input: &Input, report: &FeedbackReport, cells: &[Cell]) -> Vec<Sentence> {
     let sentence = |cell: &Cell| {
         let of_cell = |row: &&FeedbackRow| (row.condition, row.variant) == (cell.condition, cell.variant);
@@ -111,14 +111,14 @@ pub(crate) fn sentences(input: &Input, report: &FeedbackReport, cells: &[Cell]) 
 }
 
 fn sentence(input: &Input, report: &FeedbackReport, cell: &Cell, rows: &[&FeedbackRow]) -> Sentence {
-    let name = if input.plan.describes() { "the system".to_owned() } else { input.plan.label(cell.variant) };
+    let of = if input.plan.describes() { String::new() } else { format!(" for {}", input.plan.label(cell.variant)) };
     let place = words::conditions(&input.plan, &[cell.condition]);
     let users = |users: f64| grouped(users.round());
     let found: Vec<f64> = rows.iter().filter_map(|row| answer(&row.record).ok()).collect();
     let windows = || rows.iter().filter_map(|row| row.record.window.as_ref());
     let Some(level) = mean(&found) else {
         let reason = rows.first().and_then(|row| answer(&row.record).err()).unwrap_or_default();
-        let claim = format!("The control loop found no number of users of {name}{place}");
+        let claim = format!("The control loop found no number of users{of}{place}");
         return Sentence { outcome: None, claim, evidence: format!("({reason})") };
     };
     let estimate: Option<&Estimate> = cell.estimates.iter().find(|estimate| estimate.measure == report.measure);
@@ -136,12 +136,13 @@ fn sentence(input: &Input, report: &FeedbackReport, cell: &Cell, rows: &[&Feedba
     };
     let fewest = windows().map(|window| window.fewest).min().unwrap_or_default();
     let most = windows().map(|window| window.most).max().unwrap_or_default();
-    let meanwhile = format!("{} to {} users meanwhile", grouped(f64::from(fewest)), grouped(f64::from(most)));
+    let meanwhile =
+        format!("{} to {} users while it took its mean", grouped(f64::from(fewest)), grouped(f64::from(most)));
     let limit = limited_by(rows).map(|alert| format!("limited by {alert}"));
     let evidence: Vec<String> = [spread, meanwhile].into_iter().chain(limit).collect();
     Sentence {
         outcome: None,
-        claim: format!("By its control loop, {name} supports {} users{place}", users(level)),
+        claim: format!("The control loop settled around {} users{of}{place}", users(level)),
         evidence: format!("({})", evidence.join("; ")),
     }
 }
@@ -149,7 +150,7 @@ fn sentence(input: &Input, report: &FeedbackReport, cell: &Cell, rows: &[&Feedba
 /// A row as a line of evidence: `198 users; 120 to 280 in the last 30 min`.
 pub(crate) fn in_window(window: &UsersInWindow) -> String {
     format!(
-        "{} users on average, {} to {} in the last {} ({} either way), {} over them, {} reversals",
+        "{} users on average, {} to {} in the last {} (half the range is {} of the mean), {} by the line through them, {} reversals",
         grouped(window.mean.round()),
         grouped(f64::from(window.fewest)),
         grouped(f64::from(window.most)),
@@ -214,8 +215,15 @@ mod tests {
         let analysis =
             told(|number| record(200.0 + f64::from(number % 2) * 20.0 + f64::from(number), FeedbackEnd::Flat));
         let sentences: Vec<String> = analysis.answer.further.iter().map(ToString::to_string).collect();
-        let first = sentences.iter().find(|one| one.starts_with("By its control loop")).expect("a sentence");
-        for part in ["supports 22", "95 % interval", "n = 5", "150 to 250 users meanwhile", "limited by", "p95"] {
+        let first = sentences.iter().find(|one| one.starts_with("The control loop settled")).expect("a sentence");
+        for part in [
+            "settled around 22",
+            "95 % interval",
+            "n = 5",
+            "150 to 250 users while it took its mean",
+            "limited by",
+            "p95",
+        ] {
             assert!(first.contains(part), "{part}: {first}");
         }
         assert_eq!(topics(&analysis), ["control loop swings", "control loop"]);

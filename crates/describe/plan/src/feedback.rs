@@ -55,8 +55,12 @@ impl ControlLoop {
         self.users
     }
 
-    /// What is next after a second of the measure phase, at whose end these limits were exceeded.
+    /// What is next after a second of the measure phase, at whose end these limits were exceeded. Seconds after its end, in which
+    /// users finish what they do, change nothing.
     pub fn second(&mut self, second: u32, exceeded: Vec<Condition>) -> Control {
+        if self.ended {
+            return Control::End;
+        }
         let fires = !exceeded.is_empty();
         if fires {
             self.note(exceeded);
@@ -66,7 +70,7 @@ impl ControlLoop {
         if self.first_alert.is_some() {
             self.since_alert.push(self.users);
         }
-        self.ended = self.ended || self.is_flat();
+        self.ended = self.is_flat();
         if self.ended {
             return Control::End;
         }
@@ -180,6 +184,9 @@ mod tests {
         assert_eq!((window.seconds, window.fewest, window.most), (1800, 32, 40));
         assert!((window.mean - 36.0).abs() < 1e-9 && window.slope.abs() < 1e-3, "{window:?}");
         assert_eq!(window.reversals, 899, "one every two seconds");
+        let mut over = control;
+        assert_eq!(over.second(9_000, vec![Condition::Errors]), Control::End);
+        assert_eq!(over.record(), record, "users that finish what they do are no part of it");
     }
 
     #[test]

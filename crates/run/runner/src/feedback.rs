@@ -7,6 +7,7 @@ use plimsoll_model::objective::{Condition, Objective};
 use plimsoll_model::record::Interval;
 use plimsoll_plan::{Control, ControlLoop};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// A control loop with the seconds that its alerts look at.
 pub(crate) struct Feedback {
@@ -16,13 +17,16 @@ pub(crate) struct Feedback {
     recent: VecDeque<Measured>,
     /// How many there are at most.
     over: usize,
+    /// The length of the measure phase, in seconds.
+    limit: u32,
 }
 
 impl Feedback {
-    /// A loop that begins with so many users.
-    pub(crate) fn new(rules: FeedbackRules, users: u32, objective: Objective) -> Feedback {
+    /// A loop that begins with so many users, in a measure phase of at most `limit`.
+    pub(crate) fn new(rules: FeedbackRules, limit: Duration, users: u32, objective: Objective) -> Feedback {
+        let limit = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX);
         let over = usize::try_from(rules.over.as_secs()).unwrap_or(usize::MAX).max(1);
-        Feedback { control: ControlLoop::new(rules, users), objective, recent: VecDeque::new(), over }
+        Feedback { control: ControlLoop::new(rules, users), objective, recent: VecDeque::new(), over, limit }
     }
 
     /// The users that are meant to be at work.
@@ -30,9 +34,9 @@ impl Feedback {
         self.control.users()
     }
 
-    /// What is next after a second; nothing during warm-up.
+    /// What is next after a second; nothing during warm-up and drain.
     pub(crate) fn second(&mut self, interval: &Interval) -> Option<Control> {
-        let second = u32::try_from(interval.second).ok()?;
+        let second = u32::try_from(interval.second).ok().filter(|second| *second < self.limit)?;
         let mut measured = Measured::default();
         measured.add(interval);
         if self.recent.len() == self.over {
@@ -70,7 +74,6 @@ mod tests {
     use super::*;
     use plimsoll_model::objective::Limit;
     use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject, Tally};
-    use std::time::Duration;
 
     fn second(second: i64, ms: u64, failed: u64) -> Interval {
         let mut tally = Tally::default();
@@ -86,13 +89,14 @@ mod tests {
         let seconds = Duration::from_secs;
         let rules =
             FeedbackRules { step: 5, most: 100, rest: seconds(2), over: seconds(3), window: seconds(60), flat: 0.2 };
-        Feedback::new(rules, 10, objective)
+        Feedback::new(rules, seconds(100), 10, objective)
     }
 
     #[test]
     fn limits_hold_over_the_last_seconds_and_not_before_there_are_enough() {
         let mut feedback = feedback();
         assert_eq!(feedback.second(&second(-1, 500, 0)), None, "warm-up");
+        assert_eq!(feedback.second(&second(100, 500, 0)), None, "drain");
         let users: Vec<Option<Control>> = [500, 500, 500, 50, 50, 50, 50, 50]
             .into_iter()
             .zip(0..)

@@ -290,7 +290,7 @@ impl<'a> LoadProgress<'a> {
         let rules = spec.load.stop.feedback();
         let feedback = rules.zip(objective).map(|(rules, objective)| {
             let LoadModel::Closed { users, .. } = &spec.load.model else { unreachable!("a control loop is of users") };
-            Feedback::new(rules, users.start as u32, objective.clone())
+            Feedback::new(rules, spec.load.stop.limit(), users.start as u32, objective.clone())
         });
         let objective = objective.filter(|_| rules.is_none());
         let objective =

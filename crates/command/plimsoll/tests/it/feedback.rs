@@ -54,7 +54,7 @@ fn users_come_until_requests_fail_and_their_mean_is_the_answer() {
     assert!(row["seconds"].as_f64().is_some_and(|seconds| seconds < 90.0), "it ended by itself: {row}");
     let markdown = place.read("bundle/report/report.md");
     for part in [
-        "By its control loop, the system supports",
+        "The control loop settled around",
         "limited by errors",
         "## Users by the control loop",
         "charts/over-time-users.png",

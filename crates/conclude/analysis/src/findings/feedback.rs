@@ -53,7 +53,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
             severity: Severity::Caution,
             topic: "control loop drifts",
             sentence: "The number of users still rose or fell where the control loop ended: its limit for flat is a number of \
-                       users a second, whatever their number, and over a long window that adds up."
+                       users a second, whatever their number."
                 .to_owned(),
             evidence: drifting,
         });
@@ -65,8 +65,8 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
             severity: Severity::Caution,
             topic: "control loop swings",
             sentence: "The number of users swung while the control loop took its mean: alerts look back over more time than passes \
-                       between two changes, so that it adds and takes away too many. Part of the time more users than it \
-                       answers were at work, and the limits were exceeded."
+                       between two changes, so that it adds and takes away too many. Part of the time more users were at \
+                       work than its mean, and limits were exceeded."
                 .to_owned(),
             evidence: swinging,
         });
@@ -75,9 +75,10 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         findings.push(Finding {
             severity: Severity::Note,
             topic: "control loop",
-            sentence: "The answer of a control loop is where alerts come and go, not the most users under whom the limits hold, \
-                       and one loop does not say how sure it is. A search (`profile = \"capacity\"`) answers that, with an \
-                       interval, in less time."
+            sentence: "The answer of a control loop is where alerts come and go, not the most users under whom the limits hold. An \
+                       interval over several loops says how much they differ, and not how far they are from that. A search \
+                       (`profile = \"capacity\"`) looks for it. Requests, throughput and processors are those of the whole \
+                       load, with users that still come, and of variants under different numbers of users."
                 .to_owned(),
             evidence: Vec::new(),
         });

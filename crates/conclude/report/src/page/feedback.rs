@@ -1,5 +1,6 @@
 //! The control loops that changed the number of users, as a table.
 
+use super::capacity::objective;
 use super::{ChartView, chart_view};
 use crate::figures;
 use plimsoll_analysis::capacity::in_words;
@@ -39,20 +40,23 @@ pub(crate) struct FeedbackRowView {
 
 pub(crate) fn feedback(input: &Input, report: &FeedbackReport) -> FeedbackView {
     FeedbackView {
-        rules: report.rows.first().map(rules).unwrap_or_default(),
+        rules: report.rows.first().map(|row| rules(input, row)).unwrap_or_default(),
         rows: report.rows.iter().map(|one| row(input, one)).collect(),
         charts: figures::users_over_time(input).iter().map(chart_view).collect(),
     }
 }
 
-fn rules(row: &FeedbackRow) -> String {
+fn rules(input: &Input, row: &FeedbackRow) -> String {
     let rules = &row.record.rules;
     let [rest, over, window] = [rules.rest, rules.over, rules.window].map(words::span);
+    let limits = input.facts.objective.as_ref().map(|one| format!("Limits: {}. ", objective(one, false)));
+    let (step, flat) = (rules.step, rules.flat);
     format!(
-        "{} users came every second until a limit of the objective was exceeded in the last {over}. From then on so many left \
-         while one was, and came while none was, {rest} apart, until the line through their number rose or fell by less than {} \
-         users a second for {window}. The answer is their mean over that time.",
-        rules.step, rules.flat
+        "{}{step} users came every second until a limit was exceeded over the last {over}. After that, {step} left while one was, and \
+         {step} came while none was, {rest} apart, until the line through their number rose or fell by less than {flat} users a \
+         second for {window}. The answer is the mean over that time; beside it stand half the range of the number, as a share of \
+         the mean, and the change by that line.",
+        limits.unwrap_or_default()
     )
 }
 
@@ -73,11 +77,11 @@ fn row(input: &Input, row: &FeedbackRow) -> FeedbackRowView {
         start: row.start,
         users: window.map_or_else(none, |window| grouped(window.mean.round())),
         meanwhile: window.map_or_else(none, |one| format!("{} to {}", number(one.fewest), number(one.most))),
-        swing: window.map_or_else(none, |window| format!("±{}", percent(swing(window)))),
+        swing: window.map_or_else(none, |window| percent(swing(window))),
         drift: window.map_or_else(none, |window| signed(drift(window))),
         first_alert: record
             .first_alert
-            .map_or_else(none, |after| format!("after {}: {}", seconds(after), row.first_alerts())),
+            .map_or_else(none, |second| format!("after {}: {}", seconds(second + 1), row.first_alerts())),
         alerts: if alerts.is_empty() { none() } else { alerts.join("; ") },
         took: words::span(row.took),
         end: match record.end {
