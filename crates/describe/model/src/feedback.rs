@@ -1,4 +1,4 @@
-//! The control loop of a load whose users come and go: by which rules, and what it did.
+//! The control loop of a load whose users come and go: its rules, and the record of it.
 
 use crate::objective::Condition;
 use serde::{Deserialize, Serialize};
@@ -23,12 +23,12 @@ pub struct FeedbackRules {
     pub flat: f64,
 }
 
-/// What a control loop did in a load.
+/// The record of a control loop in a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeedbackRecord {
     /// Its rules.
     pub rules: FeedbackRules,
-    /// What ended it.
+    /// The reason of its end.
     pub end: FeedbackEnd,
     /// The second of the measure phase in which the first alert fired; none where none did.
     pub first_alert: Option<u32>,
@@ -38,7 +38,7 @@ pub struct FeedbackRecord {
     pub alerts: Vec<AlertTime>,
 }
 
-/// What ended a control loop.
+/// The reason of the end of a control loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackEnd {
@@ -51,7 +51,7 @@ pub enum FeedbackEnd {
 /// The number of users in the last seconds of a control loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UsersInWindow {
-    /// How many seconds these are: those of the window, or since the first alert if that is shorter.
+    /// The number of these seconds: those of the window, or since the first alert if that is shorter.
     pub seconds: u32,
     /// The mean: the answer.
     pub mean: f64,
@@ -61,7 +61,7 @@ pub struct UsersInWindow {
     pub most: u32,
     /// The slope of the line through them, by least squares, in users per second.
     pub slope: f64,
-    /// How many times adding users turned into taking them away, or the other way round.
+    /// The number of times that adding users turned into taking them away, or the other way round.
     pub reversals: u32,
 }
 

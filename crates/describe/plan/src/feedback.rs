@@ -10,10 +10,10 @@ use plimsoll_model::objective::Condition;
 use plimsoll_statistics::{line_slope, mean};
 use std::time::Duration;
 
-/// What the loop asks for.
+/// The decision of the loop after a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// So many users from now on.
+    /// The number of users from now on.
     Users(u32),
     /// The end of the load.
     End,
@@ -55,7 +55,7 @@ impl ControlLoop {
         self.users
     }
 
-    /// What is next after a second of the measure phase, at whose end these limits were exceeded. Seconds after its end, in which
+    /// Decides after a second of the measure phase, at whose end these limits were exceeded. Seconds after its end, in which
     /// users finish what they do, change nothing.
     pub fn second(&mut self, second: u32, exceeded: Vec<Condition>) -> Control {
         if self.ended {
@@ -100,7 +100,7 @@ impl ControlLoop {
         }
     }
 
-    /// True once the window is over and the number of users is flat in it.
+    /// True if the window is over and the number of users is flat in it.
     fn is_flat(&self) -> bool {
         let needed = self.rules.window.as_secs() as usize;
         self.since_alert.len() > needed && self.window().is_some_and(|window| window.slope.abs() < self.rules.flat)
@@ -124,7 +124,7 @@ impl ControlLoop {
         })
     }
 
-    /// What it did.
+    /// The record of the loop up to now.
     #[must_use]
     pub fn record(&self) -> FeedbackRecord {
         FeedbackRecord {

@@ -29,21 +29,21 @@ pub trait Jobs {
     }
 }
 
-/// How many users a load has whose number a control loop changes while it runs, and whether it is over. Clones are the same
-/// load's.
+/// The number of users of a load, where a control loop changes it while the load runs, and the end of that load. Clones belong
+/// to the same load.
 #[derive(Clone, Debug, Default)]
 pub struct Steering(Arc<AtomicU64>);
 
 impl Steering {
-    /// More users than that there never are.
+    /// This value means that the load is over. There are never so many users.
     const OVER: u64 = u64::MAX;
 
-    /// From now on there are so many users.
+    /// Sets the number of users from now on.
     pub fn set_users(&self, users: u32) {
         self.0.store(u64::from(users), Ordering::Relaxed);
     }
 
-    /// No more iterations begin.
+    /// Ends the load: no more iterations begin.
     pub fn end(&self) {
         self.0.store(Steering::OVER, Ordering::Relaxed);
     }

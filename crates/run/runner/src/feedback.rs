@@ -15,7 +15,7 @@ pub(crate) struct Feedback {
     objective: Objective,
     /// The last seconds, the oldest first.
     recent: VecDeque<Measured>,
-    /// How many there are at most.
+    /// The most seconds that are kept.
     over: usize,
     /// The length of the measure phase, in seconds.
     limit: u32,
@@ -34,7 +34,7 @@ impl Feedback {
         self.control.users()
     }
 
-    /// What is next after a second; nothing during warm-up and drain.
+    /// The decision after a second; none during warm-up and drain.
     pub(crate) fn second(&mut self, interval: &Interval) -> Option<Control> {
         let second = u32::try_from(interval.second).ok().filter(|second| *second < self.limit)?;
         let mut measured = Measured::default();
@@ -63,7 +63,7 @@ impl Feedback {
         exceeded
     }
 
-    /// What it did.
+    /// The record of the loop up to now.
     pub(crate) fn record(&self) -> FeedbackRecord {
         self.control.record()
     }

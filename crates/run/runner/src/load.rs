@@ -304,7 +304,7 @@ impl<'a> LoadProgress<'a> {
         LoadProgress { next, date: Date::now(), phases, watch, objective, feedback }
     }
 
-    /// What a control loop asks for after a second that the job reports.
+    /// The decision of a control loop after a second that the job reports.
     fn control(&mut self, report: &Report) -> Option<Control> {
         let Report::Second { interval, .. } = report else { return None };
         self.feedback.as_mut()?.second(interval)

@@ -19,7 +19,7 @@ pub(crate) struct ObjectiveWatch {
     /// True for arrivals, which do not wait for replies.
     is_open: bool,
     window_seconds: i64,
-    /// What the measure phase scheduled.
+    /// The tallies of the measure phase.
     measured: Measured,
     /// Iterations that ended in the measure phase, whichever phase scheduled them.
     finished: u64,
@@ -160,7 +160,7 @@ impl ObjectiveWatch {
     }
 }
 
-/// What was scheduled in some seconds of the measure phase: requests, connections and iterations.
+/// Requests, connections and iterations that were scheduled in some seconds of the measure phase.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured(BTreeMap<Subject, Tally>);
 
@@ -182,7 +182,7 @@ impl Measured {
         }
     }
 
-    /// How many exchanges and iterations failed, and how many there were.
+    /// The number of exchanges and iterations that failed, and the number of all.
     pub(crate) fn failed_of_all(&self) -> [u64; 2] {
         failed_of_all(&self.requests(), self.0.get(&Subject::Iteration))
     }

@@ -77,7 +77,7 @@ pub struct LoadSummary {
     /// The judgement by the study's objective; none in a study without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Judged>,
-    /// What the control loop did that changed the number of users; none where the load itself says how many there are.
+    /// The record of the control loop that changed the number of users; none where the load itself says how many there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<FeedbackRecord>,
     /// What was found in the replies.

@@ -94,8 +94,8 @@ impl Work {
     }
 }
 
-/// What `measure` gives, and how late 1 % of the wake-ups of other threads were meanwhile, by their timer or by a byte on
-/// a socket, whichever was later. A processor that sleeps may be slower to wake for a socket than for its own timer.
+/// The result of `measure`, and the lateness of 1 % of the wake-ups of other threads meanwhile, by their timer or by a byte
+/// on a socket, whichever was later. A processor that sleeps may be slower to wake for a socket than for its own timer.
 fn beside_a_sleeper<R>(measure: impl Fn() -> R) -> (R, Duration) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {

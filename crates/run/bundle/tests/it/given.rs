@@ -158,7 +158,7 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
     }
 }
 
-/// What a control loop did.
+/// The record of a control loop.
 fn feedback() -> FeedbackRecord {
     let seconds = Duration::from_secs;
     FeedbackRecord {
