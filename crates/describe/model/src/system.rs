@@ -18,6 +18,9 @@ pub struct SystemSpec {
     pub build: Option<CommandLine>,
     /// Starts it; must stay in the foreground.
     pub start: CommandLine,
+    /// The containers that this command asks an engine for; none where what it starts are its own children.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containers: Option<Containers>,
     /// The variables of Plimsoll's own environment that it gets; all when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherit: Option<Vec<String>>,
@@ -42,6 +45,25 @@ pub struct SystemSpec {
     /// Files that are written before it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<WrittenFiles>,
+}
+
+/// Containers as a system: an engine starts them, so that they are not children of the command that asks for them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Containers {
+    /// The program that talks to the engine: `docker` or `podman`.
+    pub engine: String,
+    /// What they are made of.
+    pub origin: ContainersOf,
+}
+
+/// What containers are made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContainersOf {
+    /// A Compose file, with all of its services.
+    Compose(PathBuf),
+    /// An image: one container.
+    Image(String),
 }
 
 /// Files that a study writes for a system, such as the configuration of a proxy.

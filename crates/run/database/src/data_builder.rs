@@ -188,6 +188,7 @@ impl DataBuilder<'_> {
             dir: place.sockets.clone(),
             build: None,
             start: CommandLine(command),
+            containers: None,
             inherit: None,
             env: BTreeMap::new(),
             ready: Ready { probe: Probe::Started, within: READY_WITHIN },

@@ -282,6 +282,7 @@ fn system(
         dir: data_folder.folder().to_owned(),
         build: None,
         start: CommandLine(start),
+        containers: None,
         inherit: None,
         env: BTreeMap::new(),
         // `PreparedDatabase::wait_ready` checks by SQL that it is ready.

@@ -46,6 +46,7 @@ impl StudyCommand<'_> {
             dir: self.dir.to_owned(),
             build: None,
             start: self.command.clone(),
+            containers: None,
             inherit: None,
             env: self.env.clone(),
             ready: Ready { probe: Probe::Started, within: Duration::ZERO },

@@ -23,5 +23,5 @@ mod validity;
 mod written_files;
 
 pub use plimsoll_database::expected_size;
-pub use preflight::{PreflightFault, databases, notes, preflight};
+pub use preflight::{PreflightFault, databases, notes, preflight, systems_of_containers};
 pub use run::{Ending, EventSink, Run, RunError, run};

@@ -11,11 +11,12 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::start::Plan;
+use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::Processors;
 use plimsoll_model::words::and_list;
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
-use plimsoll_system::{check_commands, check_port_free};
+use plimsoll_system::{check_commands, check_containers, check_port_free};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -53,11 +54,12 @@ pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<PreflightFau
     let mut texts = BTreeSet::new();
     let of_trials = assignments(plan).into_iter().flat_map(|assignment| faults_of(study, &assignment, program));
     let of_databases = faults_of_databases(&databases(study, plan, program)).into_iter().map(PreflightFault::Elsewhere);
+    let of_containers = faults_of_containers(study, plan, program).into_iter().map(PreflightFault::Elsewhere);
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
     let of_secrets = keys::read_secrets(study).err().unwrap_or_default().into_iter().map(PreflightFault::Elsewhere);
     let scripts = scripts::metrics(study, specs.map(|spec| spec.workload));
     let of_measures = study.check_metrics(&scripts).into_iter().map(PreflightFault::InStudy);
-    for fault in of_trials.chain(of_databases).chain(of_secrets).chain(of_measures) {
+    for fault in of_trials.chain(of_databases).chain(of_containers).chain(of_secrets).chain(of_measures) {
         if texts.insert(fault.to_string()) {
             faults.push(fault);
         }
@@ -239,6 +241,30 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
             .map_or_else(|| PreflightFault::Elsewhere(remark.what), PreflightFault::InStudy)
     };
     faults.into_iter().map(PreflightFault::Elsewhere).chain(of_workload.into_iter().map(placed)).collect()
+}
+
+/// The systems that are containers, each distinct one once, with placeholders for ports.
+#[must_use]
+pub fn systems_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<SystemSpec> {
+    let mut systems: Vec<SystemSpec> = Vec::new();
+    for spec in assignments(plan).iter().filter_map(|assignment| stand_in(study, assignment, program).ok()) {
+        let of_containers = spec.systems.into_iter().filter(|system| system.containers.is_some());
+        for system in of_containers {
+            if !systems.contains(&system) {
+                systems.push(system);
+            }
+        }
+    }
+    systems
+}
+
+/// Asks what starts containers once for each of them, which takes a moment.
+fn faults_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
+    let faults = systems_of_containers(study, plan, program).into_iter().filter_map(|system| {
+        // A program that is not there has been named already.
+        check_commands(&system).is_empty().then(|| check_containers(&system)).flatten()
+    });
+    faults.map(|fault| fault.to_string()).collect()
 }
 
 /// Checks each database once, however many trials use it.

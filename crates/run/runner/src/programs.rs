@@ -12,14 +12,14 @@ use plimsoll_model::start::Start;
 use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_system::sha256;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The programs and files that have been built and described so far.
 #[derive(Default)]
 pub(crate) struct Programs {
     systems: Vec<SystemSpec>,
-    built: Vec<(CommandLine, PathBuf)>,
+    built: Vec<Build>,
     versions: Vec<Version>,
     /// Whether the bundle has a list of versions already, even an empty one.
     listed: bool,
@@ -32,6 +32,9 @@ pub(crate) struct Programs {
 
 /// System, folder and command.
 type Command = (String, PathBuf, CommandLine);
+
+/// A build command, its folder and its environment: with another one it may build something else.
+type Build = (CommandLine, PathBuf, BTreeMap<String, String>);
 
 /// Files among the arguments that are larger than this are data, not programs.
 const LARGEST_PROGRAM: u64 = 64 << 20;
@@ -89,6 +92,13 @@ impl Programs {
         if self.versions.len() > before { self.tell_versions(tell) } else { Ok(()) }
     }
 
+    /// Adds the images that containers were made of, which are known once those run.
+    pub(crate) fn add_images(&mut self, images: Vec<Version>, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
+        let before = self.versions.len();
+        images.into_iter().for_each(|image| self.add(image));
+        if self.versions.len() > before { self.tell_versions(tell) } else { Ok(()) }
+    }
+
     fn tell_versions(&self, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
         tell(&Event::VersionsFound { versions: self.versions.clone() })
     }
@@ -112,7 +122,7 @@ impl Programs {
             self.add_files(context, spec.workload);
             for system in spec.systems {
                 let command = (system.name.clone(), system.dir.clone(), system.start.clone());
-                if !self.commands.contains(&command) {
+                if system.containers.is_none() && !self.commands.contains(&command) {
                     self.commands.push(command);
                 }
                 if !self.systems.iter().chain(&new).any(|known| is_same_program(known, &system)) {
@@ -140,7 +150,7 @@ impl Programs {
     fn build(&mut self, context: &Context<'_>, systems: &[SystemSpec], tell: &mut EventSink<'_>) -> Result<(), Stop> {
         for system in systems {
             let Some(command) = &system.build else { continue };
-            let built = (command.clone(), system.dir.clone());
+            let built = (command.clone(), system.dir.clone(), system.env.clone());
             if self.built.contains(&built) {
                 continue;
             }
@@ -194,6 +204,7 @@ fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
     let environment = |system: &SystemSpec| (system.inherit.clone(), system.env.clone());
     one.name == other.name
         && one.dir == other.dir
+        && one.containers == other.containers
         && environment(one) == environment(other)
         && parts(one) == parts(other)
 }

@@ -9,13 +9,13 @@ use crate::written_files::FilesOfSystem;
 use plimsoll_database::Databases;
 use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
-use plimsoll_model::host::LOCAL;
+use plimsoll_model::host::{LOCAL, Version};
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, Stopped, SystemError, free_port};
-use plimsoll_telemetry::{LastSamples, Sampler, Target, UseByOthers, Waits, memory_available};
+use plimsoll_telemetry::{LastSamples, Roots, Sampler, Target, UseByOthers, Waits, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -27,6 +27,8 @@ pub(crate) struct EndedStart {
     /// The counts of each load, in the order of the loads.
     pub(crate) outcomes: Vec<LoadOutcome>,
     pub(crate) executables: Vec<Executable>,
+    /// The images that containers were made of.
+    pub(crate) images: Vec<Version>,
     /// A sentence for each system that took long to stop. They are among the warnings of the start too.
     pub(crate) slow_to_stop: Vec<String>,
 }
@@ -272,6 +274,7 @@ impl RunningStart {
             self.check_data(context);
         }
         let executables = self.variants.iter().flat_map(RunningVariant::executables).collect();
+        let images = self.variants.iter().flat_map(|running| &running.systems).flat_map(Running::images).collect();
         let (mut systems, mut died, mut slow_to_stop) = (Vec::new(), Vec::new(), Vec::new());
         // In the opposite order of starting.
         for running in self.variants.drain(..).rev() {
@@ -295,7 +298,7 @@ impl RunningStart {
             systems,
         };
         let finished = FinishedStart { summary, loads: self.summaries };
-        Ok(EndedStart { finished, outcomes: self.outcomes, executables, slow_to_stop })
+        Ok(EndedStart { finished, outcomes: self.outcomes, executables, images, slow_to_stop })
     }
 
     /// True if every server that the loads go to was started by this run, so that what is left of the machine's use
@@ -428,7 +431,7 @@ impl RunningVariant {
         let target = |system: &Running| Target {
             system: system.name().to_owned(),
             variant: self.variant,
-            root: system.warden(),
+            roots: Roots { warden: system.warden(), containers: system.containers(), forwarder: system.forwarder() },
             waits: waits(system),
             metrics: system.spec().metrics.clone(),
         };

@@ -1,5 +1,6 @@
 //! One command under its warden, seen from Plimsoll.
 
+use crate::containers::{Project, REMOVAL_LIMIT};
 use crate::control_channel::{Cleanup, ControlChannel, LaunchOrder, Received, StopRequest, WardenReport};
 use crate::error::SystemError;
 use crate::exit::Exit;
@@ -31,6 +32,8 @@ pub(crate) struct Task<'a> {
     pub(crate) spec: &'a SystemSpec,
     pub(crate) command: &'a CommandLine,
     pub(crate) cpus: Option<&'a Processors>,
+    /// The containers that the command asks an engine for.
+    pub(crate) project: Option<&'a Project>,
     pub(crate) output: File,
 }
 
@@ -41,6 +44,7 @@ pub(crate) struct Supervised {
     mark: String,
     warden: Child,
     channel: ControlChannel,
+    project: Option<Project>,
     exit: Option<Exit>,
     /// True once all processes below the warden are gone.
     all_gone: bool,
@@ -49,7 +53,7 @@ pub(crate) struct Supervised {
 impl Supervised {
     /// Starts the command, and returns when it runs.
     pub(crate) fn start(launcher: &Launcher, task: Task<'_>) -> Result<Supervised, SystemError> {
-        let Task { spec, command, cpus, output } = task;
+        let Task { spec, command, cpus, project, output } = task;
         let mark = new_mark(&launcher.run);
         let mut env = spec.env.clone();
         env.insert(MARK.to_owned(), mark.clone());
@@ -61,6 +65,7 @@ impl Supervised {
             inherit: spec.inherit.clone(),
             env,
             cpus: cpus.cloned(),
+            project: project.cloned(),
         };
         let start = || -> io::Result<(Child, ControlChannel)> {
             let (own, theirs) = UnixStream::pair()?;
@@ -68,7 +73,8 @@ impl Supervised {
         };
         let (warden, channel) = start().map_err(SystemError::io(&spec.name, "start a warden"))?;
         let system = spec.name.clone();
-        let mut started = Supervised { system, mark, warden, channel, exit: None, all_gone: false };
+        let mut started =
+            Supervised { system, mark, warden, channel, project: project.cloned(), exit: None, all_gone: false };
         let refused = |reason| {
             let (system, dir) = (spec.name.clone(), spec.dir.clone());
             SystemError::Refused { system, command: command.clone(), dir, reason }
@@ -110,11 +116,15 @@ impl Supervised {
         if self.all_gone {
             return Err(SystemError::WardenLost { system: self.system.clone() });
         }
-        let patience = policy.grace + KILL_LIMIT + WARDEN_SLACK;
+        let of_containers = self.project.as_ref().map_or(Duration::ZERO, |_| REMOVAL_LIMIT + policy.grace);
+        let patience = policy.grace + KILL_LIMIT + of_containers + WARDEN_SLACK;
         let told = self.channel.send(&StopRequest(policy.clone())).and_then(|()| self.last_report(patience));
         let Ok(Some(gone)) = told else { return Err(self.lost()) };
         self.all_gone = true;
         let _ = self.warden.wait(); // it has sent its last message, so it ends at once
+        if let Some(reason) = gone.containers_left {
+            return Err(self.containers_left(reason));
+        }
         if gone.left.is_empty() { Ok(gone) } else { Err(self.survivors(gone.left)) }
     }
 
@@ -135,10 +145,18 @@ impl Supervised {
         self.all_gone = true;
         let _ = self.warden.kill(); // does nothing if it is dead and was waited for
         let _ = self.warden.wait();
-        match kill_marked(&self.mark).left {
+        let left = kill_marked(&self.mark).left;
+        if let Some(reason) = self.project.as_ref().and_then(|project| project.remove().err()) {
+            return self.containers_left(reason);
+        }
+        match left {
             left if left.is_empty() => SystemError::WardenLost { system: self.system.clone() },
             left => self.survivors(left),
         }
+    }
+
+    fn containers_left(&self, reason: String) -> SystemError {
+        SystemError::ContainersLeft { system: self.system.clone(), reason }
     }
 
     fn survivors(&self, left: Vec<i32>) -> SystemError {

@@ -2,6 +2,7 @@
 //!
 //! The control channel also shows that the other side is alive: it ends when the other side does.
 
+use crate::containers::Project;
 use crate::exit::Exit;
 use plimsoll_model::system::{CommandLine, StopPolicy};
 use plimsoll_model::units::Processors;
@@ -32,6 +33,8 @@ pub(crate) struct LaunchOrder {
     pub(crate) env: BTreeMap<String, String>,
     /// Processors it may use; all when there is none.
     pub(crate) cpus: Option<Processors>,
+    /// The containers that it asks an engine for.
+    pub(crate) project: Option<Project>,
 }
 
 /// A later message to a warden: stop the command. The end of the control channel says the same, at once
@@ -61,6 +64,8 @@ pub(crate) struct Cleanup {
     pub(crate) killed: usize,
     /// Processes that could not be killed.
     pub(crate) left: Vec<i32>,
+    /// Why containers could not be removed, if some could not.
+    pub(crate) containers_left: Option<String>,
 }
 
 /// The outcome of waiting for a message.

@@ -208,6 +208,51 @@ pub enum SystemError {
         /// The system.
         system: String,
     },
+    /// A container ended while it was needed, or could not be started.
+    #[error(
+        "the container `{container}` of the system `{system}` {what} {} s after the start of the system; {output}",
+        seconds(after)
+    )]
+    ContainerEnded {
+        /// The system.
+        system: String,
+        /// The container.
+        container: String,
+        /// What happened to it.
+        what: String,
+        /// The time from the start to when that was noticed.
+        after: Duration,
+        /// The last lines of the system's output.
+        output: Box<LastOutput>,
+    },
+    /// The engine of containers does not answer.
+    #[error(
+        "the containers of the system `{system}` cannot be started or looked at: {reason}; start the engine, or let `with` in          the `start` of the system name what is installed here"
+    )]
+    Engine {
+        /// The system.
+        system: String,
+        /// What was asked, and what came back.
+        reason: String,
+    },
+    /// There is no such Compose file.
+    #[error("the Compose file of the system `{system}` was not found: {}; correct `compose`, which is relative to `dir`", file.display())]
+    NoComposeFile {
+        /// The system.
+        system: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// Containers could not be removed.
+    #[error(
+        "containers of the system `{system}` could not be removed: {reason}; remove by hand those whose names begin with          `plimsoll-`"
+    )]
+    ContainersLeft {
+        /// The system.
+        system: String,
+        /// What was asked, and what came back.
+        reason: String,
+    },
     /// Plimsoll was asked to end.
     #[error("interrupted while waiting for the system `{system}`")]
     Interrupted {

@@ -1,6 +1,7 @@
 //! Starts systems, and the commands that build, probe and describe them.
 
 use crate::command::{AT_ONCE, Supervised, Task, mark_of_run};
+use crate::containers::{Project, remove_left_over};
 use crate::error::SystemError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -10,7 +11,7 @@ use crate::program::{check_command, sha256};
 use crate::running::Running;
 use crate::tree::kill_marked;
 use plimsoll_model::host::Version;
-use plimsoll_model::system::{CommandLine, SystemSpec};
+use plimsoll_model::system::{CommandLine, ContainersOf, SystemSpec};
 use plimsoll_model::units::Processors;
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -56,6 +57,15 @@ impl Launcher {
         if self.run.is_empty() { 0 } else { kill_marked(&mark_of_run(&self.run)).killed }
     }
 
+    /// Removes the containers of `spec` that this run has started and that are still there. Returns the number of starts
+    /// whose containers were.
+    ///
+    /// # Errors
+    /// The engine does not answer, or cannot remove them.
+    pub fn remove_left_over(&self, spec: &SystemSpec) -> Result<usize, SystemError> {
+        if self.run.is_empty() { Ok(0) } else { remove_left_over(spec, &self.run) }
+    }
+
     /// Runs the build command, if there is one, with its output appended to `log`. Returns its
     /// duration.
     pub fn build(&self, spec: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, SystemError> {
@@ -77,7 +87,7 @@ impl Launcher {
         check_folder(spec)?;
         let start = Instant::now();
         let (output, file) = open(spec, log)?;
-        let mut run = Supervised::start(self, Task { spec, command, cpus: None, output: file })?;
+        let mut run = Supervised::start(self, Task { spec, command, cpus: None, project: None, output: file })?;
         let exit = wait_for(&mut run, spec, limit, interrupt)?;
         run.stop(&AT_ONCE)?; // it may leave daemons
         let (system, command, output) = (spec.name.clone(), command.clone(), Box::new(output.last()));
@@ -99,17 +109,30 @@ impl Launcher {
         if let Some(port) = spec.port {
             check_port_free(port)?;
         }
+        let project = Project::of(spec, &self.run)?;
+        let command = project.as_ref().map_or_else(|| spec.start.clone(), |project| project.command(&spec.start));
         let (output, file) = open(spec, output)?;
         let started = Instant::now();
-        let task = Task { spec, command: &spec.start, cpus: spec.cpus.as_ref(), output: file };
+        let cpus = spec.cpus.as_ref().filter(|_| project.is_none());
+        let task = Task { spec, command: &command, cpus, project: project.as_ref(), output: file };
         let command = Supervised::start(self, task)?;
-        Ok(Running::new(self.clone(), spec.clone(), output, started, command))
+        Ok(Running::new(self.clone(), spec.clone(), output, started, command, project))
     }
 
     /// The version of the system: the SHA-256 of its program's file, and the first line that its version
-    /// command prints.
+    /// command prints. Of containers, the file is that of Compose, and an image is known only once it runs
+    /// ([`Running::images`]).
     pub fn version_of(&self, spec: &SystemSpec, interrupt: &Interrupt) -> Result<Version, SystemError> {
         check_folder(spec)?;
+        if let Some(containers) = &spec.containers {
+            let program = match &containers.origin {
+                ContainersOf::Compose(file) => file.display().to_string(),
+                ContainersOf::Image(image) => image.clone(),
+            };
+            let version = self.version_line(spec, interrupt)?;
+            let sha256 = sha256(&spec.dir.join(&program)).ok();
+            return Ok(Version { name: spec.name.clone(), program, path: None, version, sha256 });
+        }
         let program = check_command(&spec.start, spec)?;
         let hash = sha256(&program).map_err(SystemError::io(&spec.name, format!("read {}", program.display())))?;
         let path = program.display().to_string();
@@ -149,7 +172,7 @@ impl Launcher {
             Ok((file.try_clone()?, file))
         };
         let (output, mut written) = memory().map_err(SystemError::io(&spec.name, "make a file in memory"))?;
-        let mut run = Supervised::start(self, Task { spec, command, cpus: None, output })?;
+        let mut run = Supervised::start(self, Task { spec, command, cpus: None, project: None, output })?;
         let exit = wait_for(&mut run, spec, Some(limit), interrupt)?;
         run.stop(&AT_ONCE)?;
         let mut bytes = Vec::new();

@@ -14,8 +14,9 @@
 //! is killed, Plimsoll finds the remaining processes by a mark in their environment. And a warden shows in
 //! process lists as `warden`, so that `pkill -9 plimsoll` does not kill it.
 //!
-//! No process can clean up work that the command gives to an existing daemon, such as a container that
-//! `docker run` requests.
+//! Work that a command gives to an existing daemon is not below its warden. Containers that the study names as such
+//! ([`Containers`](plimsoll_model::system::Containers)) are found by a label and removed all the same; those of a plain
+//! `docker run` are not.
 //!
 //! [`Launcher`] is the entry point. [`check_commands`], [`free_port`] and [`check_port_free`] find problems
 //! beforehand. An [`Interrupt`] ends all waiting.
@@ -23,6 +24,7 @@
 pub mod warden;
 
 mod command;
+mod containers;
 mod control_channel;
 mod disk_space;
 mod error;
@@ -37,6 +39,7 @@ mod ready;
 mod running;
 mod tree;
 
+pub use containers::check_containers;
 pub use disk_space::free_space;
 pub use error::SystemError;
 pub use exit::Exit;

@@ -49,10 +49,19 @@ fn unknown() -> String {
     "a process that cannot be seen from here (of another user, or outside the container)".to_owned()
 }
 
+/// The process that listens on `port`, if it is known.
+pub(crate) fn listener(port: u16) -> Option<i32> {
+    Some(listening(port)?.pid())
+}
+
+fn listening(port: u16) -> Option<Process> {
+    let listening = sockets_at(port).into_iter().find(|entry| entry.state == TcpState::Listen)?;
+    process_with(listening.inode)
+}
+
 /// The process that listens on `port`, in words, if it is known and none of `own`.
 pub(crate) fn foreign_listener(port: u16, own: &[i32]) -> Option<String> {
-    let listening = sockets_at(port).into_iter().find(|entry| entry.state == TcpState::Listen)?;
-    let process = process_with(listening.inode)?;
+    let process = listening(port)?;
     (!own.contains(&process.pid())).then(|| in_words(&process))
 }
 

@@ -74,6 +74,36 @@ fn quota_below(groups: &str, own: &str, mount: &Path) -> Option<Quota> {
     Some(Quota { cores, periods: count("nr_periods "), throttled: count("nr_throttled "), folder })
 }
 
+/// The processes in the control group of a container, where `groups` is what `/proc/PID/cgroup` reads of one of them. None
+/// where that group is this process's own, or that of all: then it says nothing about the container.
+pub(crate) fn members(groups: &str) -> Vec<i32> {
+    members_below(groups, &own_groups(), Path::new("/sys/fs/cgroup"))
+}
+
+fn members_below(groups: &str, own: &str, mount: &Path) -> Vec<i32> {
+    let path_of = |line: &str| line.splitn(3, ':').nth(2).map(str::to_owned);
+    let shared: BTreeSet<String> = own.lines().filter_map(path_of).chain(["/".to_owned()]).collect();
+    let mut members = Vec::new();
+    walk_groups(groups, mount, |hierarchy, group, _| {
+        let folder = hierarchy.join(group.trim_start_matches('/'));
+        if members.is_empty() && !shared.contains(group) {
+            add_members(&folder, &mut members);
+        }
+    });
+    members
+}
+
+/// Adds the processes of a group and of the groups in it.
+fn add_members(folder: &Path, members: &mut Vec<i32>) {
+    let listed = read(&folder.join("cgroup.procs")).unwrap_or_default();
+    members.extend(listed.lines().filter_map(|line| line.parse::<i32>().ok()));
+    for inside in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if inside.file_type().is_ok_and(|kind| kind.is_dir()) {
+            add_members(&inside.path(), members);
+        }
+    }
+}
+
 /// The control groups of this process, a line each.
 fn own_groups() -> String {
     fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
@@ -121,18 +151,23 @@ enum Version {
 
 /// Visits the folders of all groups that `groups` names and that limit CPU or memory.
 fn walk_all(groups: &str, mount: &Path, mut visit: impl FnMut(&Path, Version)) {
+    walk_groups(groups, mount, |hierarchy, group, version| walk(hierarchy, group, |folder| visit(folder, version)));
+}
+
+/// Visits each hierarchy of groups that limit CPU or memory, with the group that `groups` names in it.
+fn walk_groups(groups: &str, mount: &Path, mut visit: impl FnMut(&Path, &str, Version)) {
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next()) else { continue };
         if controllers.is_empty() {
             // Version 2, alone or beside version 1.
             for hierarchy in [mount.to_owned(), mount.join("unified")] {
-                walk(&hierarchy, group, |folder| visit(folder, Version::V2));
+                visit(&hierarchy, group, Version::V2);
             }
         }
         for controller in controllers.split(',').filter(|controller| matches!(*controller, "cpu" | "memory")) {
             let hierarchy = mount.join(if mount.join(controllers).is_dir() { controllers } else { controller });
-            walk(&hierarchy, group, |folder| visit(folder, Version::V1));
+            visit(&hierarchy, group, Version::V1);
         }
     }
 }
@@ -182,6 +217,21 @@ fn read(file: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_processes_of_a_container_are_those_of_its_group_and_of_the_groups_in_it() {
+        let version_2 = hierarchy(&[
+            ("cgroup.procs", "1\n2\n"),
+            ("docker/ab/cgroup.procs", "70\n71\n"),
+            ("docker/ab/inside/cgroup.procs", "72"),
+        ]);
+        let members = |mount: &tempfile::TempDir, groups, own| members_below(groups, own, mount.path());
+        assert_eq!(members(&version_2, "0::/docker/ab", "0::/"), [70, 71, 72]);
+        assert_eq!(members(&version_2, "0::/", "0::/user"), [0; 0], "the group of all");
+        assert_eq!(members(&version_2, "0::/docker/ab", "0::/docker/ab"), [0; 0], "the own one");
+        let version_1 = hierarchy(&[("memory/docker/ab/cgroup.procs", "70"), ("cpu/docker/ab/cgroup.procs", "70")]);
+        assert_eq!(members(&version_1, "4:memory:/docker/ab\n1:cpu:/docker/ab\n0::/", "4:memory:/\n1:cpu:/"), [70]);
+    }
 
     fn hierarchy(files: &[(&str, &str)]) -> tempfile::TempDir {
         let mount = tempfile::tempdir().unwrap();

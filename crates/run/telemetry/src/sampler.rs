@@ -4,7 +4,7 @@ use crate::frequency::Frequency;
 use crate::host::HostCounters;
 use crate::others::{SpanOfOthers, UseByOthers};
 use crate::scraper::{Exposing, Scraper};
-use crate::snapshot::{ProcessTree, Snapshot};
+use crate::snapshot::{ProcessTree, Roots, Snapshot};
 use crate::usage::usage;
 use crate::waits::{WaitCounter, Waits};
 use plimsoll_model::exposed::{ExposedMetrics, MetricSample};
@@ -24,8 +24,8 @@ pub struct Target {
     pub system: String,
     /// The variant that it is of.
     pub variant: usize,
-    /// The process whose descendants are the system's processes. It is not one of them itself.
-    pub root: i32,
+    /// Where its processes are found.
+    pub roots: Roots,
     /// What is counted in its output.
     pub waits: Option<Waits>,
     /// The metrics that it exposes.
@@ -144,8 +144,8 @@ impl Observation {
         let host = HostCounters::read()?;
         // Reading all processes of a machine takes milliseconds, so this is skipped if no system was started.
         let tree = (!targets.is_empty()).then(ProcessTree::read);
-        let below = |target: &Target| tree.as_ref().map(|tree| tree.below(target.root)).unwrap_or_default();
-        let systems = targets.iter().map(below).collect();
+        let of = |target: &Target| tree.as_ref().map(|tree| tree.of(&target.roots)).unwrap_or_default();
+        let systems = targets.iter().map(of).collect();
         Ok(Observation { at, systems, host, own: own_cpu() })
     }
 }

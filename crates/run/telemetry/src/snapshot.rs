@@ -1,6 +1,6 @@
 //! The processes of a system at one instant.
 
-use crate::cgroup::{Quota, quota};
+use crate::cgroup::{Quota, members, quota};
 use procfs::process::{Process, Stat, all_processes};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -68,40 +68,79 @@ pub(crate) struct HeldResources {
     pub(crate) open_files: u64,
 }
 
-/// All processes of the machine at one instant, by parent.
+/// All processes of the machine at one instant.
 pub(crate) struct ProcessTree {
-    children: HashMap<i32, Vec<(Process, Stat)>>,
+    processes: HashMap<i32, (Process, Stat)>,
+    /// The processes that each has started, or inherited.
+    children: HashMap<i32, Vec<i32>>,
+}
+
+/// Where the processes of a system are found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Roots {
+    /// The process whose descendants they are. It is not one of them itself.
+    pub warden: i32,
+    /// The first process of each of its containers, which are descendants of an engine. All processes in the control group
+    /// of a container are the system's.
+    pub containers: Vec<i32>,
+    /// The process that passes on what comes to its port to a container, if there is one.
+    pub forwarder: Option<i32>,
 }
 
 impl ProcessTree {
     /// Reads all processes of the machine.
     pub(crate) fn read() -> ProcessTree {
-        let mut children: HashMap<i32, Vec<(Process, Stat)>> = HashMap::new();
+        let mut tree = ProcessTree { processes: HashMap::new(), children: HashMap::new() };
         // A process may end between being listed and being read; that is no error.
         for process in all_processes().into_iter().flatten().flatten() {
             if let Ok(stat) = process.stat() {
-                children.entry(stat.ppid).or_default().push((process, stat));
+                tree.children.entry(stat.ppid).or_default().push(stat.pid);
+                tree.processes.insert(stat.pid, (process, stat));
             }
         }
-        ProcessTree { children }
+        tree
     }
 
-    /// The descendants of the process `root`.
-    pub(crate) fn below(&self, root: i32) -> Snapshot {
-        let mut snapshot = Snapshot { above: above(root).unwrap_or_default(), ..Snapshot::default() };
-        let mut groups = BTreeSet::new();
-        let mut parents = vec![root];
-        while let Some(parent) = parents.pop() {
-            for (process, stat) in self.children.get(&parent).into_iter().flatten() {
-                parents.push(stat.pid);
-                let identity = Identity { pid: stat.pid, started: stat.starttime };
-                snapshot.processes.insert(identity, reading(process, stat));
-                groups.extend(fs::read_to_string(format!("/proc/{}/cgroup", stat.pid)));
-            }
-        }
+    /// The processes of a system.
+    pub(crate) fn of(&self, roots: &Roots) -> Snapshot {
+        let mut snapshot = Snapshot { above: above(roots.warden).unwrap_or_default(), ..Snapshot::default() };
+        let of_warden = self.below(roots.warden);
+        let in_containers: BTreeSet<i32> = roots.containers.iter().flat_map(|first| self.container(*first)).collect();
+        // A client that talks to the engine is not under the limits of its containers.
+        let limited = if in_containers.is_empty() { &of_warden } else { &in_containers };
+        let mut groups: BTreeSet<String> = limited.iter().filter_map(|pid| groups_of(*pid)).collect();
         snapshot.quota = groups.pop_first().filter(|_| groups.is_empty()).and_then(|groups| quota(&groups));
+        let all: BTreeSet<i32> = of_warden.into_iter().chain(in_containers).chain(roots.forwarder).collect();
+        for (process, stat) in all.iter().filter_map(|pid| self.processes.get(pid)) {
+            let identity = Identity { pid: stat.pid, started: stat.starttime };
+            snapshot.processes.insert(identity, reading(process, stat));
+        }
         snapshot
     }
+
+    /// The descendants of the process `root`, without itself.
+    fn below(&self, root: i32) -> BTreeSet<i32> {
+        let (mut found, mut parents) = (BTreeSet::new(), vec![root]);
+        while let Some(parent) = parents.pop() {
+            let children = self.children.get(&parent).into_iter().flatten();
+            parents.extend(children.filter(|child| found.insert(**child)));
+        }
+        found
+    }
+
+    /// The processes of the container whose first process is `first`: that and its descendants, and what was started in it
+    /// from outside, such as a check of its health, which is in the same control group.
+    fn container(&self, first: i32) -> BTreeSet<i32> {
+        let mut found = self.below(first);
+        found.insert(first);
+        found.extend(groups_of(first).iter().flat_map(|groups| members(groups)));
+        found
+    }
+}
+
+/// The control groups of a process, a line each.
+fn groups_of(pid: i32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()
 }
 
 fn above(root: i32) -> Option<Totals> {

@@ -35,6 +35,7 @@ mod tls;
 pub mod chat;
 #[cfg(feature = "database")]
 pub mod database;
+pub mod docker;
 pub mod grpc;
 pub mod http;
 pub mod nfs;

@@ -135,11 +135,20 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
         0 => {}
         left => say::note(&format!("ended what the interrupted run had left ({left} of its processes)")),
     }
+    let program = study::this_program()?;
+    for system in plimsoll_runner::systems_of_containers(study, plan, &program) {
+        match launcher.remove_left_over(&system).map_err(|error| Failure::new(Exit::SystemFailed, error))? {
+            0 => {}
+            left => say::note(&format!(
+                "removed the containers that the interrupted run had left (those of {left} starts of systems)"
+            )),
+        }
+    }
     let run = Run {
         study,
         plan,
         launcher: &launcher,
-        program: &study::this_program()?,
+        program: &program,
         generator: &LocalThreads,
         folder: &bundle.folder(),
         recorded: &bundle.recorded().clone(),

@@ -10,6 +10,7 @@ mod capacity;
 mod check_and_plan;
 mod common;
 mod compare;
+mod containers;
 mod database_of_a_system;
 mod databases;
 mod doctor;

@@ -84,6 +84,7 @@ fn system(level: &str) -> SystemSpec {
         dir: ".".into(),
         build: None,
         start: CommandLine(vec![format!("./{level}"), "--fast".to_owned()]),
+        containers: None,
         inherit: None,
         env: [("POOL".to_owned(), "10".to_owned())].into(),
         ready: Ready { probe: Probe::Started, within: Duration::from_secs(1) },

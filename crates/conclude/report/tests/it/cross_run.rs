@@ -45,6 +45,7 @@ fn cells(input: &Input, argument: &str) -> Vec<ResolvedCell> {
                     dir: "server".into(),
                     build: None,
                     start: command(&variant.label(), argument),
+                    containers: None,
                     inherit: None,
                     env: [].into(),
                     ready: Ready { probe: Probe::Started, within: second },

@@ -5,6 +5,7 @@ pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod capture;
 pub(crate) mod condition;
+pub(crate) mod containers;
 pub(crate) mod database;
 pub(crate) mod decide;
 pub(crate) mod design;

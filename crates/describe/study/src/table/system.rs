@@ -2,6 +2,7 @@
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table};
 use crate::table::capture::Pattern;
+use crate::table::containers::{AroundContainers, ResolvedStart, StartValue};
 use crate::table::metrics::MetricsTable;
 use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
@@ -13,6 +14,7 @@ use crate::value::{
 use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec, WrittenFiles};
+use plimsoll_model::units::Processors;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,8 +26,8 @@ table! {
         dir: Option<Templated<Text>>,
         /// Run once before the first trial that needs it. Default: nothing is built.
         build: Option<Command>,
-        /// Starts the system; must stay in the foreground.
-        start: Command,
+        /// Starts the system: a command that stays in the foreground, or containers, `{ compose = "compose.yaml" }`.
+        start: StartValue,
         /// When it counts as ready. Default: when its port accepts a connection; without a port, at once.
         ready: Option<ReadyValue>,
         /// How it is stopped. Default: SIGTERM, and 5 seconds later the kill.
@@ -90,7 +92,6 @@ impl SystemTable {
         let port = scope.bindings.ports.get(name).copied();
         let dir = resolve_optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
         let build = resolve_optional(self.build.as_ref(), |build| build.resolve(scope, faults));
-        let start = self.start.resolve(scope, faults);
         let ready = match &self.ready {
             Some(ready) => ready.resolve(scope, faults),
             None => Some(ready_by_default(port)),
@@ -104,16 +105,20 @@ impl SystemTable {
         let version = resolve_optional(self.version.as_ref(), |version| version.resolve(scope, faults));
         let metrics = resolve_optional(self.metrics.as_ref(), |metrics| metrics.resolve(port, scope, faults));
         let files = resolve_optional(self.files.as_ref(), |files| files.resolve(scope, faults));
+        let (stop, env, cpus) = (stop?, env?.unwrap_or_default(), cpus?);
+        let around = self.around_containers(&env, cpus.as_ref(), &stop);
+        let ResolvedStart { command: start, containers } = self.start.resolve(&around, scope, faults)?;
         Some(SystemSpec {
             name: name.to_owned(),
             dir: dir?.map_or_else(|| scope.dir.to_owned(), |dir| scope.dir.join(dir.0)),
             build: build?,
-            start: start?,
+            start,
+            containers,
             inherit: self.inherit.as_ref().map(|names| names.iter().map(|name| name.value.0.clone()).collect()),
-            env: env?.into_iter().flatten().collect(),
+            env: env.into_iter().collect(),
             ready: ready?,
-            stop: stop?,
-            cpus: cpus?,
+            stop,
+            cpus,
             version: version?,
             port,
             waits: self.waits.iter().flat_map(|waits| waits.0.iter().cloned()).collect(),
@@ -127,6 +132,21 @@ impl SystemTable {
 }
 
 impl SystemTable {
+    /// What concerns its containers, if it is some.
+    fn around_containers<'a>(
+        &'a self,
+        env: &[(String, String)],
+        cpus: Option<&Processors>,
+        stop: &StopPolicy,
+    ) -> AroundContainers<'a> {
+        let span_of_signal = self.stop.as_ref().and_then(|stop| Some(&stop.signal.as_ref()?.span));
+        AroundContainers {
+            variables: env.iter().map(|(name, _)| name.clone()).collect(),
+            cpus: cpus.zip(self.cpus.as_ref()).map(|(cpus, written)| (cpus.to_string(), &written.span)),
+            signal: span_of_signal.map(|span| (name_of(stop.signal).to_owned(), span)),
+        }
+    }
+
     /// Whether the system runs in trials with these levels. Where some factors have none yet, whether
     /// it runs in any of them.
     pub(crate) fn runs(&self, levels: &Assignment) -> bool {
@@ -140,7 +160,7 @@ impl SystemTable {
 
     /// The place of the command that starts it.
     pub(crate) fn start_span(&self) -> &Span {
-        &self.start.span
+        self.start.span()
     }
 
     /// What starts the system called `name`, and with which environment, for people: with the
@@ -148,6 +168,16 @@ impl SystemTable {
     pub(crate) fn shown(&self, name: &str, levels: &Assignment) -> Vec<String> {
         let env = self.env.iter().flat_map(|env| env.shown(levels)).map(|pair| format!("{name}: with {pair}"));
         std::iter::once(format!("{name}: {}", self.start.shown(levels))).chain(env).collect()
+    }
+}
+
+/// The name of a signal, as programs have it.
+fn name_of(signal: StopSignal) -> &'static str {
+    match signal {
+        StopSignal::Term => "SIGTERM",
+        StopSignal::Int => "SIGINT",
+        StopSignal::Quit => "SIGQUIT",
+        StopSignal::Kill => "SIGKILL",
     }
 }
 
@@ -239,7 +269,8 @@ impl Systems {
         let unheard = self.0.iter().filter(|(name, ..)| !listening.contains(name));
         for (name, _, table) in unheard {
             let Some(table) = table.as_ref().filter(|table| table.ready.is_none()) else { continue };
-            if let Some((port, place)) = table.start.literal_port(faults) {
+            let Some(start) = table.start.as_command() else { continue };
+            if let Some((port, place)) = start.literal_port(faults) {
                 let fault = Fault::warning(&place, format!("nothing tells when `{name}` is ready"));
                 let help = format!("use `{{port}}` in the place of {port}, or set `ready`");
                 faults.add(fault.label("a port that only the system knows").help(help));
@@ -255,7 +286,6 @@ mod tests {
     use crate::value::{Bindings, NO_LOGINS};
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::system::{CommandLine, Probe};
-    use plimsoll_model::units::Processors;
     use std::path::{Path, PathBuf};
 
     fn resolved(text: &str) -> SystemSpec {

@@ -38,6 +38,7 @@ fn run(dir: &Path, script: &str) -> ExitCode {
         dir: PathBuf::from(dir),
         build: None,
         start: CommandLine(command),
+        containers: None,
         inherit: None,
         env: [("TREE".to_owned(), env::var("TREE").unwrap_or_default())].into(),
         ready: Ready { probe: Probe::Started, within: Duration::from_secs(10) },

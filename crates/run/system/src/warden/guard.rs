@@ -4,6 +4,7 @@ use super::STEP_IN;
 use super::bounded_output::BoundedOutput;
 use super::signals::Signals;
 use super::step_in::Role;
+use crate::containers::Project;
 use crate::control_channel::{
     Cleanup, ControlChannel, LaunchOrder, Received, StopRequest, WardenReport, wait_readable,
 };
@@ -26,6 +27,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How often the warden looks at the size of the output.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How long a command whose containers have ended may take to pass on their last output and end.
+const LAST_OUTPUT: Duration = Duration::from_secs(2);
+
 /// Runs one command, from the order on the control channel to the end of its last descendant.
 pub(super) fn guard() -> io::Result<()> {
     setsid()?; // a terminal's Ctrl-C and hang-up are Plimsoll's to handle
@@ -37,11 +41,15 @@ pub(super) fn guard() -> io::Result<()> {
     let output = BoundedOutput::of_standard_output()?;
     match start(&order) {
         Ok(root) => {
-            let mut guard = Guard { channel, signals, output, root, exit: None, stopping_until: None };
+            let project = order.project;
+            let mut guard =
+                Guard { channel, signals, output, root, project, exit: None, stopping_until: None, killed: 0 };
             // Kill all processes, even if watching failed.
             let watched = guard.channel.send(&WardenReport::Started).and_then(|()| guard.watch());
-            let gone = guard.kill_all()?;
-            guard.channel.send(&WardenReport::Cleanup(gone))?;
+            let gone = guard.kill_all();
+            // The command is gone, and asks the engine for nothing more.
+            let containers_left = guard.project.as_ref().and_then(|project| project.remove().err());
+            guard.channel.send(&WardenReport::Cleanup(Cleanup { containers_left, ..gone? }))?;
             watched
         }
         Err(reason) => channel.send(&WardenReport::Refused(reason)),
@@ -76,9 +84,13 @@ struct Guard {
     output: BoundedOutput,
     /// The command's own process, and its process group.
     root: Pid,
+    /// The containers that the command has asked an engine for.
+    project: Option<Project>,
     exit: Option<Exit>,
     /// The end of the grace period, once the command was asked to stop.
     stopping_until: Option<Instant>,
+    /// The number of containers that were killed, because they had not ended within the grace period.
+    killed: usize,
 }
 
 impl Guard {
@@ -112,6 +124,12 @@ impl Guard {
     }
 
     fn ask_to_stop(&mut self, policy: &StopPolicy) {
+        if let Some(project) = &self.project {
+            // The engine asks them. What it refuses is removed below.
+            self.killed = project.stop(policy.grace).unwrap_or_default();
+            self.stopping_until = Some(Instant::now() + LAST_OUTPUT);
+            return;
+        }
         self.stopping_until = Some(Instant::now() + policy.grace);
         let signal = match policy.signal {
             StopSignal::Term => Signal::TERM,
@@ -150,7 +168,7 @@ impl Guard {
             let living = descendants(own_pid());
             if Instant::now() > deadline {
                 let left = living.iter().map(|entry| entry.pid).collect();
-                return Ok(Cleanup { exit: self.exit, killed: killed.len(), left });
+                return Ok(Cleanup { left, ..self.cleanup(killed.len()) });
             }
             for entry in living {
                 killed.insert(entry.pid);
@@ -160,7 +178,14 @@ impl Guard {
             wait_readable(&[child], Some(POLL_INTERVAL))?;
             self.signals.clear_children()?;
         }
-        Ok(Cleanup { exit: self.exit, killed: killed.len(), left: Vec::new() })
+        Ok(self.cleanup(killed.len()))
+    }
+
+    /// What was cleaned up, with `killed` processes. The client of an engine has nothing to end in order, so that of a
+    /// system of containers those count.
+    fn cleanup(&self, killed: usize) -> Cleanup {
+        let killed = if self.project.is_some() { self.killed } else { killed };
+        Cleanup { exit: self.exit, killed, left: Vec::new(), containers_left: None }
     }
 }
 

@@ -38,6 +38,7 @@ impl Place {
             dir: self.folder.path().to_owned(),
             build: None,
             start: command(&["sh", "-c", script]),
+            containers: None,
             inherit: None,
             env: [("TREE".to_owned(), self.mark.clone())].into(),
             ready: Ready { probe: Probe::Started, within: PATIENCE },

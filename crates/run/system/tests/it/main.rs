@@ -3,6 +3,7 @@
 
 mod commands;
 mod common;
+mod containers;
 mod lifecycle;
 mod nothing_outlives;
 mod readiness;

@@ -1,7 +1,7 @@
 //! Metrics of servers that answer well, late, wrongly, and with too much.
 
 use plimsoll_model::exposed::{ExposedMetrics, ExposedSeries, MetricKind, MetricSample};
-use plimsoll_telemetry::{LastSamples, Sampler, Target};
+use plimsoll_telemetry::{LastSamples, Roots, Sampler, Target};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -42,7 +42,13 @@ fn series(metric: &str) -> ExposedSeries {
 /// What a system without processes exposes at `url`.
 fn target(url: &str, metrics: &[&str]) -> Target {
     let metrics = ExposedMetrics { url: url.to_owned(), series: metrics.iter().map(|metric| series(metric)).collect() };
-    Target { system: "web".to_owned(), variant: 1, root: i32::MAX, waits: None, metrics: Some(metrics) }
+    Target {
+        system: "web".to_owned(),
+        variant: 1,
+        roots: Roots { warden: i32::MAX, ..Roots::default() },
+        waits: None,
+        metrics: Some(metrics),
+    }
 }
 
 /// The samples of some seconds, and the complaints.

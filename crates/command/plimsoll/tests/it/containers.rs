@@ -1,0 +1,63 @@
+//! A whole study whose systems are containers of a real engine.
+
+use crate::common::{Place, START, TINY, edited, wait_until};
+use plimsoll_testkit::docker::{Docker, IMAGE, MOUNTS};
+use plimsoll_testkit::skipped;
+use rustix::process::{Pid, Signal, kill_process};
+
+const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
+
+/// The study with its server in a container, which has the programs of this machine.
+fn study(docker: &Docker) -> String {
+    let mounts = MOUNTS.map(|mount| format!("-v {mount}")).join(" ");
+    let (name, host) = docker.host();
+    let start = format!(
+        "start = {{ image = \"{IMAGE}\", options = \"--network host {mounts} -v '{{plimsoll}}':/work/plimsoll:ro\", \
+         arguments = \"/work/plimsoll demo-server --mode {{mode}} --listen {{address}}\" }}\nenv = {{ {name} = \"{host}\" }}\n\
+         ready = {{ tcp = \"{{address}}\", within = \"60s\" }}\nstop = {{ grace = \"1s\" }}"
+    );
+    edited(TINY, START, &start)
+}
+
+#[test]
+fn containers_are_measured_and_removed_however_a_run_ends() {
+    let docker = match Docker::start() {
+        Ok(docker) => docker,
+        Err(reason) => return skipped(reason),
+    };
+    let place = Place::with_study(&edited(&study(&docker), "\"300ms\"", "\"2500ms\""));
+    let again = [&RUN[..], &["--resume"]].concat();
+    let under_load = |arguments| {
+        let mut run = place.start(arguments);
+        run.wait_until("a container", |_| !docker.containers().is_empty());
+        run
+    };
+
+    let run = under_load(&RUN);
+    run.signal(Signal::KILL);
+    run.end();
+    wait_until("the end of the containers", || docker.containers().is_empty());
+
+    let run = under_load(&again);
+    run.signal(Signal::STOP); // it cannot see that its wardens are gone
+    for warden in place.processes().iter().filter(|process| process.name == "warden") {
+        kill_process(Pid::from_raw(warden.pid).unwrap(), Signal::KILL).unwrap();
+    }
+    run.signal(Signal::KILL);
+    run.end();
+    assert_eq!(docker.containers().len(), 1, "nobody is left to remove it");
+    let ended = place.plimsoll(&again).with_any_verdict();
+    ended.says(&["removed the containers that the interrupted run had left"]);
+    assert!(docker.containers().is_empty());
+
+    let versions = place.read("bundle/versions.json");
+    let id = docker.ask(&["image", "inspect", "--format", "{{.Id}}", IMAGE]);
+    let id = id.trim().trim_start_matches("sha256:");
+    assert!(versions.contains(id), "{versions}");
+    // What serves is not below the warden: its work is that of the container.
+    let processes = place.read("bundle/starts/0001/processes.csv");
+    let column = |name| processes.lines().next().and_then(|head| head.split(',').position(|one| one == name)).unwrap();
+    let cpu = column("cpu_cores");
+    let used: f64 = processes.lines().skip(1).filter_map(|line| line.split(',').nth(cpu)?.parse::<f64>().ok()).sum();
+    assert!(used > 0.05, "{processes}");
+}

@@ -1,0 +1,214 @@
+//! Containers of a real engine: started, watched, stopped, and nothing of them left.
+
+use crate::common::{Place, command, launcher, wait_until};
+use plimsoll_model::system::{CommandLine, Containers, ContainersOf, SystemSpec};
+use plimsoll_system::{Interrupt, Launcher, Running, SystemError, check_containers};
+use plimsoll_testkit::docker::{Docker, IMAGE, MOUNTS};
+use plimsoll_testkit::skipped;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// A service that says when it runs and when it is asked to end.
+const SERVICE: &str = "trap 'echo asked; exit 0' TERM; echo runs; while :; do sleep 0.05; done";
+
+/// An engine; none where none can run here.
+fn docker() -> Option<Docker> {
+    Docker::start().map_err(skipped).ok()
+}
+
+/// The words of the Compose that is installed, if one is.
+fn compose() -> Option<&'static [&'static str]> {
+    const KNOWN: [&[&str]; 2] = [&["docker", "compose"], &["docker-compose"]];
+    let answers = |words: &&&[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg("version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let found = KNOWN.iter().find(answers).copied();
+    if found.is_none() {
+        skipped("Compose is not there: apt-get install docker-compose");
+    }
+    found
+}
+
+fn of_run() -> Launcher {
+    launcher().of_run("2026-11-27T03:30:33.5Z")
+}
+
+/// A system of the services of a Compose file: each a name and a shell script.
+fn compose_system(place: &Place, docker: &Docker, words: &[&str], services: &[(&str, &str)]) -> SystemSpec {
+    let mut file = String::from("version: \"3.8\"\nservices:\n");
+    for (name, script) in services {
+        let script = serde_json::to_string(&["sh", "-c", &script.replace('$', "$$")]).unwrap();
+        file +=
+            &format!("  {name}:\n    image: {IMAGE}\n    network_mode: host\n    command: {script}\n    volumes:\n");
+        MOUNTS.iter().for_each(|mount| file += &format!("      - {mount}\n"));
+        file += "      - data:/work\n";
+    }
+    file += "volumes:\n  data:\n";
+    fs::write(place.folder.path().join("compose.yaml"), file).unwrap();
+    let start = [words, &["--file", "compose.yaml", "up"]].concat();
+    let origin = ContainersOf::Compose("compose.yaml".into());
+    of_engine(place, docker, command(&start), origin)
+}
+
+/// A system of one container that runs a shell script.
+fn image_system(place: &Place, docker: &Docker, script: &str) -> SystemSpec {
+    let mounts = MOUNTS.iter().flat_map(|mount| ["-v", mount]);
+    let start: Vec<&str> = ["docker", "run", "--env", "COLOUR", "--network", "host"]
+        .into_iter()
+        .chain(mounts)
+        .chain([IMAGE, "sh", "-c", script])
+        .collect();
+    let mut system = of_engine(place, docker, command(&start), ContainersOf::Image(IMAGE.to_owned()));
+    system.env.insert("COLOUR".to_owned(), "green".to_owned());
+    system
+}
+
+fn of_engine(place: &Place, docker: &Docker, start: CommandLine, origin: ContainersOf) -> SystemSpec {
+    let mut system = place.system("true");
+    system.start = start;
+    system.containers = Some(Containers { engine: "docker".to_owned(), origin });
+    system.env.extend([docker.host()]);
+    system
+}
+
+fn started(place: &Place, system: &SystemSpec) -> Running {
+    let running = of_run().start(system, &place.output()).unwrap();
+    running.wait_ready(&Interrupt::default()).unwrap();
+    running
+}
+
+fn wrote(place: &Place, text: &str) -> bool {
+    fs::read_to_string(place.output()).is_ok_and(|output| output.contains(text))
+}
+
+fn end(pid: i32) {
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+}
+
+/// Containers, networks and volumes of an engine that Plimsoll made.
+fn left(docker: &Docker) -> String {
+    let volumes = docker.ask(&["volume", "ls", "--quiet"]);
+    let networks = docker.ask(&["network", "ls", "--quiet", "--filter", "name=plimsoll"]);
+    format!("{}{volumes}{networks}", docker.containers().join("\n"))
+}
+
+#[test]
+fn the_services_of_a_compose_file_are_asked_to_end_and_nothing_of_them_is_left() {
+    let (Some(docker), Some(words)) = (docker(), compose()) else { return };
+    let place = Place::new();
+    let system = compose_system(&place, &docker, words, &[("app", SERVICE), ("db", SERVICE), ("once", "exit 0")]);
+    assert!(check_containers(&system).is_none());
+    let running = started(&place, &system);
+    assert!(running.containers().len() >= 2, "and one that does its work");
+    wait_until("the output of a service", || wrote(&place, "runs"));
+    let images = running.images();
+    assert_eq!(images.len(), 1, "{images:?}");
+    assert_eq!((images[0].program.as_str(), images[0].sha256.as_ref().map(String::len)), (IMAGE, Some(64)));
+    running.check().unwrap();
+    let stopped = running.stop().unwrap();
+    assert_eq!(stopped.killed, 0, "{stopped:?}");
+    assert!(wrote(&place, "asked"), "{:?}", fs::read_to_string(place.output()));
+    assert_eq!(left(&docker), "");
+}
+
+#[test]
+fn a_container_that_ends_is_the_end_of_its_system() {
+    let (Some(docker), Some(words)) = (docker(), compose()) else { return };
+    let place = Place::new();
+    let running = started(&place, &compose_system(&place, &docker, words, &[("app", SERVICE), ("db", SERVICE)]));
+    end(running.containers()[0]);
+    let mut ended = None;
+    wait_until("its end", || {
+        ended = running.check().err();
+        ended.is_some()
+    });
+    let message = ended.expect("an error").to_string();
+    assert!(message.contains("of the system `counter` ended by itself, with exit code 137,"), "{message}");
+    assert!(matches!(running.stop(), Err(SystemError::ContainerEnded { .. })));
+    assert_eq!(left(&docker), "");
+
+    let failing = compose_system(&place, &docker, words, &[("app", SERVICE), ("db", "echo no data; exit 3")]);
+    let running = of_run().start(&failing, &place.output()).unwrap();
+    let mut ended = running.wait_ready(&Interrupt::default()).err();
+    wait_until("the failure of a service", || {
+        ended = ended.take().or_else(|| running.check().err());
+        ended.is_some()
+    });
+    let message = ended.expect("an error").to_string();
+    assert!(message.contains("exit code 3") && message.contains("no data"), "{message}");
+    drop(running);
+    assert_eq!(left(&docker), "");
+}
+
+#[test]
+fn a_container_of_an_image_gets_the_environment_and_ends_with_its_warden() {
+    let Some(docker) = docker() else { return };
+    let place = Place::new();
+    let system = image_system(&place, &docker, "echo it is $COLOUR; while :; do sleep 0.05; done");
+    let running = started(&place, &system);
+    wait_until("its environment", || wrote(&place, "it is green"));
+    drop(running);
+    assert_eq!(left(&docker), "", "after a drop");
+
+    let running = started(&place, &system);
+    end(running.warden());
+    let stopped = running.stop();
+    assert!(matches!(stopped, Err(SystemError::WardenLost { .. })), "{stopped:?}");
+    assert_eq!(left(&docker), "", "after the warden is lost");
+
+    let running = started(&place, &system);
+    end(running.warden());
+    std::mem::forget(running); // as if Plimsoll had died with it
+    assert_eq!(docker.containers().len(), 1);
+    let other = launcher().of_run("2026-11-27T03:30:33.6Z");
+    assert_eq!(other.remove_left_over(&system).unwrap(), 0, "it is of another run");
+    assert_eq!(of_run().remove_left_over(&system).unwrap(), 1);
+    assert_eq!(left(&docker), "", "after the next process of the run");
+
+    let ending = image_system(&place, &docker, "echo ends; sleep 1; exit 3");
+    let running = started(&place, &ending);
+    let mut ended = None;
+    wait_until("its end", || {
+        ended = running.check().err();
+        ended.is_some()
+    });
+    let message = ended.expect("an error").to_string();
+    assert!(message.contains("exit code 3") && message.contains("ends"), "{message}");
+    drop(running);
+
+    let deaf = image_system(&place, &docker, "trap '' TERM; while :; do sleep 0.05; done");
+    let running = started(
+        &place,
+        &SystemSpec {
+            stop: plimsoll_model::system::StopPolicy { grace: std::time::Duration::from_secs(1), ..deaf.stop.clone() },
+            ..deaf
+        },
+    );
+    assert_eq!(running.stop().unwrap().killed, 1);
+    assert_eq!(left(&docker), "");
+}
+
+#[test]
+fn what_cannot_be_started_is_named_beforehand() {
+    let place = Place::new();
+    let mut system = place.system("true");
+    let of = |origin| Some(Containers { engine: "docker".to_owned(), origin });
+    system.start = command(&["docker", "compose", "--file", "none.yaml", "up"]);
+    system.containers = of(ContainersOf::Compose("none.yaml".into()));
+    let message = check_containers(&system).expect("no file").to_string();
+    assert!(message.starts_with("the Compose file of the system `counter` was not found: "), "{message}");
+
+    // A client that finds no engine.
+    fs::write(place.folder.path().join("docker"), "#!/bin/sh\necho no engine here >&2\nexit 1\n").unwrap();
+    let executable = Command::new("chmod").arg("+x").arg(place.folder.path().join("docker")).status().unwrap();
+    assert!(executable.success());
+    let path = std::env::var("PATH").unwrap_or_default();
+    system.env.insert("PATH".to_owned(), format!("{}:{path}", place.folder.path().display()));
+    system.start = command(&["docker", "run", "nginx"]);
+    system.containers = of(ContainersOf::Image("nginx".to_owned()));
+    let message = check_containers(&system).expect("no engine").to_string();
+    assert!(message.contains("`docker ps --quiet` failed: no engine here; start the engine"), "{message}");
+}
