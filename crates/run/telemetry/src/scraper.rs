@@ -155,6 +155,7 @@ impl Scraping {
         let series = self.selection.series().iter().enumerate();
         let missed = series.filter(|(place, one)| !self.account.kinds.contains_key(place) && !one.is_usual());
         self.account.missing = missed.map(|(place, one)| (one.clone(), self.account.seen.contains(&place))).collect();
+        self.account.names = self.selection.series().iter().map(|one| one.name.clone()).collect();
         self.account
     }
 
@@ -191,12 +192,20 @@ struct Account {
     failed: BTreeMap<String, u32>,
     /// The kinds of the series that were there, by their place: that of the first sample.
     kinds: BTreeMap<usize, MetricKind>,
+    /// The last value of each counter, and the number of values of each histogram and summary.
+    counted: BTreeMap<(usize, String), f64>,
+    /// How often a counter of a series went back, by the place of the series.
+    resets: BTreeMap<usize, u32>,
+    /// The answers that had no value of a series which had one before, by its place.
+    vanished: BTreeMap<usize, u32>,
     /// The metrics that had another type later.
     changed: BTreeSet<String>,
     /// The most series that were left out of an answer.
     left_out: usize,
     /// The places of series of whose metrics there was a sample.
     seen: BTreeSet<usize>,
+    /// The names of all series, by their place.
+    names: Vec<String>,
     /// The series that had no value, each with whether its metric was there.
     missing: Vec<(ExposedSeries, bool)>,
     /// For metrics that are not there, those with names alike.
@@ -206,6 +215,15 @@ struct Account {
 impl Account {
     /// Notes the kinds of series, and what is missing.
     fn note(&mut self, selection: &Selection, taken: &Taken, text: &str) {
+        for place in self.kinds.keys().filter(|place| !taken.seen.contains(place)) {
+            *self.vanished.entry(*place).or_default() += 1;
+        }
+        let mut went_back = BTreeSet::new();
+        for (key, value) in taken.values.iter().filter(|(_, value)| value.kind != MetricKind::Gauge) {
+            let before = self.counted.insert(key.clone(), value.value);
+            went_back.extend(before.filter(|before| value.value < *before).map(|_| key.0));
+        }
+        went_back.into_iter().for_each(|place| *self.resets.entry(place).or_default() += 1);
         for ((place, _), value) in &taken.values {
             let known = *self.kinds.entry(*place).or_insert(value.kind);
             if known != value.kind {
@@ -224,8 +242,10 @@ impl Account {
     }
 
     fn complaints(self) -> Vec<String> {
-        let Account { system, asked, failed, changed, left_out, missing, mut alike, .. } = self;
-        let reason = |(why, times): (String, u32)| format!("{why} ({times} times)").replace("(1 times)", "(once)");
+        let Account { system, asked, failed, changed, left_out, missing, names, resets, vanished, mut alike, .. } =
+            self;
+        let in_words = |times: u32| if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        let reason = |(why, times): (String, u32)| format!("{why} ({})", in_words(times));
         let times: u32 = failed.values().sum();
         let gaps = (times > 0).then(|| {
             let reasons: Vec<String> = failed.into_iter().map(reason).collect();
@@ -252,9 +272,23 @@ impl Account {
         let changed = changed.into_iter().map(|metric| {
             format!("the metric `{metric}` of `{system}` changed its type, and what came then is left out")
         });
+        let resets = resets.into_iter().map(|(place, times)| {
+            format!(
+                "the series `{}` of `{system}` went back {}, as that of a process which was started again: it counts from zero \
+                 there, and what came between the answer before and the end of the process is not known",
+                names[place],
+                in_words(times)
+            )
+        });
+        let vanished = vanished.into_iter().map(|(place, times)| {
+            let (name, answers) = (&names[place], if times == 1 { "answer" } else { "answers" });
+            format!(
+                "the series `{name}` of `{system}` was not in {times} {answers} after it had been, which leaves gaps"
+            )
+        });
         let left_out = (left_out > 0).then(|| {
             format!("`{system}` exposes {left_out} series beyond the {MOST_SERIES} that are kept, which are left out: split by another label")
         });
-        gaps.into_iter().chain(missing).chain(changed).chain(left_out).collect()
+        gaps.into_iter().chain(missing).chain(vanished).chain(changed).chain(resets).chain(left_out).collect()
     }
 }

@@ -135,16 +135,36 @@ fn a_metric_that_is_missing_vanishes_or_changes_its_type_is_told() {
             "200 OK",
             "# TYPE a counter\na 1\n# TYPE http_requests gauge\nhttp_requests 1\n# TYPE b gauge\nb 1\n",
         ),
-        _ => reply(stream, "200 OK", "# TYPE a gauge\na 5\n"),
+        1 | 2 => reply(stream, "200 OK", "# TYPE a gauge\na 5\n"),
+        _ => reply(stream, "200 OK", "# TYPE a gauge\na 5\n# TYPE b gauge\nb 1\n"),
     });
-    let (samples, complaints) = sampled(&url, &["a", "b", "requests_total"], 3.5);
+    let (samples, complaints) = sampled(&url, &["a", "b", "requests_total"], 4.5);
     let seen: Vec<(&str, f64)> = samples.iter().map(|one| (one.series.as_str(), one.value)).collect();
-    assert_eq!(seen, [("a", 1.0), ("b", 1.0)]);
+    assert_eq!(seen[..2], [("a", 1.0), ("b", 1.0)]);
+    assert!(seen[2..].iter().all(|one| *one == ("b", 1.0)), "{seen:?}");
     let expected = [
         "the series `requests_total` has no values: `web` exposes no metric `requests_total`, and with names like it there are http_requests",
+        "the series `b` of `web` was not in 2 answers after it had been, which leaves gaps",
         "the metric `a` of `web` changed its type, and what came then is left out",
     ];
     assert_eq!(complaints, expected);
+}
+
+#[test]
+fn a_counter_that_goes_back_is_told() {
+    let url = serve(|number, stream| {
+        let served = [100, 200, 10, 20][number.min(3)];
+        let body = format!(
+            "# TYPE a counter\na{{b=\"c\"}} {served}\na{{b=\"d\"}} 5\n# TYPE e gauge\ne {}\n",
+            9 - number.min(9)
+        );
+        reply(stream, "200 OK", &body);
+    });
+    let (samples, complaints) = sampled(&url, &["a", "e"], 4.5);
+    assert!(samples.iter().any(|one| one.series == "a" && one.value == 15.0), "all that comes is kept: {samples:?}");
+    let [complaint] = &complaints[..] else { panic!("{complaints:?}") };
+    let expected = "the series `a` of `web` went back once, as that of a process which was started again: it counts from zero there";
+    assert!(complaint.starts_with(expected), "{complaint}");
 }
 
 #[test]
