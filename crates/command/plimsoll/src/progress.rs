@@ -29,6 +29,8 @@ pub(crate) struct Progress {
     sharing: TimeSharing,
     /// True if the loads may take less time than is planned.
     is_limit: bool,
+    /// True if the number of users changes within a load, by a control loop.
+    tells_users: bool,
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
@@ -58,6 +60,7 @@ impl Progress {
             trials: 0,
             sharing,
             is_limit: study.ends_after_iterations() || study.is_feedback() || plan.searches(),
+            tells_users: study.is_feedback(),
             current: String::new(),
             phase: None,
             load: None,
@@ -185,7 +188,9 @@ impl Progress {
         let rate = if length.is_zero() { iterations as f64 } else { iterations as f64 / length.as_secs_f64() };
         let median = median.map_or(String::new(), |median| format!(" · median {:.3} ms", median * 1e3));
         let errors = if errors > 0 { format!(" · {}", counted(errors, "error")) } else { String::new() };
-        let message = format!("{} · {stage} · {rate:.0}/s{median}{errors}", self.current);
+        let users = second.generator.users;
+        let users = if self.tells_users { format!(" · {}", counted(users, "user")) } else { String::new() };
+        let message = format!("{} · {stage}{users} · {rate:.0}/s{median}{errors}", self.current);
         self.set_message(&message);
         if self.bar.is_hidden() && self.told.get().elapsed() >= TELL_LOAD_EVERY {
             self.say(&message);

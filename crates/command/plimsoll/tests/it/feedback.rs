@@ -59,6 +59,7 @@ fn users_come_until_requests_fail_and_their_mean_is_the_answer() {
         "## Users by the control loop",
         "charts/over-time-users.png",
         "**control loop**",
+        "s measured at most",
     ] {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }

@@ -94,6 +94,7 @@ fn origin(origin: &Origin) -> Option<String> {
 }
 
 fn phases(input: &Input) -> String {
+    let by_control_loop = input.trials().any(|trial| trial.load.summary.feedback.is_some());
     let mut lengths: Vec<String> = input
         .plan
         .lengths
@@ -106,7 +107,10 @@ fn phases(input: &Input) -> String {
                     seconds(length.warmup),
                     seconds(length.measure)
                 ),
-                None => format!("{} of warm-up, then {} measured", seconds(length.warmup), seconds(length.measure)),
+                None => {
+                    let most = if by_control_loop { " at most" } else { "" };
+                    format!("{} of warm-up, then {} measured{most}", seconds(length.warmup), seconds(length.measure))
+                }
                 Some(Turns { count, settle, slice }) => format!(
                     "{} of warm-up for each variant, then {count} turns, in which each has a slice of {} after {} that are \
                      not measured{}",
