@@ -38,6 +38,7 @@ mod random;
 mod ready;
 mod running;
 mod tree;
+mod watched;
 
 pub use containers::check_containers;
 pub use disk_space::free_space;

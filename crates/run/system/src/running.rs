@@ -1,7 +1,7 @@
 //! A running system.
 
 use crate::command::Supervised;
-use crate::containers::{Container, ContainerState, Project};
+use crate::containers::Project;
 use crate::error::SystemError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -10,9 +10,9 @@ use crate::output::{LastOutput, Output};
 use crate::port::{foreign_listener, listener};
 use crate::ready::Prober;
 use crate::tree::descendants;
+use crate::watched::{EndedContainer, Found, WatchedContainers};
 use plimsoll_model::host::Version;
 use plimsoll_model::system::SystemSpec;
-use procfs::process::Process;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,22 +32,7 @@ pub struct Running {
     started: Instant,
     warden: i32,
     command: Mutex<Supervised>,
-    project: Option<Project>,
-    /// Its containers since it is ready.
-    members: Mutex<Vec<Member>>,
-}
-
-/// A container that is to run as long as its system.
-#[derive(Debug)]
-struct Member {
-    container: Container,
-    /// Its first process.
-    pid: i32,
-    /// When that was started, in ticks since the machine was: numbers of processes are used again. None where it cannot be
-    /// watched.
-    started: Option<u64>,
-    /// True once it has ended with exit code 0.
-    is_done: bool,
+    containers: Option<Mutex<WatchedContainers>>,
 }
 
 /// How a system was stopped.
@@ -72,8 +57,8 @@ impl Running {
         project: Option<Project>,
     ) -> Running {
         let warden = command.warden();
-        let (command, members) = (Mutex::new(command), Mutex::default());
-        Running { launcher, spec, output, started, warden, command, project, members }
+        let containers = project.map(|project| Mutex::new(WatchedContainers::new(project)));
+        Running { launcher, spec, output, started, warden, command: Mutex::new(command), containers }
     }
 
     /// The description that it was started from.
@@ -109,40 +94,27 @@ impl Running {
     /// The first processes of its containers, which are not below the warden. None before it is ready.
     #[must_use]
     pub fn containers(&self) -> Vec<i32> {
-        self.members().iter().map(|member| member.pid).collect()
+        self.watched().map(|containers| containers.first_processes()).unwrap_or_default()
     }
 
     /// The process that forwards connections from its port into a container, if there is one and it can be found.
     #[must_use]
     pub fn forwarder(&self) -> Option<i32> {
-        let port = self.spec.port.filter(|_| self.project.is_some())?;
+        let port = self.spec.port.filter(|_| self.containers.is_some())?;
         listener(port)
     }
 
     /// The images of its containers, as programs of the system.
     #[must_use]
     pub fn images(&self) -> Vec<Version> {
-        let mut images: Vec<Version> = Vec::new();
-        for Member { container, .. } in self.members().iter() {
-            let (name, program) = (self.spec.name.clone(), container.image.clone());
-            let sha256 = Some(container.image_id.clone());
-            let image = Version { name, program, path: None, version: None, sha256 };
-            if !images.contains(&image) {
-                images.push(image);
-            }
-        }
-        images
-    }
-
-    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watched().map(|containers| containers.images(&self.spec.name)).unwrap_or_default()
     }
 
     /// The file that its first process currently runs. It differs from the started file if that is a script, or
     /// a wrapper that has executed another program. None of containers, which have [`Running::images`].
     #[must_use]
     pub fn executable(&self) -> Option<PathBuf> {
-        if self.project.is_some() {
+        if self.containers.is_some() {
             return None;
         }
         let first = self.processes().into_iter().min()?;
@@ -173,7 +145,7 @@ impl Running {
     /// Its port with the process that listens there, if that is none of its own.
     fn foreign_listener(&self) -> Option<(u16, String)> {
         // What forwards to containers is none of the system's processes either.
-        let port = self.spec.port.filter(|_| self.project.is_none())?;
+        let port = self.spec.port.filter(|_| self.containers.is_none())?;
         Some((port, foreign_listener(port, &self.processes())?))
     }
 
@@ -207,83 +179,25 @@ impl Running {
             // A probe that the deadline cut short says less than the one before it.
             let cut_short = Instant::now() >= deadline;
             found = found.filter(|_| cut_short).or(Some(instead));
-            let pause = if self.project.is_some() { ENGINE_PAUSE } else { prober.pause() };
+            let pause = if self.containers.is_some() { ENGINE_PAUSE } else { prober.pause() };
             self.wait_for_end(pause.min(left))?;
         }
     }
 
-    /// Notes the containers of a system whose probe has succeeded. Returns what was found instead if one has not started
-    /// yet.
+    /// Finds the containers of a system whose probe has succeeded. Returns what was found instead if one has not started yet.
     fn find_containers(&self) -> Result<Option<String>, SystemError> {
-        let Some(project) = &self.project else { return Ok(None) };
-        let failed = |reason| SystemError::Engine { system: self.spec.name.clone(), reason };
-        let listed = project.containers().map_err(failed)?;
-        let mut members = Vec::new();
-        for container in listed.clone() {
-            match &container.state {
-                ContainerState::Running(pid) => {
-                    let (pid, started) = (*pid, started(*pid));
-                    members.push(Member { container, pid, started, is_done: false });
-                }
-                // One that has done its work, such as a migration.
-                ContainerState::Ended { exit_code: 0, .. } => {}
-                ContainerState::Ended { .. } => return Err(self.container_ended(&container)),
-                ContainerState::Other(state) => {
-                    return Ok(Some(format!("that the container `{}` is {state}", container.name)));
-                }
-            }
+        let Some(mut containers) = self.watched() else { return Ok(None) };
+        match containers.find() {
+            Ok(Found::AllRun) => Ok(None),
+            Ok(Found::NotYet(instead)) => Ok(Some(instead)),
+            Ok(Found::Ended(ended)) => Err(self.container_ended(ended)),
+            Err(reason) => Err(SystemError::Engine { system: self.spec.name.clone(), reason }),
         }
-        if members.is_empty() {
-            return Ok(Some("no container that runs".to_owned()));
-        }
-        // One may have ended since. Those of an engine that has processes of its own, in a virtual machine, are never seen.
-        if members.iter().any(|member| member.started.is_none()) && project.containers().map_err(failed)? != listed {
-            return Ok(Some("containers that come and go".to_owned()));
-        }
-        *self.members() = members;
-        Ok(None)
     }
 
-    /// Fails if a container has ended, unless it has done its work, which exit code 0 says.
-    fn check_containers(&self) -> Result<(), SystemError> {
-        let Some(project) = &self.project else { return Ok(()) };
-        let mut members = self.members();
-        // Processes alone are looked at: asking the engine each time would cost more than it is worth.
-        let has_ended =
-            |member: &&mut Member| !member.is_done && member.started.is_some() && started(member.pid) != member.started;
-        let mut ended = members.iter_mut().filter(has_ended).peekable();
-        if ended.peek().is_none() {
-            return Ok(());
-        }
-        let now = project.containers().unwrap_or_default();
-        let gone = || ContainerState::Other("gone".to_owned());
-        for member in ended {
-            let same = now.iter().find(|one| one.name == member.container.name);
-            let state = same.map_or_else(gone, |same| same.state.clone());
-            member.is_done = matches!(state, ContainerState::Ended { exit_code: 0, .. });
-            if !member.is_done {
-                return Err(self.container_ended(&Container { state, ..member.container.clone() }));
-            }
-        }
-        Ok(())
-    }
-
-    fn container_ended(&self, container: &Container) -> SystemError {
-        let what = match &container.state {
-            ContainerState::Ended { out_of_memory: true, .. } => {
-                "was killed, because its memory was used up,".to_owned()
-            }
-            ContainerState::Ended { exit_code, .. } => format!("ended by itself, with exit code {exit_code},"),
-            ContainerState::Running(_) => "ended by itself, and was started again,".to_owned(),
-            ContainerState::Other(state) => format!("ended by itself, and is {state},"),
-        };
-        SystemError::ContainerEnded {
-            system: self.spec.name.clone(),
-            container: container.name.clone(),
-            what,
-            after: self.started.elapsed(),
-            output: Box::new(self.output.last()),
-        }
+    fn container_ended(&self, EndedContainer { name, what }: EndedContainer) -> SystemError {
+        let (system, after) = (self.spec.name.clone(), self.started.elapsed());
+        SystemError::ContainerEnded { system, container: name, what, after, output: Box::new(self.output.last()) }
     }
 
     /// How it ended by itself, if it did.
@@ -293,7 +207,8 @@ impl Running {
 
     /// Fails if it has ended by itself, with its last output.
     pub fn check(&self) -> Result<(), SystemError> {
-        self.check_containers()?;
+        let ended = self.watched().and_then(|mut containers| containers.check());
+        ended.map_or(Ok(()), |ended| Err(self.container_ended(ended)))?;
         self.wait_for_end(Duration::ZERO)
     }
 
@@ -331,13 +246,14 @@ impl Running {
         }
     }
 
-    /// A panic in another thread does not invalidate the control channel, so poisoning is ignored.
+    // A panic in another thread invalidates neither the control channel nor what is known of containers, so poisoning is
+    // ignored.
+
     fn command(&self) -> MutexGuard<'_, Supervised> {
         self.command.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// When a process was started, in ticks since the machine was; none if it is not there.
-fn started(pid: i32) -> Option<u64> {
-    Some(Process::new(pid).ok()?.stat().ok()?.starttime)
+    fn watched(&self) -> Option<MutexGuard<'_, WatchedContainers>> {
+        Some(self.containers.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }

@@ -1,0 +1,135 @@
+//! The containers of a running system: found when it is ready, and watched from then on.
+
+use crate::containers::{Container, ContainerState, Project};
+use plimsoll_model::host::Version;
+use procfs::process::Process;
+
+/// The containers of a system. There are none until they are found.
+#[derive(Debug)]
+pub(crate) struct WatchedContainers {
+    project: Project,
+    watched: Vec<Watched>,
+}
+
+/// A container that is to run as long as its system.
+#[derive(Debug)]
+struct Watched {
+    container: Container,
+    /// Its first process.
+    pid: i32,
+    /// When that was started, in ticks since the machine was: numbers of processes are used again. None where it cannot be
+    /// seen, because the engine runs in a virtual machine.
+    started: Option<u64>,
+    /// True once it has ended with exit code 0.
+    is_done: bool,
+}
+
+/// What is found of containers.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// All run, or have done their work.
+    AllRun,
+    /// One has not started yet, in words.
+    NotYet(String),
+    Ended(EndedContainer),
+}
+
+/// A container that should still run.
+#[derive(Debug)]
+pub(crate) struct EndedContainer {
+    pub(crate) name: String,
+    /// What happened to it.
+    pub(crate) what: String,
+}
+
+impl WatchedContainers {
+    pub(crate) fn new(project: Project) -> WatchedContainers {
+        WatchedContainers { project, watched: Vec::new() }
+    }
+
+    /// Finds the containers. An error is what the engine says.
+    pub(crate) fn find(&mut self) -> Result<Found, String> {
+        let listed = self.project.containers()?;
+        let mut watched = Vec::new();
+        for container in listed.clone() {
+            match &container.state {
+                ContainerState::Running(pid) => {
+                    let (pid, started) = (*pid, started(*pid));
+                    watched.push(Watched { container, pid, started, is_done: false });
+                }
+                // One that has done its work, such as a migration.
+                ContainerState::Ended { exit_code: 0, .. } => {}
+                ContainerState::Ended { .. } => return Ok(Found::Ended(ended(&container))),
+                ContainerState::Other(state) => {
+                    return Ok(Found::NotYet(format!("that the container `{}` is {state}", container.name)));
+                }
+            }
+        }
+        if watched.is_empty() {
+            return Ok(Found::NotYet("no container that runs".to_owned()));
+        }
+        // One whose process is not seen may have ended since.
+        if watched.iter().any(|one| one.started.is_none()) && self.project.containers()? != listed {
+            return Ok(Found::NotYet("containers that come and go".to_owned()));
+        }
+        self.watched = watched;
+        Ok(Found::AllRun)
+    }
+
+    /// A container that has ended, unless it has done its work, which exit code 0 says. Processes alone are looked at as
+    /// long as they are there: asking the engine each time would cost more than it is worth.
+    pub(crate) fn check(&mut self) -> Option<EndedContainer> {
+        let mut gone = self.watched.iter_mut().filter(|one| one.is_gone()).peekable();
+        gone.peek()?;
+        let now = self.project.containers().unwrap_or_default();
+        for one in gone {
+            let same = now.iter().find(|container| container.name == one.container.name);
+            let state = same.map_or_else(|| ContainerState::Other("gone".to_owned()), |same| same.state.clone());
+            one.is_done = matches!(state, ContainerState::Ended { exit_code: 0, .. });
+            if !one.is_done {
+                return Some(ended(&Container { state, ..one.container.clone() }));
+            }
+        }
+        None
+    }
+
+    /// The first process of each.
+    pub(crate) fn first_processes(&self) -> Vec<i32> {
+        self.watched.iter().map(|one| one.pid).collect()
+    }
+
+    /// Their images, as programs of the system.
+    pub(crate) fn images(&self, system: &str) -> Vec<Version> {
+        let mut images: Vec<Version> = Vec::new();
+        for Watched { container, .. } in &self.watched {
+            let (name, program) = (system.to_owned(), container.image.clone());
+            let sha256 = Some(container.image_id.clone());
+            let image = Version { name, program, path: None, version: None, sha256 };
+            if !images.contains(&image) {
+                images.push(image);
+            }
+        }
+        images
+    }
+}
+
+impl Watched {
+    fn is_gone(&self) -> bool {
+        !self.is_done && self.started.is_some() && started(self.pid) != self.started
+    }
+}
+
+fn ended(container: &Container) -> EndedContainer {
+    let what = match &container.state {
+        ContainerState::Ended { out_of_memory: true, .. } => "was killed, because its memory was used up,".to_owned(),
+        ContainerState::Ended { exit_code, .. } => format!("ended by itself, with exit code {exit_code},"),
+        ContainerState::Running(_) => "ended by itself, and was started again,".to_owned(),
+        ContainerState::Other(state) => format!("ended by itself, and is {state},"),
+    };
+    EndedContainer { name: container.name.clone(), what }
+}
+
+/// When a process was started, in ticks since the machine was; none if it is not there.
+fn started(pid: i32) -> Option<u64> {
+    Some(Process::new(pid).ok()?.stat().ok()?.starttime)
+}
