@@ -123,7 +123,8 @@ struct Wrong<'t> {
 
 /// A line; none where it is empty or a comment.
 fn read(line: &str) -> Result<Option<Line<'_>>, Wrong<'_>> {
-    let line = line.trim_matches(BLANKS);
+    let line = without_blanks(line);
+    let line = &line[..line.len() - line.bytes().rev().take_while(|byte| is_blank(*byte)).count()];
     match line.strip_prefix('#') {
         Some(comment) => Ok(kind_in(comment)?.map(|(family, kind)| Line::Type { family, kind })),
         None if line.is_empty() => Ok(None),
@@ -131,11 +132,18 @@ fn read(line: &str) -> Result<Option<Line<'_>>, Wrong<'_>> {
     }
 }
 
-const BLANKS: [char; 2] = [' ', '\t'];
+/// A text without the blanks at its beginning. Bytes are compared, not characters: this is most of the work of reading.
+fn without_blanks(text: &str) -> &str {
+    &text[text.bytes().take_while(|byte| is_blank(*byte)).count()..]
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
 
 /// The type that a comment tells.
 fn kind_in(comment: &str) -> Result<Option<(&str, Kind)>, Wrong<'_>> {
-    let mut words = comment.split(BLANKS).filter(|word| !word.is_empty());
+    let mut words = comment.split([' ', '\t']).filter(|word| !word.is_empty());
     if words.next() != Some("TYPE") {
         return Ok(None);
     }
@@ -157,7 +165,7 @@ fn kind_in(comment: &str) -> Result<Option<(&str, Kind)>, Wrong<'_>> {
 fn sample(line: &str) -> Result<Sample<'_>, Wrong<'_>> {
     let (name, mut rest) = plain_name(line, true);
     let (mut quoted_name, mut labels) = (None, Vec::new());
-    if let Some(inside) = rest.trim_start_matches(BLANKS).strip_prefix('{') {
+    if let Some(inside) = without_blanks(rest).strip_prefix('{') {
         rest = read_labels(inside, &mut quoted_name, &mut labels)?;
     }
     let name = match (name, quoted_name) {
@@ -192,7 +200,7 @@ fn read_labels<'t>(
     labels: &mut Vec<(Cow<'t, str>, Cow<'t, str>)>,
 ) -> Result<&'t str, Wrong<'t>> {
     loop {
-        rest = rest.trim_start_matches(BLANKS);
+        rest = without_blanks(rest);
         if let Some(after) = rest.strip_prefix('}') {
             return Ok(after);
         }
@@ -204,9 +212,9 @@ fn read_labels<'t>(
                 (Cow::Borrowed(name), after)
             }
         };
-        rest = after.trim_start_matches(BLANKS);
+        rest = without_blanks(after);
         if let Some(after) = rest.strip_prefix('=').filter(|_| !label.is_empty()) {
-            let Some(inside) = after.trim_start_matches(BLANKS).strip_prefix('"') else {
+            let Some(inside) = without_blanks(after).strip_prefix('"') else {
                 return Err(Wrong { expected: "the value of a label in quotes", found: after });
             };
             let (value, after) = quoted(inside)?;
@@ -214,7 +222,7 @@ fn read_labels<'t>(
                 return Err(Wrong { expected: "each label once", found: begin });
             }
             labels.push((label, value));
-            rest = after.trim_start_matches(BLANKS);
+            rest = without_blanks(after);
         } else if begin.starts_with('"') && quoted_name.is_none() {
             *quoted_name = Some(label);
         } else {
@@ -230,6 +238,12 @@ fn read_labels<'t>(
 
 /// The text up to the closing quote, without its escapes, and what follows.
 fn quoted(inside: &str) -> Result<(Cow<'_, str>, &str), Wrong<'_>> {
+    // Hardly a text has escapes.
+    if let Some(place) = inside.bytes().position(|byte| matches!(byte, b'"' | b'\\'))
+        && inside.as_bytes()[place] == b'"'
+    {
+        return Ok((Cow::Borrowed(&inside[..place]), &inside[place + 1..]));
+    }
     let mut text = Cow::Borrowed("");
     let mut begin = 0;
     let mut places = inside.bytes().enumerate();
@@ -263,16 +277,16 @@ fn joined<'t>(first: Cow<'t, str>, second: &'t str) -> Cow<'t, str> {
 
 /// The number at the beginning of a text, and what follows it.
 fn number(text: &str) -> Result<(f64, &str), Wrong<'_>> {
-    let text = text.trim_start_matches(BLANKS);
-    let (number, rest) = text.split_at(text.find(BLANKS).unwrap_or(text.len()));
+    let text = without_blanks(text);
+    let (number, rest) = text.split_at(text.bytes().position(is_blank).unwrap_or(text.len()));
     let value = number.parse().map_err(|_| Wrong { expected: "a number", found: text })?;
-    Ok((value, rest.trim_start_matches(BLANKS)))
+    Ok((value, without_blanks(rest)))
 }
 
 /// An exemplar: labels, a value, and perhaps a timestamp.
 fn check_exemplar(text: &str) -> Result<(), Wrong<'_>> {
     let expected = "an exemplar, as in `# {trace_id=\"a\"} 0.5`";
-    let Some(inside) = text.trim_start_matches(BLANKS).strip_prefix('{') else {
+    let Some(inside) = without_blanks(text).strip_prefix('{') else {
         return Err(Wrong { expected, found: text });
     };
     let (mut name, mut labels) = (None, Vec::new());

@@ -2,6 +2,8 @@
 
 use crate::exposition::{self, Fault, Kind, Line, Sample};
 use plimsoll_model::exposed::{BucketCounts, ExposedSeries, MetricKind};
+use std::borrow::Cow;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most series that are kept of a system. A label with a value for each user would fill the disk.
@@ -59,6 +61,9 @@ pub(crate) struct Value {
     pub(crate) buckets: BucketCounts,
 }
 
+/// A series that a sample is of: its place, the part that the sample is, and its kind.
+type Meant = (usize, Part, MetricKind);
+
 impl Value {
     /// Adds the last bucket of a histogram, where the system leaves it out: it holds all values.
     fn complete(&mut self) {
@@ -92,18 +97,23 @@ impl Selection {
     pub(crate) fn take(&self, text: &str) -> Result<Taken, Fault> {
         let mut kinds: HashMap<&str, Kind> = HashMap::new();
         let mut taken = Taken::default();
+        // The series that the samples of a name are of. Samples of the same name stand together.
+        let mut meant: Option<(Cow<'_, str>, Vec<Meant>)> = None;
         for line in exposition::lines(text) {
             match line? {
                 Line::Type { family, kind } => {
                     kinds.insert(family, kind);
+                    meant = None;
                 }
                 Line::Sample(sample) => {
-                    for (place, part) in self.by_sample.get(&*sample.name).into_iter().flatten() {
-                        let series = &self.series[*place];
-                        let Some(kind) = kind_of(series, *part, &kinds) else { continue };
+                    let (_, series) = match meant.take() {
+                        Some(known) if known.0 == sample.name => meant.insert(known),
+                        _ => meant.insert((sample.name.clone(), self.meant_by(&sample.name, &kinds))),
+                    };
+                    for (place, part, kind) in &*series {
                         taken.seen.insert(*place);
-                        if let Some(label) = label_of(series, &sample) {
-                            taken.add((*place, label), kind, *part, &sample);
+                        if let Some(label) = label_of(&self.series[*place], &sample) {
+                            taken.add((*place, label), *kind, *part, &sample);
                         }
                     }
                 }
@@ -113,6 +123,12 @@ impl Selection {
         taken.values.retain(|_, value| value.value.is_finite());
         taken.values.values_mut().for_each(Value::complete);
         Ok(taken)
+    }
+
+    /// The series that samples of this name are of.
+    fn meant_by(&self, name: &str, kinds: &HashMap<&str, Kind>) -> Vec<Meant> {
+        let parts = self.by_sample.get(name).into_iter().flatten();
+        parts.filter_map(|(place, part)| Some((*place, *part, kind_of(&self.series[*place], *part, kinds)?))).collect()
     }
 
     /// The names of the metrics in a text that could be meant by `wanted`: those that have a part of its name in common.
@@ -177,12 +193,15 @@ fn label_of(series: &ExposedSeries, sample: &Sample<'_>) -> Option<String> {
 impl Taken {
     /// Adds a sample to a series. Over the labels by which the series is not split, values are summed.
     fn add(&mut self, key: (usize, String), kind: MetricKind, part: Part, sample: &Sample<'_>) {
-        if !self.values.contains_key(&key) && self.values.len() == MOST_SERIES {
-            self.left_out += 1;
-            return;
-        }
-        let empty = || Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() };
-        let known = self.values.entry(key).or_insert_with(empty);
+        let is_full = self.values.len() == MOST_SERIES;
+        let known = match self.values.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if is_full => {
+                self.left_out += 1;
+                return;
+            }
+            Entry::Vacant(free) => free.insert(Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() }),
+        };
         match part {
             Part::Whole | Part::Total | Part::Count => known.value += sample.value,
             Part::Sum => *known.sum.get_or_insert(0.0) += sample.value,
