@@ -52,7 +52,7 @@ impl Programs {
         self.build(context, &new, tell)?;
         for system in &new {
             let version = context.launcher.version_of(system, context.interrupted)?;
-            self.add(version);
+            version.into_iter().for_each(|version| self.add(version));
         }
         for version in self.commands[commands..].iter().flat_map(arguments).collect::<Vec<Version>>() {
             self.add(version);

@@ -475,9 +475,9 @@ impl RunningVariant {
         drop(self.prepared);
         let (mut stopped, mut slow) = (Ok(()), Vec::new());
         for system in self.systems.into_iter().rev() {
-            let name = system.name().to_owned();
+            let (name, is_container) = (system.name().to_owned(), system.spec().containers.is_some());
             match system.stop() {
-                Ok(after) => slow.extend(slow_to_stop(&name, &after)),
+                Ok(after) => slow.extend(slow_to_stop(&name, is_container, &after)),
                 Err(error) => stopped = Err(error.to_string()),
             }
         }
@@ -513,10 +513,15 @@ const SLOW_STOP: Duration = Duration::from_secs(2);
 
 /// What to say of a system that took long to stop. It is the same for each start on which that takes about as long, so
 /// that a report says it once.
-fn slow_to_stop(name: &str, stopped: &Stopped) -> Option<String> {
+fn slow_to_stop(name: &str, is_container: bool, stopped: &Stopped) -> Option<String> {
     let seconds = stopped.took.as_secs_f64().round();
     (stopped.took > SLOW_STOP).then(|| match stopped.killed {
         0 => format!("stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out"),
+        _ if is_container => format!(
+            "stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out: a container does not \
+             end when it is asked to, and is killed; a program that is the first in a container ignores SIGTERM unless it \
+             handles it, which `init: true` in the Compose file or `--init` among the options mends"
+        ),
         _ => format!(
             "stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out: it does not end \
              after its stop signal and is killed; let it end, or set `stop` of the system to another signal or a shorter \

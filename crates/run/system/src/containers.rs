@@ -55,6 +55,8 @@ pub(crate) struct Project {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Container {
     pub(crate) name: String,
+    /// Its name for people: that of its service, where Compose started it.
+    pub(crate) shown: String,
     /// The image as it was asked for.
     pub(crate) image: String,
     /// The hash of the image.
@@ -74,6 +76,12 @@ pub(crate) enum ContainerState {
     Other(String),
 }
 
+/// What a client printed that succeeded.
+struct Answer {
+    output: String,
+    errors: String,
+}
+
 impl Engine {
     fn of(spec: &SystemSpec, containers: &Containers) -> Result<Engine, SystemError> {
         let program = check_command(&CommandLine(vec![containers.engine.clone()]), spec)?;
@@ -83,10 +91,10 @@ impl Engine {
 
     /// What the engine answers; an error is what it wrote instead.
     fn ask(&self, arguments: &[&str], limit: Duration) -> Result<String, String> {
-        self.run(&self.program, arguments, limit)
+        Ok(self.run(&self.program, arguments, limit)?.output)
     }
 
-    fn run(&self, program: &Path, arguments: &[&str], limit: Duration) -> Result<String, String> {
+    fn run(&self, program: &Path, arguments: &[&str], limit: Duration) -> Result<Answer, String> {
         let name = program.file_name().unwrap_or_default().display();
         let what = || format!("`{name} {}`", arguments.join(" "));
         let mut command = Command::new(program);
@@ -112,7 +120,7 @@ impl Engine {
             Ok((succeeded, read(output)?, read(errors)?))
         };
         match run() {
-            Ok((Some(true), output, _)) => Ok(output),
+            Ok((Some(true), output, errors)) => Ok(Answer { output, errors }),
             Ok((Some(false), output, errors)) => {
                 let said = if errors.trim().is_empty() { output } else { errors };
                 Err(format!("{} failed: {}", what(), said.trim().lines().next().unwrap_or("it wrote nothing")))
@@ -171,7 +179,7 @@ impl Project {
             return Ok(Vec::new());
         }
         let format = "{{.State.Status}}\t{{.State.Pid}}\t{{.State.ExitCode}}\t{{.State.OOMKilled}}\t{{.Image}}\t\
-                      {{.Config.Image}}\t{{.Name}}";
+                      {{.Config.Image}}\t{{.Name}}\t{{index .Config.Labels \"com.docker.compose.service\"}}";
         let question = [&["container", "inspect", "--format", format][..], &as_texts(&ids)].concat();
         let answer = self.engine.ask(&question, REQUEST_LIMIT)?;
         answer.lines().map(|line| container(line).ok_or_else(|| format!("unexpected state: {line}"))).collect()
@@ -183,8 +191,13 @@ impl Project {
         if ids.is_empty() {
             return Ok(0);
         }
+        let began = Instant::now();
         let seconds = grace.as_secs_f64().ceil().to_string();
         self.engine.ask(&[&["stop", "-t", &seconds][..], &as_texts(&ids)].concat(), grace + REQUEST_LIMIT)?;
+        // One whose own signal to stop is SIGKILL ends with the same code, but does not take that long.
+        if began.elapsed() < grace {
+            return Ok(0);
+        }
         let killed = |one: &Container| matches!(one.state, ContainerState::Ended { exit_code: KILLED, .. });
         Ok(self.containers()?.iter().filter(|one| killed(one)).count())
     }
@@ -256,7 +269,7 @@ pub(crate) fn remove_left_over(spec: &SystemSpec, run: &str) -> Result<usize, Sy
     Ok(removed)
 }
 
-/// Checks that the Compose file is there, and that the programs that start the containers of a system answer.
+/// Checks that the Compose file is there and in order, and that the programs that start the containers of a system answer.
 #[must_use]
 pub fn check_containers(spec: &SystemSpec) -> Option<SystemError> {
     let containers = spec.containers.as_ref()?;
@@ -270,12 +283,21 @@ pub fn check_containers(spec: &SystemSpec) -> Option<SystemError> {
     let answers = || -> Result<(), SystemError> {
         let failed = |reason| SystemError::Engine { system: spec.name.clone(), reason };
         let engine = Engine::of(spec, containers)?;
-        if let ContainersOf::Compose(_) = containers.origin {
+        engine.ask(&["ps", "--quiet"], REQUEST_LIMIT).map_err(failed)?;
+        if let ContainersOf::Compose(file) = &containers.origin {
             let program = check_command(&spec.start, spec)?;
             let words = spec.start.0.iter().skip(1).take_while(|word| *word != "--file").map(String::as_str);
-            engine.run(&program, &words.chain(["version"]).collect::<Vec<&str>>(), REQUEST_LIMIT).map_err(failed)?;
+            // A file that the study writes is not there yet, and not every Compose can check one.
+            let file = file.to_string_lossy();
+            let can_check = containers.engine == "docker" && spec.dir.join(&*file).is_file();
+            let ask: &[&str] = if can_check { &["--file", &file, "config", "--quiet"] } else { &["version"] };
+            let answer = engine.run(&program, &words.chain(ask.iter().copied()).collect::<Vec<&str>>(), REQUEST_LIMIT);
+            let Answer { errors, .. } = answer.map_err(failed)?;
+            if let Some(unset) = errors.lines().find(|line| line.contains("variable is not set")) {
+                return Err(SystemError::UnsetVariable { system: spec.name.clone(), said: unset.trim().to_owned() });
+            }
         }
-        engine.ask(&["ps", "--quiet"], REQUEST_LIMIT).map(|_| ()).map_err(failed)
+        Ok(())
     };
     answers().err()
 }
@@ -291,10 +313,12 @@ fn plain(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// A container, from a line of seven fields.
+/// A container, from a line of eight fields.
 fn container(line: &str) -> Option<Container> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [status, pid, exit_code, out_of_memory, image_id, image, name] = fields.as_slice() else { return None };
+    let [status, pid, exit_code, out_of_memory, image_id, image, name, service] = fields.as_slice() else {
+        return None;
+    };
     let state = match *status {
         "running" => ContainerState::Running(pid.parse().ok()?),
         "exited" | "dead" | "stopped" => {
@@ -302,8 +326,11 @@ fn container(line: &str) -> Option<Container> {
         }
         other => ContainerState::Other(other.to_owned()),
     };
+    let name = name.trim_start_matches('/');
+    let shown = if matches!(*service, "" | "<no value>") { name } else { service };
     Some(Container {
-        name: name.trim_start_matches('/').to_owned(),
+        name: name.to_owned(),
+        shown: shown.to_owned(),
         image: (*image).to_owned(),
         image_id: image_id.trim_start_matches("sha256:").to_owned(),
         state,
@@ -357,7 +384,7 @@ mod tests {
 
     #[test]
     fn the_state_of_a_container_is_read() {
-        let read = |line: &str| container(&line.replace(' ', "\t")).expect("a container").state;
+        let read = |line: &str| container(&format!("{}\t", line.replace(' ', "\t"))).expect("a container").state;
         assert_eq!(read("running 42 0 false sha256:ab nginx /web"), ContainerState::Running(42));
         let ended = ContainerState::Ended { exit_code: 137, out_of_memory: true };
         assert_eq!(read("exited 0 137 true sha256:ab nginx /web"), ended);

@@ -166,7 +166,7 @@ pub enum SystemError {
     /// The system runs but did not get ready in time.
     #[error(
         "the system `{system}` was not ready within {} s: expected {}, found {found}; \
-         check `ready`, or give it longer; {output}",
+         check `ready`{advice}, or give it longer; {output}",
         seconds(within),
         expected(probe)
     )]
@@ -179,6 +179,8 @@ pub enum SystemError {
         found: String,
         /// Its time limit.
         within: Duration,
+        /// What else to check.
+        advice: &'static str,
         /// The last lines of its output.
         output: Box<LastOutput>,
     },
@@ -227,13 +229,24 @@ pub enum SystemError {
     },
     /// The engine of containers does not answer.
     #[error(
-        "the containers of the system `{system}` cannot be started or looked at: {reason}; start the engine, or let `with` in          the `start` of the system name what is installed here"
+        "the containers of the system `{system}` cannot be started or looked at: {reason}; start the engine, or let `with` in the `start` of the \
+         system name what is installed here"
     )]
     Engine {
         /// The system.
         system: String,
         /// What was asked, and what came back.
         reason: String,
+    },
+    /// A Compose file has a variable that nothing sets.
+    #[error(
+        "a variable in the Compose file of the system `{system}` has no value: {said}; set it in `env`, or write `${{NAME:-}}` for nothing"
+    )]
+    UnsetVariable {
+        /// The system.
+        system: String,
+        /// What Compose says.
+        said: String,
     },
     /// There is no such Compose file.
     #[error("the Compose file of the system `{system}` was not found: {}; correct `compose`, which is relative to `dir`", file.display())]

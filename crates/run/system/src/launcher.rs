@@ -111,38 +111,43 @@ impl Launcher {
         }
         let project = Project::of(spec, &self.run)?;
         let command = project.as_ref().map_or_else(|| spec.start.clone(), |project| project.command(&spec.start));
-        let (output, file) = open(spec, output)?;
+        let mut spec = spec.clone();
+        if project.is_some() {
+            // Output goes to a file.
+            spec.env.entry("COMPOSE_ANSI".to_owned()).or_insert_with(|| "never".to_owned());
+        }
+        let (output, file) = open(&spec, output)?;
         let started = Instant::now();
         let cpus = spec.cpus.as_ref().filter(|_| project.is_none());
-        let task = Task { spec, command: &command, cpus, project: project.as_ref(), output: file };
+        let task = Task { spec: &spec, command: &command, cpus, project: project.as_ref(), output: file };
         let command = Supervised::start(self, task)?;
-        Ok(Running::new(self.clone(), spec.clone(), output, started, command, project))
+        Ok(Running::new(self.clone(), spec, output, started, command, project))
     }
 
     /// The version of the system: the SHA-256 of its program's file, and the first line that its version
-    /// command prints. Of containers, the file is that of Compose, and an image is known only once it runs
-    /// ([`Running::images`]).
-    pub fn version_of(&self, spec: &SystemSpec, interrupt: &Interrupt) -> Result<Version, SystemError> {
+    /// command prints. Of containers, the file is that of Compose; none where there is only an image, which is known once it
+    /// runs ([`Running::images`]).
+    pub fn version_of(&self, spec: &SystemSpec, interrupt: &Interrupt) -> Result<Option<Version>, SystemError> {
         check_folder(spec)?;
         if let Some(containers) = &spec.containers {
-            let program = match &containers.origin {
-                ContainersOf::Compose(file) => file.display().to_string(),
-                ContainersOf::Image(image) => image.clone(),
-            };
             let version = self.version_line(spec, interrupt)?;
-            let sha256 = sha256(&spec.dir.join(&program)).ok();
-            return Ok(Version { name: spec.name.clone(), program, path: None, version, sha256 });
+            let (program, sha256) = match &containers.origin {
+                ContainersOf::Compose(file) => (file.display().to_string(), sha256(&spec.dir.join(file)).ok()),
+                ContainersOf::Image(_) if version.is_none() => return Ok(None),
+                ContainersOf::Image(image) => (image.clone(), None),
+            };
+            return Ok(Some(Version { name: spec.name.clone(), program, path: None, version, sha256 }));
         }
         let program = check_command(&spec.start, spec)?;
         let hash = sha256(&program).map_err(SystemError::io(&spec.name, format!("read {}", program.display())))?;
         let path = program.display().to_string();
-        Ok(Version {
+        Ok(Some(Version {
             name: spec.name.clone(),
             program: spec.start.program().to_owned(),
             path: Some(path).filter(|path| path != spec.start.program()),
             version: self.version_line(spec, interrupt)?,
             sha256: Some(hash),
-        })
+        }))
     }
 
     fn version_line(&self, spec: &SystemSpec, interrupt: &Interrupt) -> Result<Option<String>, SystemError> {

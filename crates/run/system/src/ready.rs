@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// The timeout of one probe of a socket. Probes are repeated until the study's own limit.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a forwarder may take to find out that nobody listens behind it.
+const FORWARDED_WITHIN: Duration = Duration::from_millis(100);
 /// The pause between two probes.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The pause between two probes that start a process.
@@ -27,9 +29,19 @@ pub(crate) struct Prober<'a> {
 
 /// A probe with its state between two attempts.
 enum PreparedProbe {
-    Tcp(String),
-    Http { address: String, request: String },
-    Log { text: String, search: LineSearch },
+    /// `is_container`: what listens may be a forwarder, which accepts before anything listens in the container.
+    Tcp {
+        address: String,
+        is_container: bool,
+    },
+    Http {
+        address: String,
+        request: String,
+    },
+    Log {
+        text: String,
+        search: LineSearch,
+    },
     Command(CommandLine),
     Started,
 }
@@ -41,7 +53,9 @@ impl<'a> Prober<'a> {
         output: &Output,
     ) -> Result<Prober<'a>, SystemError> {
         let probe = match &spec.ready.probe {
-            Probe::Tcp(address) => PreparedProbe::Tcp(address.clone()),
+            Probe::Tcp(address) => {
+                PreparedProbe::Tcp { address: address.clone(), is_container: spec.containers.is_some() }
+            }
             Probe::Http(url) => {
                 let bad = |reason| SystemError::BadProbe { system: spec.name.clone(), reason };
                 http(url).map_err(bad)?
@@ -65,7 +79,8 @@ impl<'a> Prober<'a> {
     pub(crate) fn probe(&mut self, within: Duration, interrupt: &Interrupt) -> Result<Option<String>, SystemError> {
         let socket_limit = within.clamp(Duration::from_millis(1), SOCKET_TIMEOUT);
         let outcome = match &mut self.probe {
-            PreparedProbe::Tcp(address) => connect(address, socket_limit).map(|_| None),
+            PreparedProbe::Tcp { address, is_container: false } => connect(address, socket_limit).map(|_| None),
+            PreparedProbe::Tcp { address, is_container: true } => stays_connected(address, socket_limit),
             PreparedProbe::Http { address, request } => get(address, request, socket_limit),
             PreparedProbe::Log { text, search } => {
                 search.found(text).map(|found| (!found).then(|| "no such line".to_owned()))
@@ -122,6 +137,17 @@ fn connect_to(address: SocketAddr, within: Duration) -> io::Result<TcpStream> {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     Ok(stream)
+}
+
+/// Connects, and waits for a moment whether the connection is ended at once, as forwarders do that find nobody behind them.
+fn stays_connected(address: &str, within: Duration) -> io::Result<Option<String>> {
+    let mut stream = connect(address, within)?;
+    stream.set_read_timeout(Some(FORWARDED_WITHIN))?;
+    match stream.read(&mut [0]) {
+        Ok(0) => Ok(Some("that the connection is ended at once".to_owned())),
+        Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Err(error),
+        Ok(_) | Err(_) => Ok(None),
+    }
 }
 
 /// Sends the request and reads the status: `None` when it is below 400.

@@ -207,7 +207,7 @@ impl Running {
 
     /// Fails if it has ended by itself, with its last output.
     pub fn check(&self) -> Result<(), SystemError> {
-        let ended = self.watched().and_then(|mut containers| containers.check());
+        let ended = self.watched().and_then(|containers| containers.check());
         ended.map_or(Ok(()), |ended| Err(self.container_ended(ended)))?;
         self.wait_for_end(Duration::ZERO)
     }
@@ -227,6 +227,9 @@ impl Running {
 
     fn wait_for_end(&self, within: Duration) -> Result<(), SystemError> {
         let Some(exit) = self.command().ended(within)? else { return Ok(()) };
+        if let Some(failed) = self.watched().and_then(|containers| containers.failed()) {
+            return Err(self.container_ended(failed));
+        }
         Err(SystemError::Died {
             system: self.spec.name.clone(),
             command: self.spec.start.clone(),
@@ -242,6 +245,7 @@ impl Running {
             probe: self.spec.ready.probe.clone(),
             found,
             within: self.spec.ready.within,
+            advice: if self.containers.is_some() { " and on which ports its containers are reached" } else { "" },
             output: Box::new(self.output.last()),
         }
     }

@@ -20,8 +20,6 @@ struct Watched {
     /// When that was started, in ticks since the machine was: numbers of processes are used again. None where it cannot be
     /// seen, because the engine runs in a virtual machine.
     started: Option<u64>,
-    /// True once it has ended with exit code 0.
-    is_done: bool,
 }
 
 /// What is found of containers.
@@ -55,13 +53,13 @@ impl WatchedContainers {
             match &container.state {
                 ContainerState::Running(pid) => {
                     let (pid, started) = (*pid, started(*pid));
-                    watched.push(Watched { container, pid, started, is_done: false });
+                    watched.push(Watched { container, pid, started });
                 }
                 // One that has done its work, such as a migration.
                 ContainerState::Ended { exit_code: 0, .. } => {}
                 ContainerState::Ended { .. } => return Ok(Found::Ended(ended(&container))),
                 ContainerState::Other(state) => {
-                    return Ok(Found::NotYet(format!("that the container `{}` is {state}", container.name)));
+                    return Ok(Found::NotYet(format!("that the container `{}` is {state}", container.shown)));
                 }
             }
         }
@@ -76,21 +74,22 @@ impl WatchedContainers {
         Ok(Found::AllRun)
     }
 
-    /// A container that has ended, unless it has done its work, which exit code 0 says. Processes alone are looked at as
-    /// long as they are there: asking the engine each time would cost more than it is worth.
-    pub(crate) fn check(&mut self) -> Option<EndedContainer> {
-        let mut gone = self.watched.iter_mut().filter(|one| one.is_gone()).peekable();
-        gone.peek()?;
+    /// A container that has ended since it was found, whatever its exit code. Processes alone are looked at as long as they
+    /// are there: asking the engine each time would cost more than it is worth.
+    pub(crate) fn check(&self) -> Option<EndedContainer> {
+        let Watched { container, .. } = self.watched.iter().find(|one| one.is_gone())?;
         let now = self.project.containers().unwrap_or_default();
-        for one in gone {
-            let same = now.iter().find(|container| container.name == one.container.name);
-            let state = same.map_or_else(|| ContainerState::Other("gone".to_owned()), |same| same.state.clone());
-            one.is_done = matches!(state, ContainerState::Ended { exit_code: 0, .. });
-            if !one.is_done {
-                return Some(ended(&Container { state, ..one.container.clone() }));
-            }
-        }
-        None
+        let same = now.into_iter().find(|one| one.name == container.name);
+        let state = same.map_or_else(|| ContainerState::Other("gone".to_owned()), |same| same.state);
+        Some(ended(&Container { state, ..container.clone() }))
+    }
+
+    /// A container that has failed, which is why the command that started all of them has ended.
+    pub(crate) fn failed(&self) -> Option<EndedContainer> {
+        let all = self.project.containers().unwrap_or_default();
+        let has_failed =
+            |one: &&Container| matches!(one.state, ContainerState::Ended { exit_code, .. } if exit_code != 0);
+        all.iter().find(has_failed).map(ended)
     }
 
     /// The first process of each.
@@ -103,8 +102,8 @@ impl WatchedContainers {
         let mut images: Vec<Version> = Vec::new();
         for Watched { container, .. } in &self.watched {
             let (name, program) = (system.to_owned(), container.image.clone());
-            let sha256 = Some(container.image_id.clone());
-            let image = Version { name, program, path: None, version: None, sha256 };
+            let (version, sha256) = (Some(format!("image of `{}`", container.shown)), Some(container.image_id.clone()));
+            let image = Version { name, program, path: None, version, sha256 };
             if !images.contains(&image) {
                 images.push(image);
             }
@@ -115,7 +114,7 @@ impl WatchedContainers {
 
 impl Watched {
     fn is_gone(&self) -> bool {
-        !self.is_done && self.started.is_some() && started(self.pid) != self.started
+        self.started.is_some() && started(self.pid) != self.started
     }
 }
 
@@ -126,7 +125,7 @@ fn ended(container: &Container) -> EndedContainer {
         ContainerState::Running(_) => "ended by itself, and was started again,".to_owned(),
         ContainerState::Other(state) => format!("ended by itself, and is {state},"),
     };
-    EndedContainer { name: container.name.clone(), what }
+    EndedContainer { name: container.shown.clone(), what }
 }
 
 /// When a process was started, in ticks since the machine was; none if it is not there.

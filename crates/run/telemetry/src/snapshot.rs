@@ -78,10 +78,10 @@ pub(crate) struct ProcessTree {
 /// Where the processes of a system are found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roots {
-    /// The process whose descendants they are. It is not one of them itself.
+    /// The process whose descendants they are, where there are no containers. It is not one of them itself.
     pub warden: i32,
-    /// The first process of each of its containers, which are descendants of an engine. All processes in the control group
-    /// of a container are the system's.
+    /// The first process of each of its containers, which are descendants of an engine. All processes in the control groups
+    /// of containers are the system's, and no client that is below the warden.
     pub containers: Vec<i32>,
     /// The process that passes on what comes to its port to a container, if there is one.
     pub forwarder: Option<i32>,
@@ -103,15 +103,18 @@ impl ProcessTree {
 
     /// The processes of a system.
     pub(crate) fn of(&self, roots: &Roots) -> Snapshot {
-        let mut snapshot = Snapshot { above: above(roots.warden).unwrap_or_default(), ..Snapshot::default() };
-        let of_warden = self.below(roots.warden);
-        let in_containers: BTreeSet<i32> = roots.containers.iter().flat_map(|first| self.container(*first)).collect();
-        // A client that talks to the engine is not under the limits of its containers.
-        let limited = if in_containers.is_empty() { &of_warden } else { &in_containers };
-        let mut groups: BTreeSet<String> = limited.iter().filter_map(|pid| groups_of(*pid)).collect();
+        let mut snapshot = Snapshot::default();
+        let own: BTreeSet<i32> = if roots.containers.is_empty() {
+            snapshot.above = above(roots.warden).unwrap_or_default();
+            self.below(roots.warden)
+        } else {
+            // What is below the warden is a client, which talks to the engine and passes output on.
+            roots.containers.iter().flat_map(|first| self.container(*first)).collect()
+        };
+        let mut groups: BTreeSet<String> = own.iter().filter_map(|pid| groups_of(*pid)).collect();
         snapshot.quota = groups.pop_first().filter(|_| groups.is_empty()).and_then(|groups| quota(&groups));
-        let all: BTreeSet<i32> = of_warden.into_iter().chain(in_containers).chain(roots.forwarder).collect();
-        for (process, stat) in all.iter().filter_map(|pid| self.processes.get(pid)) {
+        let all = own.into_iter().chain(roots.forwarder);
+        for (process, stat) in all.filter_map(|pid| self.processes.get(&pid)) {
             let identity = Identity { pid: stat.pid, started: stat.starttime };
             snapshot.processes.insert(identity, reading(process, stat));
         }

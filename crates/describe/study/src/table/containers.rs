@@ -128,6 +128,15 @@ impl ContainersTable {
         let options = resolve_optional(self.options.as_ref(), |options| options.resolve(scope, faults));
         let arguments = resolve_optional(self.arguments.as_ref(), |arguments| arguments.resolve(scope, faults));
         let (image, options, arguments) = (image?.0, options?, arguments?);
+        if let Some(detached) = options.iter().flat_map(|options| &options.0).find(|word| is_detached(word)) {
+            let place = self.options.as_ref().map_or(&self.place, |options| &options.span);
+            let fault = Fault::error(
+                place,
+                format!("with `{detached}` nothing waits for the container, and its end goes unseen"),
+            );
+            faults.add(fault.help("leave it out: Plimsoll needs the command in the foreground"));
+            return None;
+        }
         let mut command: Vec<String> = words.chain(["run".to_owned()]).collect();
         command.extend(around.variables.iter().flat_map(|name| ["--env".to_owned(), name.clone()]));
         let option = |name: &str, value: &Option<(String, &Span)>| {
@@ -211,6 +220,14 @@ impl FromToml for StartValue {
     fn json_schema(schemas: &mut Schemas) -> Value {
         json!({ "anyOf": [Command::json_schema(schemas), ContainersTable::json_schema(schemas)] })
     }
+}
+
+/// True for the option that lets a container run in the background.
+fn is_detached(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    word == "--detach"
+        || word == "--detach=true"
+        || letters.is_some_and(|letters| matches!(letters, "d" | "dit" | "itd" | "td"))
 }
 
 /// What a plain command asks an engine for outlives it.
@@ -358,6 +375,16 @@ mod tests {
         ] {
             let faults = faults_of::<SystemTable>(text);
             assert!(faults[0].contains(expected), "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn a_container_in_the_background_is_refused() {
+        for option in ["-d", "--detach", "-itd"] {
+            assert!(super::is_detached(option), "{option}");
+        }
+        for option in ["-it", "--dns", "-v", "detach"] {
+            assert!(!super::is_detached(option), "{option}");
         }
     }
 }

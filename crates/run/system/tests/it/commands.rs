@@ -91,7 +91,7 @@ fn a_version_is_the_hash_of_the_program_and_the_first_line_of_its_command() {
     let mut spec = place.system("");
     spec.start = command(&["./server"]);
     spec.version = Some(command(&["sh", "-c", "echo ' counter 1.4 '; echo built today"]));
-    let version = launcher().version_of(&spec, &Interrupt::new()).unwrap();
+    let version = launcher().version_of(&spec, &Interrupt::new()).unwrap().unwrap();
     assert_eq!((version.name.as_str(), version.program.as_str()), ("counter", "./server"));
     assert_eq!(version.version.as_deref(), Some("counter 1.4"));
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; // FIPS 180-2, B.1
@@ -111,6 +111,9 @@ fn a_relative_folder_is_taken_from_where_plimsoll_runs() {
     spec.version = Some(command(&["ls", "it/main.rs"]));
     let system = launcher().start(&spec, &place.output()).unwrap();
     wait_until("its output", || fs::read_to_string(place.output()).unwrap() == "it/commands.rs\n");
-    assert_eq!(launcher().version_of(&spec, &Interrupt::new()).unwrap().version.as_deref(), Some("it/main.rs"));
+    assert_eq!(
+        launcher().version_of(&spec, &Interrupt::new()).unwrap().unwrap().version.as_deref(),
+        Some("it/main.rs")
+    );
     system.stop().unwrap();
 }

@@ -1,13 +1,14 @@
 //! Containers of a real engine: started, watched, stopped, and nothing of them left.
 
 use crate::common::{Place, command, launcher, wait_until};
-use plimsoll_model::system::{CommandLine, Containers, ContainersOf, SystemSpec};
+use plimsoll_model::system::{CommandLine, Containers, ContainersOf, Probe, StopPolicy, SystemSpec};
 use plimsoll_system::{Interrupt, Launcher, Running, SystemError, check_containers};
 use plimsoll_testkit::docker::{Docker, IMAGE, MOUNTS};
 use plimsoll_testkit::skipped;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A service that says when it runs and when it is asked to end.
 const SERVICE: &str = "trap 'echo asked; exit 0' TERM; echo runs; while :; do sleep 0.05; done";
@@ -99,13 +100,29 @@ fn left(docker: &Docker) -> String {
 fn the_services_of_a_compose_file_are_asked_to_end_and_nothing_of_them_is_left() {
     let (Some(docker), Some(words)) = (docker(), compose()) else { return };
     let place = Place::new();
-    let system = compose_system(&place, &docker, words, &[("app", SERVICE), ("db", SERVICE), ("once", "exit 0")]);
+    let services = [("app", SERVICE), ("db", SERVICE), ("once", "exit 0")];
+    let mut system = compose_system(&place, &docker, words, &services);
+    // Ready once the third has done its work.
+    let once = "until test \"$(docker ps --all --quiet --filter status=exited | wc -l)\" = 1; do sleep 0.05; done";
+    system.ready.probe = Probe::Command(command(&["sh", "-c", once]));
     assert!(check_containers(&system).is_none());
+    let file = fs::read_to_string(place.folder.path().join("compose.yaml")).unwrap();
+    fs::write(place.folder.path().join("unset.yaml"), file.replace(IMAGE, "${PLIMSOLL_UNSET}")).unwrap();
+    let unset = SystemSpec {
+        containers: Some(Containers {
+            engine: "docker".to_owned(),
+            origin: ContainersOf::Compose("unset.yaml".into()),
+        }),
+        ..system.clone()
+    };
+    let message = check_containers(&unset).expect("a variable without a value").to_string();
+    assert!(message.contains("PLIMSOLL_UNSET"), "{message}");
     let running = started(&place, &system);
-    assert!(running.containers().len() >= 2, "and one that does its work");
+    assert_eq!(running.containers().len(), 2, "and one that has done its work");
     wait_until("the output of a service", || wrote(&place, "runs"));
     let images = running.images();
-    assert_eq!(images.len(), 1, "{images:?}");
+    assert_eq!(images.len(), 2, "{images:?}");
+    assert!(images.iter().any(|image| image.version.as_deref() == Some("image of `app`")), "{images:?}");
     assert_eq!((images[0].program.as_str(), images[0].sha256.as_ref().map(String::len)), (IMAGE, Some(64)));
     running.check().unwrap();
     let stopped = running.stop().unwrap();
@@ -126,7 +143,9 @@ fn a_container_that_ends_is_the_end_of_its_system() {
         ended.is_some()
     });
     let message = ended.expect("an error").to_string();
-    assert!(message.contains("of the system `counter` ended by itself, with exit code 137,"), "{message}");
+    let named =
+        ["app", "db"].iter().any(|service| message.starts_with(&format!("the container `{service}` of the system")));
+    assert!(named && message.contains("`counter` ended by itself, with exit code 137,"), "{message}");
     assert!(matches!(running.stop(), Err(SystemError::ContainerEnded { .. })));
     assert_eq!(left(&docker), "");
 
@@ -179,14 +198,9 @@ fn a_container_of_an_image_gets_the_environment_and_ends_with_its_warden() {
     assert!(message.contains("exit code 3") && message.contains("ends"), "{message}");
     drop(running);
 
-    let deaf = image_system(&place, &docker, "trap '' TERM; while :; do sleep 0.05; done");
-    let running = started(
-        &place,
-        &SystemSpec {
-            stop: plimsoll_model::system::StopPolicy { grace: std::time::Duration::from_secs(1), ..deaf.stop.clone() },
-            ..deaf
-        },
-    );
+    let mut deaf = image_system(&place, &docker, "trap '' TERM; while :; do sleep 0.05; done");
+    deaf.stop = StopPolicy { grace: Duration::from_secs(1), ..deaf.stop };
+    let running = started(&place, &deaf);
     assert_eq!(running.stop().unwrap().killed, 1);
     assert_eq!(left(&docker), "");
 }
