@@ -158,10 +158,15 @@ impl Project {
         Ok(Some(Project { engine: Engine::of(spec, containers)?, name, label: label.to_owned() }))
     }
 
+    /// True where Compose makes its containers.
+    pub(crate) fn is_of_compose(&self) -> bool {
+        self.label == OF_COMPOSE
+    }
+
     /// The start command with the name of the project in it.
     pub(crate) fn command(&self, start: &CommandLine) -> CommandLine {
         let mut words = start.0.clone();
-        if self.label == OF_COMPOSE {
+        if self.is_of_compose() {
             let place = words.iter().position(|word| word == "--file").unwrap_or(1);
             words.splice(place..place, ["--project-name".to_owned(), self.name.clone()]);
         } else {
@@ -228,7 +233,7 @@ impl Project {
             }
         };
         remove(self.ids(&["ps", "--all"])?, &["rm", "--force", "--volumes"])?;
-        if self.label == OF_COMPOSE {
+        if self.is_of_compose() {
             remove(self.ids(&["network", "ls"])?, &["network", "rm"])?;
             remove(self.ids(&["volume", "ls"])?, &["volume", "rm", "--force"])?;
             remove(self.images()?, &["image", "rm", "--force"])?;

@@ -215,7 +215,9 @@ impl Running {
     /// Stops it: signals its process group, kills the group after the grace period, and kills all processes
     /// that it started elsewhere. Returns when all of them are gone. Fails if it had ended by itself before.
     pub fn stop(self) -> Result<Stopped, SystemError> {
-        let died = self.check().err();
+        // A container that came late is not watched, but must not have failed either.
+        let failed = || self.watched().and_then(|containers| containers.failed());
+        let died = self.check().err().or_else(|| failed().map(|failed| self.container_ended(failed)));
         let start = Instant::now();
         let gone = self.command().stop(&self.spec.stop);
         if let Some(died) = died {

@@ -3,13 +3,19 @@
 use crate::containers::{Container, ContainerState, Project};
 use plimsoll_model::host::Version;
 use procfs::process::Process;
+use std::time::{Duration, Instant};
 
 /// The containers of a system. There are none until they are found.
 #[derive(Debug)]
 pub(crate) struct WatchedContainers {
     project: Project,
     watched: Vec<Watched>,
+    /// The names of those that were there, and since when there have been no others.
+    unchanged: Option<(Vec<String>, Instant)>,
 }
+
+/// Compose makes the containers of a project one after the other: for so long, there must be no more of them.
+const SETTLED: Duration = Duration::from_millis(300);
 
 /// A container that is to run as long as its system.
 #[derive(Debug)]
@@ -42,7 +48,7 @@ pub(crate) struct EndedContainer {
 
 impl WatchedContainers {
     pub(crate) fn new(project: Project) -> WatchedContainers {
-        WatchedContainers { project, watched: Vec::new() }
+        WatchedContainers { project, watched: Vec::new(), unchanged: None }
     }
 
     /// Finds the containers. An error is what the engine says.
@@ -70,8 +76,23 @@ impl WatchedContainers {
         if watched.iter().any(|one| one.started.is_none()) && self.project.containers()? != listed {
             return Ok(Found::NotYet("containers that come and go".to_owned()));
         }
+        if self.project.is_of_compose()
+            && !self.is_settled(listed.into_iter().map(|container| container.name).collect())
+        {
+            return Ok(Found::NotYet("containers that come and go".to_owned()));
+        }
         self.watched = watched;
         Ok(Found::AllRun)
+    }
+
+    fn is_settled(&mut self, names: Vec<String>) -> bool {
+        match &self.unchanged {
+            Some((known, since)) if *known == names => since.elapsed() >= SETTLED,
+            _ => {
+                self.unchanged = Some((names, Instant::now()));
+                false
+            }
+        }
     }
 
     /// A container that has ended since it was found, whatever its exit code. Processes alone are looked at as long as they
@@ -84,7 +105,7 @@ impl WatchedContainers {
         Some(ended(&Container { state, ..container.clone() }))
     }
 
-    /// A container that has failed, which is why the command that started all of them has ended.
+    /// A container that has failed, be it one that was not found.
     pub(crate) fn failed(&self) -> Option<EndedContainer> {
         let all = self.project.containers().unwrap_or_default();
         let has_failed =

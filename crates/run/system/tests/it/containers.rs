@@ -151,14 +151,12 @@ fn a_container_that_ends_is_the_end_of_its_system() {
 
     let failing = compose_system(&place, &docker, words, &[("app", SERVICE), ("db", "echo no data; exit 3")]);
     let running = of_run().start(&failing, &place.output()).unwrap();
-    let mut ended = running.wait_ready(&Interrupt::default()).err();
-    wait_until("the failure of a service", || {
-        ended = ended.take().or_else(|| running.check().err());
-        ended.is_some()
-    });
-    let message = ended.expect("an error").to_string();
+    let ready = running.wait_ready(&Interrupt::default());
+    wait_until("the failure of a service", || wrote(&place, "exited with code 3"));
+    let stopped = running.stop().map(|_| ());
+    let message = ready.map(|_| ()).and(stopped).expect_err("one has failed");
+    let message = message.to_string();
     assert!(message.contains("exit code 3") && message.contains("no data"), "{message}");
-    drop(running);
     assert_eq!(left(&docker), "");
 }
 
