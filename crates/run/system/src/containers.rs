@@ -291,15 +291,20 @@ pub fn check_containers(spec: &SystemSpec) -> Option<SystemError> {
         engine.ask(&["ps", "--quiet"], REQUEST_LIMIT).map_err(failed)?;
         if let ContainersOf::Compose(file) = &containers.origin {
             let program = check_command(&spec.start, spec)?;
-            let words = spec.start.0.iter().skip(1).take_while(|word| *word != "--file").map(String::as_str);
-            // A file that the study writes is not there yet, and not every Compose can check one.
+            let words: Vec<&str> =
+                spec.start.0.iter().skip(1).take_while(|word| *word != "--file").map(String::as_str).collect();
+            let compose =
+                |words_after: &[&str]| engine.run(&program, &[&words[..], words_after].concat(), REQUEST_LIMIT);
+            compose(&["version"]).map_err(failed)?;
             let file = file.to_string_lossy();
-            let can_check = containers.engine == "docker" && spec.dir.join(&*file).is_file();
-            let ask: &[&str] = if can_check { &["--file", &file, "config", "--quiet"] } else { &["version"] };
-            let answer = engine.run(&program, &words.chain(ask.iter().copied()).collect::<Vec<&str>>(), REQUEST_LIMIT);
-            let Answer { errors, .. } = answer.map_err(failed)?;
+            // A file that the study writes is not there yet, and Podman's Compose cannot check one.
+            if containers.engine != "docker" || !spec.dir.join(&*file).is_file() {
+                return Ok(());
+            }
+            let bad = |reason| SystemError::BadComposeFile { system: spec.name.clone(), reason };
+            let Answer { errors, .. } = compose(&["--file", &file, "config", "--quiet"]).map_err(bad)?;
             if let Some(unset) = errors.lines().find(|line| line.contains("variable is not set")) {
-                return Err(SystemError::UnsetVariable { system: spec.name.clone(), said: unset.trim().to_owned() });
+                return Err(bad(unset.trim().to_owned()));
             }
         }
         Ok(())

@@ -238,15 +238,15 @@ pub enum SystemError {
         /// What was asked, and what came back.
         reason: String,
     },
-    /// A Compose file has a variable that nothing sets.
+    /// Compose cannot read its file, or a variable in it has no value.
     #[error(
-        "a variable in the Compose file of the system `{system}` has no value: {said}; set it in `env`, or write `${{NAME:-}}` for nothing"
+        "the Compose file of the system `{system}` cannot be used: {reason}; correct it, or set in `env` what it needs"
     )]
-    UnsetVariable {
+    BadComposeFile {
         /// The system.
         system: String,
         /// What Compose says.
-        said: String,
+        reason: String,
     },
     /// There is no such Compose file.
     #[error("the Compose file of the system `{system}` was not found: {}; correct `compose`, which is relative to `dir`", file.display())]
