@@ -52,11 +52,11 @@ pub struct SystemSpec {
 pub struct Containers {
     /// The program that talks to the engine: `docker` or `podman`.
     pub engine: String,
-    /// What they are made of.
+    /// The Compose file or the image that they are made of.
     pub origin: ContainersOf,
 }
 
-/// What containers are made of.
+/// The origin of containers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContainersOf {

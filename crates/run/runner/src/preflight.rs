@@ -258,7 +258,7 @@ pub fn systems_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<
     systems
 }
 
-/// Asks what starts containers once for each of them, which takes a moment.
+/// Checks the containers of each system once: asking their engine takes a moment.
 fn faults_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
     let faults = systems_of_containers(study, plan, program).into_iter().filter_map(|system| {
         // A program that is not there has been named already.

@@ -42,7 +42,7 @@ pub(crate) struct Engine {
     env: BTreeMap<String, String>,
 }
 
-/// What one start of a system has of an engine.
+/// Everything that one start of a system has of an engine: containers, networks, volumes, images.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Project {
     engine: Engine,
@@ -76,7 +76,7 @@ pub(crate) enum ContainerState {
     Other(String),
 }
 
-/// What a client printed that succeeded.
+/// The output of a client that succeeded.
 struct Answer {
     output: String,
     errors: String,
@@ -89,7 +89,7 @@ impl Engine {
         Ok(Engine { program, dir, inherit, env })
     }
 
-    /// What the engine answers; an error is what it wrote instead.
+    /// The answer of the engine. An error has the command and the first line of what came instead.
     fn ask(&self, arguments: &[&str], limit: Duration) -> Result<String, String> {
         Ok(self.run(&self.program, arguments, limit)?.output)
     }
@@ -312,7 +312,7 @@ pub fn check_containers(spec: &SystemSpec) -> Option<SystemError> {
     answers().err()
 }
 
-/// What the names of all projects of a run begin with.
+/// The beginning of the names of all projects of a run.
 fn prefix_of_run(run: &str) -> String {
     format!("plimsoll-{}-", plain(run))
 }

@@ -64,7 +64,7 @@ pub(crate) struct Cleanup {
     pub(crate) killed: usize,
     /// Processes that could not be killed.
     pub(crate) left: Vec<i32>,
-    /// Why containers could not be removed, if some could not.
+    /// The reason why containers could not be removed, if some could not.
     pub(crate) containers_left: Option<String>,
 }
 

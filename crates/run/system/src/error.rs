@@ -179,7 +179,7 @@ pub enum SystemError {
         found: String,
         /// Its time limit.
         within: Duration,
-        /// What else to check.
+        /// Another thing to check, as part of the sentence; empty for none.
         advice: &'static str,
         /// The last lines of its output.
         output: Box<LastOutput>,
@@ -220,7 +220,7 @@ pub enum SystemError {
         system: String,
         /// The container.
         container: String,
-        /// What happened to it.
+        /// Its end, in words.
         what: String,
         /// The time from the start to when that was noticed.
         after: Duration,
@@ -235,7 +235,7 @@ pub enum SystemError {
     Engine {
         /// The system.
         system: String,
-        /// What was asked, and what came back.
+        /// The command that failed, and its answer.
         reason: String,
     },
     /// Compose cannot read its file, or a variable in it has no value.
@@ -245,7 +245,7 @@ pub enum SystemError {
     BadComposeFile {
         /// The system.
         system: String,
-        /// What Compose says.
+        /// The message of Compose.
         reason: String,
     },
     /// There is no such Compose file.
@@ -263,7 +263,7 @@ pub enum SystemError {
     ContainersLeft {
         /// The system.
         system: String,
-        /// What was asked, and what came back.
+        /// The command that failed, and its answer.
         reason: String,
     },
     /// Plimsoll was asked to end.

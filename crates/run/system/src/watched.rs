@@ -28,7 +28,7 @@ struct Watched {
     started: Option<u64>,
 }
 
-/// What is found of containers.
+/// The result of looking for containers.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// All run, or have done their work.
@@ -42,7 +42,7 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct EndedContainer {
     pub(crate) name: String,
-    /// What happened to it.
+    /// Its end, in words.
     pub(crate) what: String,
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The image that every engine of tests has: empty, but for the places where [`MOUNTS`] are mounted.
 pub const IMAGE: &str = "plimsoll-test:1";
 
-/// What a container of [`IMAGE`] mounts, read-only, so that the programs of this machine run in it.
+/// The mounts of a container of [`IMAGE`], read-only, by which the programs of this machine run in it.
 pub const MOUNTS: [&str; 2] = ["/usr:/usr:ro", "/etc:/etc:ro"];
 
 /// How long starting and ending may take, on the busiest machine.

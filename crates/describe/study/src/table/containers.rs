@@ -19,8 +19,8 @@ table! {
         options: Option<Command>,
         /// With `image`: what the container runs. Default: what the image says.
         arguments: Option<Command>,
-        /// What starts them: with `compose` "docker compose", "docker-compose", "podman compose" or "podman-compose", with
-        /// `image` "docker" or "podman". Default: "docker compose", "docker".
+        /// The program that starts them: with `compose` "docker compose", "docker-compose", "podman compose" or
+        /// "podman-compose", with `image` "docker" or "podman". Default: "docker compose", "docker".
         with: Option<Literal<Tool>>,
     }
 }
@@ -40,7 +40,7 @@ pub(crate) struct ResolvedStart {
     pub(crate) containers: Option<Containers>,
 }
 
-/// What the other keys of a system say that concerns its containers.
+/// The values of other keys of a system that concern its containers.
 pub(crate) struct AroundContainers<'a> {
     /// The names of the variables of `env`.
     pub(crate) variables: Vec<String>,
@@ -230,7 +230,7 @@ fn is_detached(word: &str) -> bool {
         || letters.is_some_and(|letters| matches!(letters, "d" | "dit" | "itd" | "td"))
 }
 
-/// What a plain command asks an engine for outlives it.
+/// Warns of a plain command that asks an engine for containers: they outlive it.
 fn warn_of_engine(command: &Command, faults: &mut Faults) {
     let shown = command.shown(&Assignment::default());
     let words: Vec<&str> = shown.split_whitespace().collect();

@@ -132,7 +132,7 @@ impl SystemTable {
 }
 
 impl SystemTable {
-    /// What concerns its containers, if it is some.
+    /// The values of its keys that concern containers.
     fn around_containers<'a>(
         &'a self,
         env: &[(String, String)],

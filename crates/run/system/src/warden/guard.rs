@@ -181,8 +181,8 @@ impl Guard {
         Ok(self.cleanup(killed.len()))
     }
 
-    /// What was cleaned up, with `killed` processes. The client of an engine has nothing to end in order, so that of a
-    /// system of containers those count.
+    /// The report of a cleanup in which `killed` processes were killed. Of a system of containers, containers count instead:
+    /// the client of an engine has nothing to end in order.
     fn cleanup(&self, killed: usize) -> Cleanup {
         let killed = if self.project.is_some() { self.killed } else { killed };
         Cleanup { exit: self.exit, killed, left: Vec::new(), containers_left: None }
