@@ -70,15 +70,20 @@ pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<PreflightFau
 /// The databases that trials use, each distinct one once, with placeholders for ports.
 #[must_use]
 pub fn databases(study: &Study, plan: &Plan, program: &Path) -> Vec<Database> {
-    let mut databases: Vec<Database> = Vec::new();
+    distinct(study, plan, program, |spec| spec.databases)
+}
+
+/// The parts of all trials, each distinct one once, with placeholders for ports.
+fn distinct<T: PartialEq>(study: &Study, plan: &Plan, program: &Path, parts: impl Fn(TrialSpec) -> Vec<T>) -> Vec<T> {
+    let mut found: Vec<T> = Vec::new();
     for spec in assignments(plan).iter().filter_map(|assignment| stand_in(study, assignment, program).ok()) {
-        for database in spec.databases {
-            if !databases.contains(&database) {
-                databases.push(database);
+        for part in parts(spec) {
+            if !found.contains(&part) {
+                found.push(part);
             }
         }
     }
-    databases
+    found
 }
 
 /// The environment variables from which users take their passwords and tokens.
@@ -246,16 +251,9 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
 /// The systems that are containers, each distinct one once, with placeholders for ports.
 #[must_use]
 pub fn systems_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<SystemSpec> {
-    let mut systems: Vec<SystemSpec> = Vec::new();
-    for spec in assignments(plan).iter().filter_map(|assignment| stand_in(study, assignment, program).ok()) {
-        let of_containers = spec.systems.into_iter().filter(|system| system.containers.is_some());
-        for system in of_containers {
-            if !systems.contains(&system) {
-                systems.push(system);
-            }
-        }
-    }
-    systems
+    distinct(study, plan, program, |spec| {
+        spec.systems.into_iter().filter(|system| system.containers.is_some()).collect()
+    })
 }
 
 /// Checks the containers of each system once: asking their engine takes a moment.

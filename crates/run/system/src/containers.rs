@@ -6,7 +6,7 @@
 //! Plimsoll dies, and by the next run where the warden died as well.
 
 use crate::error::SystemError;
-use crate::program::check_command;
+use crate::program::{check_command, set_environment};
 use plimsoll_model::system::{CommandLine, Containers, ContainersOf, SystemSpec};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
@@ -98,10 +98,8 @@ impl Engine {
         let name = program.file_name().unwrap_or_default().display();
         let what = || format!("`{name} {}`", arguments.join(" "));
         let mut command = Command::new(program);
-        if let Some(inherited) = &self.inherit {
-            command.env_clear().envs(inherited.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        }
-        command.args(arguments).current_dir(&self.dir).envs(&self.env).stdin(Stdio::null());
+        set_environment(&mut command, self.inherit.as_deref(), &self.env);
+        command.args(arguments).current_dir(&self.dir).stdin(Stdio::null());
         let mut run = || -> io::Result<(Option<bool>, String, String)> {
             let (output, errors) = (in_memory()?, in_memory()?);
             let mut child = command.stdout(output.try_clone()?).stderr(errors.try_clone()?).spawn()?;
@@ -215,6 +213,7 @@ impl Project {
             let found = self.remove_what_is_there();
             match found {
                 Ok(0) => return Ok(()),
+                Ok(left) if Instant::now() > deadline => return Err(format!("{left} of them come again and again")),
                 Err(reason) if Instant::now() > deadline => return Err(reason),
                 Ok(_) | Err(_) => sleep(SECOND_LOOK),
             }

@@ -3,12 +3,13 @@
 use crate::error::SystemError;
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Checks the programs of all commands of a system before any of them runs, each program once. With a build
 /// command, programs with a path are not checked: the build may create them.
@@ -59,6 +60,15 @@ pub fn check_command(command: &CommandLine, spec: &SystemSpec) -> Result<PathBuf
         let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
         not_found(format!("it in PATH: {}", folders.join(", ")))
     })
+}
+
+/// Gives a command the environment of a system: of this process's own variables those that it inherits (all where there is no
+/// list), and `env`.
+pub(crate) fn set_environment(command: &mut Command, inherit: Option<&[String]>, env: &BTreeMap<String, String>) {
+    if let Some(inherited) = inherit {
+        command.env_clear().envs(inherited.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    }
+    command.envs(env);
 }
 
 /// SHA-256 of a file in hexadecimal, read piece by piece.

@@ -24,7 +24,7 @@ pub struct Target {
     pub system: String,
     /// The variant that it is of.
     pub variant: usize,
-    /// Where its processes are found.
+    /// The roots of its processes.
     pub roots: Roots,
     /// What is counted in its output.
     pub waits: Option<Waits>,

@@ -75,7 +75,7 @@ pub(crate) struct ProcessTree {
     children: HashMap<i32, Vec<i32>>,
 }
 
-/// Where the processes of a system are found.
+/// The processes from which all processes of a system are found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roots {
     /// The process whose descendants they are, where there are no containers. It is not one of them itself.

@@ -105,7 +105,7 @@ impl Docker {
     fn import(&self) -> Result<(), String> {
         let root = self.folder.join("image");
         let make = || -> std::io::Result<()> {
-            for folder in ["usr", "etc", "tmp", "work"] {
+            for folder in ["usr", "etc", "tmp", "data"] {
                 fs::create_dir_all(root.join(folder))?;
             }
             for name in ["bin", "sbin", "lib", "lib64"] {

@@ -12,8 +12,8 @@ fn study(docker: &Docker) -> String {
     let mounts = MOUNTS.map(|mount| format!("-v {mount}")).join(" ");
     let (name, host) = docker.host();
     let start = format!(
-        "start = {{ image = \"{IMAGE}\", options = \"--network host {mounts} -v '{{plimsoll}}':/work/plimsoll:ro\", \
-         arguments = \"/work/plimsoll demo-server --mode {{mode}} --listen {{address}}\" }}\nenv = {{ {name} = \"{host}\" }}\n\
+        "start = {{ image = \"{IMAGE}\", options = \"--network host {mounts} -v '{{plimsoll}}':/bin-of-test/plimsoll:ro\", \
+         arguments = \"/bin-of-test/plimsoll demo-server --mode {{mode}} --listen {{address}}\" }}\nenv = {{ {name} = \"{host}\" }}\n\
          ready = {{ tcp = \"{{address}}\", within = \"60s\" }}\nstop = {{ grace = \"1s\" }}"
     );
     edited(TINY, START, &start)

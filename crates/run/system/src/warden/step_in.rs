@@ -1,6 +1,7 @@
 //! The process that becomes the command.
 
 use crate::control_channel::{ControlChannel, LaunchOrder, Received};
+use crate::program::set_environment;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -50,10 +51,8 @@ fn become_command(role: &Role) -> String {
     }
     let mut command = Command::new(&order.program);
     command.arg0(order.command.program()).args(order.command.arguments());
-    if let Some(inherited) = &order.inherit {
-        command.env_clear().envs(inherited.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    }
-    command.current_dir(&order.dir).envs(&order.env).stdin(Stdio::null());
+    set_environment(&mut command, order.inherit.as_deref(), &order.env);
+    command.current_dir(&order.dir).stdin(Stdio::null());
     let error = command.exec();
     format!("executing {} in {} failed: {error}", order.program.display(), order.dir.display())
 }

@@ -45,7 +45,7 @@ fn compose_system(place: &Place, docker: &Docker, words: &[&str], services: &[(&
         file +=
             &format!("  {name}:\n    image: {IMAGE}\n    network_mode: host\n    command: {script}\n    volumes:\n");
         MOUNTS.iter().for_each(|mount| file += &format!("      - {mount}\n"));
-        file += "      - data:/work\n";
+        file += "      - data:/data\n";
     }
     file += "volumes:\n  data:\n";
     fs::write(place.folder.path().join("compose.yaml"), file).unwrap();
