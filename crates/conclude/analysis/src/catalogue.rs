@@ -4,6 +4,7 @@
 use crate::distinct::distinct;
 use crate::input::Input;
 use crate::measure::TrialReader;
+use crate::samples;
 use plimsoll_model::exposed::MetricKind;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Part, Subject};
@@ -96,7 +97,7 @@ fn of_every_report(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
         measures.extend(of_failures(&Series::LostDeliveries));
     }
     measures.extend(of_scripts(readers));
-    measures.extend(of_systems(&input.facts.names_of_systems()));
+    measures.extend(of_systems(&samples::names_of_systems(input)));
     measures.extend(of_exposed(readers));
     measures
 }

@@ -1,11 +1,12 @@
 //! Telemetry on the clock of one load: the samples of its start, relative to its measure phase.
 
+use crate::input::Input;
 use plimsoll_model::exposed::MetricSample;
 use plimsoll_model::result::{LoadSummary, RungResult, Slice, TrialResult};
-use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, is_part_of};
 use plimsoll_model::start::RungPart;
 use plimsoll_statistics::mean;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The samples of the processes of the variant under load. Each comes with the end of its span, in
@@ -37,34 +38,51 @@ pub(crate) fn metrics<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, 
     of_variant.map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
+/// The names under which CPU and memory are told, where there are several: those of systems and of their instances and
+/// services, and before parts that of all of them together. A system that is the only one has no line of its own before its
+/// services.
+#[must_use]
+pub fn names_of_systems(input: &Input) -> Vec<String> {
+    let sampled: BTreeSet<&str> =
+        input.starts.iter().flat_map(|start| &start.processes).map(|sample| sample.system.as_str()).collect();
+    let systems = input.facts.names_of_systems();
+    let mut names = Vec::new();
+    for system in &systems {
+        let services: Vec<String> = sampled
+            .iter()
+            .filter(|name| name.split_once('/').is_some_and(|(of, _)| of == system))
+            .map(|name| (*name).to_owned())
+            .collect();
+        if systems.len() > 1 || services.is_empty() {
+            names.push(system.clone());
+        }
+        names.extend(services);
+    }
+    names
+}
+
 /// The beginning of the load's measure phase on the clock of its start, in seconds.
 fn measure_phase_begin(trial: TrialResult<'_>) -> f64 {
     trial.load.summary.timing.zero.0 as f64 / 1e9
 }
 
 /// The value of `of` for each second of the measure phase: the sum over the variant's systems, or
-/// `system` alone, or all of its instances.
+/// `system` alone, or all of its instances and services.
 #[must_use]
 pub fn by_second(
     trial: TrialResult<'_>,
     system: Option<&str>,
     of: impl Fn(&ProcessSample) -> f64,
 ) -> BTreeMap<i64, f64> {
-    // The name of a system with several instances is that of none of them.
+    // The name of a system with several instances or services is that of none of them.
     let is_one = |name: &str| processes(trial).any(|(_, sample)| sample.system == name);
     let named = system.map(|name| (name, is_one(name)));
     let is_meant = |sample: &ProcessSample| match named {
         None => true,
         Some((name, true)) => sample.system == name,
-        Some((name, false)) => is_instance_of(&sample.system, name),
+        Some((name, false)) => is_part_of(&sample.system, name),
     };
     sums(trial, processes(trial).filter(|(_, sample)| is_meant(sample)), of)
-}
-
-/// True for `web-2` and `web`.
-fn is_instance_of(system: &str, name: &str) -> bool {
-    let number = system.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
-    number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// The same sum over the systems of all variants that were alive on the start.
@@ -212,7 +230,7 @@ fn means<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<&'a str, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{only_trial, start, two_variants_on_one_start};
+    use crate::testing::{input, only_trial, start, two_variants_on_one_start};
     use plimsoll_model::measure::Measure;
 
     fn sample(at: f64, system: &str, cpu_cores: f64) -> ProcessSample {
@@ -227,6 +245,20 @@ mod tests {
         let trial = only_trial(&start);
         assert_eq!(by_second(trial, None, |one| one.cpu_cores), BTreeMap::from([(0, 1.0), (1, 6.0)]));
         assert_eq!(by_second(trial, Some("db"), |one| one.cpu_cores), BTreeMap::from([(1, 4.0)]));
+    }
+
+    #[test]
+    fn services_are_told_after_their_system_and_add_up_to_it() {
+        let mut start = start(1.0);
+        start.processes = vec![sample(1.0, "web/app", 1.0), sample(1.0, "web/db", 2.0)];
+        assert_eq!(by_second(only_trial(&start), Some("web"), |one| one.cpu_cores), BTreeMap::from([(0, 3.0)]));
+        assert_eq!(by_second(only_trial(&start), Some("web/db"), |one| one.cpu_cores), BTreeMap::from([(0, 2.0)]));
+        let mut input = input(1, |_| start.clone());
+        assert_eq!(names_of_systems(&input), ["web/app", "web/db"]);
+        input.facts.systems.push("cache".to_owned());
+        assert_eq!(names_of_systems(&input), ["web", "web/app", "web/db", "cache"]);
+        input.starts.clear();
+        assert_eq!(names_of_systems(&input), ["web", "cache"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Time between two samples.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// All processes of one system together, over one second.
+/// All processes of one system together, or of one of its services, over one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessSample {
     /// Seconds from the start of the measure phase, at the end of the sampled span; negative in
@@ -18,7 +18,7 @@ pub struct ProcessSample {
     /// The machine that they run on.
     #[serde(default = "local")]
     pub machine: String,
-    /// Name of the system.
+    /// Name of the system, or of one of its services ([`name_of_service`]).
     pub system: String,
     /// The variant that the system is of.
     #[serde(default)]
@@ -186,6 +186,25 @@ pub const DATABASE_COUNTERS: [(&str, &str, &str); 13] = [
     (BUSY_CONNECTIONS, "", "of these, those with a statement or a transaction under way"),
 ];
 
+/// The name of one service of a system that has several: `shop/db`.
+#[must_use]
+pub fn name_of_service(system: &str, service: &str) -> String {
+    format!("{system}/{service}")
+}
+
+/// True if what is sampled as `part` belongs to `system`, and is not all of it: an instance (`shop-2`), a service
+/// (`shop/db`), or a service of an instance (`shop-2/db`).
+#[must_use]
+pub fn is_part_of(part: &str, system: &str) -> bool {
+    let Some(rest) = part.strip_prefix(system) else { return false };
+    let (instance, service) =
+        rest.split_once('/').map_or((rest, None), |(instance, service)| (instance, Some(service)));
+    match instance.strip_prefix('-') {
+        Some(number) => number.parse::<u32>().is_ok(),
+        None => instance.is_empty() && service.is_some(),
+    }
+}
+
 /// When the next sample is due, this long after the first. Seconds that were missed are skipped, so that samples do not
 /// drift.
 #[must_use]
@@ -207,6 +226,17 @@ mod tests {
     fn samples_are_due_at_whole_seconds_whatever_the_delay() {
         for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
             assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_system_are_its_instances_and_services() {
+        for part in ["shop-2", "shop/db", "shop-12/db", "shop/db-1"] {
+            assert!(is_part_of(part, "shop"), "{part}");
+        }
+        assert!(is_part_of(&name_of_service("shop-2", "db"), "shop-2"));
+        for other in ["shop", "shops", "shop-old", "shop-old/db", "shops/db", "web"] {
+            assert!(!is_part_of(other, "shop"), "{other}");
         }
     }
 

@@ -4,12 +4,14 @@ use crate::databases::may_load;
 use crate::disk_space;
 use crate::keys;
 use crate::scripts;
+use crate::start::PORT_FORWARDER;
 use crate::target;
 use plimsoll_generator::WorkloadDiagnostic;
 use plimsoll_model::database::{Database, Origin};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
+use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::start::Plan;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::Processors;
@@ -258,11 +260,23 @@ pub fn systems_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<
 
 /// Checks the containers of each system once: asking their engine takes a moment.
 fn faults_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
+    let decide = study.facts().decide;
+    let measured: Vec<&str> = decide.iter().filter_map(|decision| system_of(&decision.measure)).collect();
     let faults = systems_of_containers(study, plan, program).into_iter().filter_map(|system| {
+        let services = measured.iter().filter_map(|name| name.strip_prefix(system.name.as_str())?.strip_prefix('/'));
+        let services: Vec<&str> = services.filter(|service| *service != PORT_FORWARDER).collect();
         // A program that is not there has been named already.
-        check_commands(&system).is_empty().then(|| check_containers(&system)).flatten()
+        check_commands(&system).is_empty().then(|| check_containers(&system, &services)).flatten()
     });
     faults.map(|fault| fault.to_string()).collect()
+}
+
+/// The system, or a part of one, whose CPU or memory is measured.
+fn system_of(measure: &Measure) -> Option<&str> {
+    match &measure.series {
+        Series::Cpu(system) | Series::Memory(system) => system.as_deref(),
+        _ => None,
+    }
 }
 
 /// Checks each database once, however many trials use it.

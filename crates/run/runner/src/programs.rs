@@ -92,10 +92,14 @@ impl Programs {
         if self.versions.len() > before { self.tell_versions(tell) } else { Ok(()) }
     }
 
-    /// Adds the images that containers were made of, which are known once those run.
-    pub(crate) fn add_images(&mut self, images: Vec<Version>, tell: &mut EventSink<'_>) -> Result<(), BundleError> {
+    /// Adds the images that containers were made of, and their engines, which are known once those run.
+    pub(crate) fn add_of_containers(
+        &mut self,
+        versions: Vec<Version>,
+        tell: &mut EventSink<'_>,
+    ) -> Result<(), BundleError> {
         let before = self.versions.len();
-        images.into_iter().for_each(|image| self.add(image));
+        versions.into_iter().for_each(|version| self.add(version));
         if self.versions.len() > before { self.tell_versions(tell) } else { Ok(()) }
     }
 

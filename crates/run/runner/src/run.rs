@@ -457,7 +457,7 @@ impl<'a> Walk<'a> {
         let ended = running.stop(self.context, self.tell);
         // The systems have ended by now, even if the start failed.
         let secrets = self.context.keys.secrets(databases);
-        let EndedStart { finished, outcomes, executables, images, slow_to_stop } = ended?;
+        let EndedStart { finished, outcomes, executables, of_containers, slow_to_stop } = ended?;
         let number = finished.summary.start.number;
         secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(number, secret))?;
         let finished = without_secrets(&secrets, finished);
@@ -483,7 +483,7 @@ impl<'a> Walk<'a> {
         }
         self.outcomes.stopped(start.clone(), outcome);
         self.programs.add_executables(&executables, self.tell)?;
-        self.programs.add_images(images, self.tell)?;
+        self.programs.add_of_containers(of_containers, self.tell)?;
         for message in self.missing_names.observe(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
             self.tell(&Event::Warning { message })?;
         }

@@ -11,11 +11,12 @@ use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{LOCAL, Version};
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
+use plimsoll_model::sample::name_of_service;
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
-use plimsoll_system::{Running, Stopped, SystemError, free_port};
-use plimsoll_telemetry::{LastSamples, Roots, Sampler, Target, UseByOthers, Waits, memory_available};
+use plimsoll_system::{Running, Service, Stopped, SystemError, free_port};
+use plimsoll_telemetry::{LastSamples, Roots, Sampler, SystemPart, Target, UseByOthers, Waits, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -27,8 +28,8 @@ pub(crate) struct EndedStart {
     /// The counts of each load, in the order of the loads.
     pub(crate) outcomes: Vec<LoadOutcome>,
     pub(crate) executables: Vec<Executable>,
-    /// The images that containers were made of.
-    pub(crate) images: Vec<Version>,
+    /// The images that containers were made of, and their engines.
+    pub(crate) of_containers: Vec<Version>,
     /// A sentence for each system that took long to stop. They are among the warnings of the start too.
     pub(crate) slow_to_stop: Vec<String>,
 }
@@ -274,7 +275,8 @@ impl RunningStart {
             self.check_data(context);
         }
         let executables = self.variants.iter().flat_map(RunningVariant::executables).collect();
-        let images = self.variants.iter().flat_map(|running| &running.systems).flat_map(Running::images).collect();
+        let systems = self.variants.iter().flat_map(|running| &running.systems);
+        let of_containers = systems.flat_map(Running::versions_of_containers).collect();
         let (mut systems, mut died, mut slow_to_stop) = (Vec::new(), Vec::new(), Vec::new());
         // In the opposite order of starting.
         for running in self.variants.drain(..).rev() {
@@ -298,7 +300,7 @@ impl RunningStart {
             systems,
         };
         let finished = FinishedStart { summary, loads: self.summaries };
-        Ok(EndedStart { finished, outcomes: self.outcomes, executables, images, slow_to_stop })
+        Ok(EndedStart { finished, outcomes: self.outcomes, executables, of_containers, slow_to_stop })
     }
 
     /// True if every server that the loads go to was started by this run, so that what is left of the machine's use
@@ -431,7 +433,7 @@ impl RunningVariant {
         let target = |system: &Running| Target {
             system: system.name().to_owned(),
             variant: self.variant,
-            roots: Roots { warden: system.warden(), containers: system.containers(), forwarder: system.forwarder() },
+            parts: parts(system),
             waits: waits(system),
             metrics: system.spec().metrics.clone(),
         };
@@ -488,6 +490,27 @@ impl RunningVariant {
             summary: VariantSystems { variant: self.variant, ready_after, processors, bound_to, databases: self.facts },
             stopped,
             slow,
+        }
+    }
+}
+
+/// The name beside those of services, none of which has a space, of what forwards the system's port to one of them.
+pub(crate) const PORT_FORWARDER: &str = "port forwarder";
+
+/// The parts of a system whose use is told: its services, where it has several, and what forwards its port to one of them.
+fn parts(system: &Running) -> Vec<SystemPart> {
+    let whole = |roots| vec![SystemPart { name: system.name().to_owned(), roots }];
+    let part = |name: &str, roots| SystemPart { name: name_of_service(system.name(), name), roots };
+    match system.services().as_slice() {
+        [] => whole(Roots::Warden(system.warden())),
+        [one] => whole(Roots::Containers { first: one.first.clone(), forwarder: system.forwarder() }),
+        several => {
+            let of_service =
+                |one: &Service| part(&one.name, Roots::Containers { first: one.first.clone(), forwarder: None });
+            let forwarder = system.forwarder().map(|forwarder| {
+                part(PORT_FORWARDER, Roots::Containers { first: Vec::new(), forwarder: Some(forwarder) })
+            });
+            several.iter().filter(|one| !one.first.is_empty()).map(of_service).chain(forwarder).collect()
         }
     }
 }

@@ -8,9 +8,11 @@
 use crate::error::SystemError;
 use crate::program::{check_command, set_environment};
 use plimsoll_model::system::{CommandLine, Containers, ContainersOf, SystemSpec};
+use plimsoll_model::words::and_list;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -30,6 +32,9 @@ pub(crate) const REMOVAL_LIMIT: Duration = Duration::from_secs(60);
 const SECOND_LOOK: Duration = Duration::from_millis(200);
 /// How often the end of a request is looked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The period of a limit on processors where none is said, in microseconds.
+const CPU_PERIOD: u64 = 100_000;
+const MEBIBYTE: f64 = (1_u64 << 20) as f64;
 /// The exit code of a container that was ended by SIGKILL.
 const KILLED: i32 = 128 + 9;
 
@@ -52,7 +57,7 @@ pub(crate) struct Project {
 }
 
 /// A container of a project.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Container {
     pub(crate) name: String,
     /// Its name for people: that of its service, where Compose started it.
@@ -61,7 +66,17 @@ pub(crate) struct Container {
     pub(crate) image: String,
     /// The hash of the image.
     pub(crate) image_id: String,
+    pub(crate) limits: Limits,
     pub(crate) state: ContainerState,
+}
+
+/// The limits of a container.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Limits {
+    /// Of processors in use; none if it may use all.
+    processors: Option<f64>,
+    /// Of memory, in bytes; none if it may use all.
+    memory: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,10 +197,25 @@ impl Project {
             return Ok(Vec::new());
         }
         let format = "{{.State.Status}}\t{{.State.Pid}}\t{{.State.ExitCode}}\t{{.State.OOMKilled}}\t{{.Image}}\t\
-                      {{.Config.Image}}\t{{.Name}}\t{{index .Config.Labels \"com.docker.compose.service\"}}";
+                      {{.Config.Image}}\t{{.Name}}\t{{index .Config.Labels \"com.docker.compose.service\"}}\t\
+                      {{.HostConfig.NanoCpus}}\t{{.HostConfig.CpuQuota}}\t{{.HostConfig.CpuPeriod}}\t{{.HostConfig.Memory}}";
         let question = [&["container", "inspect", "--format", format][..], &as_texts(&ids)].concat();
         let answer = self.engine.ask(&question, REQUEST_LIMIT)?;
         answer.lines().map(|line| container(line).ok_or_else(|| format!("unexpected state: {line}"))).collect()
+    }
+
+    /// The version of the engine; of one without a server, that of its client.
+    pub(crate) fn engine_version(&self) -> Option<String> {
+        let of = |part: &str| {
+            let answer = self.engine.ask(&["version", "--format", &format!("{{{{.{part}.Version}}}}")], REQUEST_LIMIT);
+            answer.ok().map(|answer| answer.trim().to_owned()).filter(|version| !version.is_empty())
+        };
+        of("Server").or_else(|| of("Client"))
+    }
+
+    /// The name of the program that asks the engine.
+    pub(crate) fn engine(&self) -> String {
+        self.engine.program.file_name().unwrap_or_default().display().to_string()
     }
 
     /// Asks its containers to end, and kills them after `grace`. Returns how many had to be killed.
@@ -273,9 +303,10 @@ pub(crate) fn remove_left_over(spec: &SystemSpec, run: &str) -> Result<usize, Sy
     Ok(removed)
 }
 
-/// Checks that the Compose file is there and in order, and that the programs that start the containers of a system answer.
+/// Checks that the Compose file is there, in order, and has the services that are `measured`, and that the programs that
+/// start the containers of a system answer.
 #[must_use]
-pub fn check_containers(spec: &SystemSpec) -> Option<SystemError> {
+pub fn check_containers(spec: &SystemSpec, measured: &[&str]) -> Option<SystemError> {
     let containers = spec.containers.as_ref()?;
     let written = spec.files.as_ref().map(|files| files.folder.as_path());
     if let ContainersOf::Compose(file) = &containers.origin {
@@ -305,10 +336,28 @@ pub fn check_containers(spec: &SystemSpec) -> Option<SystemError> {
             if let Some(unset) = errors.lines().find(|line| line.contains("variable is not set")) {
                 return Err(bad(unset.trim().to_owned()));
             }
+            if !measured.is_empty() {
+                let answer = compose(&["--file", &file, "config", "--services"]).map_err(bad)?;
+                let services: Vec<&str> = answer.output.split_whitespace().collect();
+                let known = |service: &&&str| services.len() > 1 && services.contains(*service);
+                if let Some(service) = measured.iter().find(|service| !known(service)) {
+                    return Err(no_service(&spec.name, service, &services));
+                }
+            }
         }
         Ok(())
     };
     answers().err()
+}
+
+fn no_service(system: &str, service: &str, services: &[&str]) -> SystemError {
+    let known = match services {
+        [one] => format!("it has `{one}` alone, so measure `cpu:{system}.avg` or `memory:{system}.max`"),
+        several => {
+            format!("it has {}; measure one of them, as in `cpu:{system}/{}.avg`", and_list(several), several[0])
+        }
+    };
+    SystemError::NoService { system: system.to_owned(), service: service.to_owned(), known }
 }
 
 /// The beginning of the names of all projects of a run.
@@ -322,10 +371,10 @@ fn plain(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// A container, from a line of eight fields.
+/// A container, from a line of twelve fields.
 fn container(line: &str) -> Option<Container> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [status, pid, exit_code, out_of_memory, image_id, image, name, service] = fields.as_slice() else {
+    let [status, pid, exit_code, out_of_memory, image_id, image, name, service, limits @ ..] = fields.as_slice() else {
         return None;
     };
     let state = match *status {
@@ -342,8 +391,28 @@ fn container(line: &str) -> Option<Container> {
         shown: shown.to_owned(),
         image: (*image).to_owned(),
         image_id: image_id.trim_start_matches("sha256:").to_owned(),
+        limits: limits_of(limits.try_into().ok()?),
         state,
     })
+}
+
+/// The limits of a container, from billionths of a processor, microseconds of processors in a period of so many, and bytes.
+/// Zero is none, and so is what an engine does not tell.
+fn limits_of(fields: &[&str; 4]) -> Limits {
+    let positive = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
+    let [billionths, quota, period, memory] = fields.map(positive);
+    let of_period = quota.map(|quota| quota as f64 / period.unwrap_or(CPU_PERIOD) as f64);
+    Limits { processors: billionths.map(|billionths| billionths as f64 / 1e9).or(of_period), memory }
+}
+
+impl fmt::Display for Limits {
+    /// `, at most 0.5 processors and 512 MiB of memory`, or nothing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let processors = self.processors.map(|processors| format!("{processors} processors"));
+        let memory = self.memory.map(|bytes| format!("{} MiB of memory", (bytes as f64 / MEBIBYTE).round()));
+        let limits: Vec<String> = processors.into_iter().chain(memory).collect();
+        if limits.is_empty() { Ok(()) } else { write!(f, ", at most {}", limits.join(" and ")) }
+    }
 }
 
 fn as_texts(ids: &[String]) -> Vec<&str> {
@@ -393,12 +462,27 @@ mod tests {
 
     #[test]
     fn the_state_of_a_container_is_read() {
-        let read = |line: &str| container(&format!("{}\t", line.replace(' ', "\t"))).expect("a container").state;
+        let line = |line: &str| format!("{}\t\t0\t0\t0\t0", line.replace(' ', "\t"));
+        let read = |text: &str| container(&line(text)).expect("a container").state;
         assert_eq!(read("running 42 0 false sha256:ab nginx /web"), ContainerState::Running(42));
         let ended = ContainerState::Ended { exit_code: 137, out_of_memory: true };
         assert_eq!(read("exited 0 137 true sha256:ab nginx /web"), ended);
         assert_eq!(read("created 0 0 false sha256:ab nginx /web"), ContainerState::Other("created".to_owned()));
         assert_eq!(container("running"), None);
+    }
+
+    #[test]
+    fn limits_are_told_where_there_are_some() {
+        let told = |line: &str| {
+            let fields: Vec<&str> = line.split(' ').collect();
+            limits_of(fields.as_slice().try_into().unwrap()).to_string()
+        };
+        assert_eq!(told("0 0 0 0"), "");
+        assert_eq!(told("1500000000 0 0 0"), ", at most 1.5 processors");
+        assert_eq!(told("0 50000 0 0"), ", at most 0.5 processors");
+        assert_eq!(told("0 50000 25000 0"), ", at most 2 processors");
+        assert_eq!(told("500000000 0 100000 536870912"), ", at most 0.5 processors and 512 MiB of memory");
+        assert_eq!(told("<no -1 value> 268435456"), ", at most 256 MiB of memory");
     }
 
     #[test]

@@ -256,9 +256,20 @@ pub enum SystemError {
         /// The file.
         file: PathBuf,
     },
+    /// A measure is of a service that the Compose file does not have, or of the only one.
+    #[error("the Compose file of the system `{system}` has no service `{service}` that is measured by itself: {known}")]
+    NoService {
+        /// The system.
+        system: String,
+        /// The service that is measured.
+        service: String,
+        /// The services that there are, and what to write.
+        known: String,
+    },
     /// Containers could not be removed.
     #[error(
-        "containers of the system `{system}` could not be removed: {reason}; remove by hand those whose names begin with          `plimsoll-`"
+        "containers of the system `{system}` could not be removed: {reason}; remove by hand those whose names begin with \
+         `plimsoll-`"
     )]
     ContainersLeft {
         /// The system.

@@ -51,3 +51,4 @@ pub use port::{check_port_free, free_port};
 pub use program::{check_command, check_commands, sha256};
 pub use random::random_text;
 pub use running::{Running, Stopped};
+pub use watched::Service;

@@ -10,7 +10,7 @@ use crate::output::{LastOutput, Output};
 use crate::port::{foreign_listener, listener};
 use crate::ready::Prober;
 use crate::tree::descendants;
-use crate::watched::{EndedContainer, Found, WatchedContainers};
+use crate::watched::{EndedContainer, Found, Service, WatchedContainers};
 use plimsoll_model::host::Version;
 use plimsoll_model::system::SystemSpec;
 use std::path::{Path, PathBuf};
@@ -91,27 +91,32 @@ impl Running {
         descendants(self.warden).iter().map(|entry| entry.pid).collect()
     }
 
-    /// The first processes of its containers, which are not below the warden. None before it is ready.
+    /// Its services, whose processes are not below the warden. None before it is ready, and of a system without containers.
     #[must_use]
-    pub fn containers(&self) -> Vec<i32> {
-        self.watched().map(|containers| containers.first_processes()).unwrap_or_default()
+    pub fn services(&self) -> Vec<Service> {
+        self.watched().map(|containers| containers.services()).unwrap_or_default()
     }
 
     /// The process that forwards connections from its port into a container, if there is one and it can be found.
     #[must_use]
     pub fn forwarder(&self) -> Option<i32> {
         let port = self.spec.port.filter(|_| self.containers.is_some())?;
-        listener(port)
+        let listener = listener(port)?;
+        // A service that shares the network of the machine listens itself.
+        let group = control_groups(listener);
+        let is_service =
+            self.services().iter().flat_map(|service| &service.first).any(|one| control_groups(*one) == group);
+        (!is_service).then_some(listener)
     }
 
-    /// The images of its containers, as programs of the system.
+    /// The images of its containers, and their engine, as programs of the system.
     #[must_use]
-    pub fn images(&self) -> Vec<Version> {
-        self.watched().map(|containers| containers.images(&self.spec.name)).unwrap_or_default()
+    pub fn versions_of_containers(&self) -> Vec<Version> {
+        self.watched().map(|containers| containers.versions(&self.spec.name)).unwrap_or_default()
     }
 
     /// The file that its first process currently runs. It differs from the started file if that is a script, or
-    /// a wrapper that has executed another program. None of containers, which have [`Running::images`].
+    /// a wrapper that has executed another program. None of containers, which have [`Running::versions_of_containers`].
     #[must_use]
     pub fn executable(&self) -> Option<PathBuf> {
         if self.containers.is_some() {
@@ -262,4 +267,9 @@ impl Running {
     fn watched(&self) -> Option<MutexGuard<'_, WatchedContainers>> {
         Some(self.containers.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The control groups of a process, a line each; none if it is not there.
+fn control_groups(pid: i32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()
 }

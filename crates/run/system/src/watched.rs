@@ -3,6 +3,7 @@
 use crate::containers::{Container, ContainerState, Project};
 use plimsoll_model::host::Version;
 use procfs::process::Process;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The containers of a system. There are none until they are found.
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct WatchedContainers {
     project: Project,
     watched: Vec<Watched>,
+    /// The services that had done their work when the others were found.
+    ended: Vec<String>,
     /// The names of those that were there, and since when there have been no others.
     unchanged: Option<(Vec<String>, Instant)>,
 }
@@ -26,6 +29,15 @@ struct Watched {
     /// When that was started, in ticks since the machine was: numbers of processes are used again. None where it cannot be
     /// seen, because the engine runs in a virtual machine.
     started: Option<u64>,
+}
+
+/// A service of a Compose file, or the only container of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name in the Compose file.
+    pub name: String,
+    /// The first process of each of its containers; none of one that had done its work before the system was ready.
+    pub first: Vec<i32>,
 }
 
 /// The result of looking for containers.
@@ -48,13 +60,13 @@ pub(crate) struct EndedContainer {
 
 impl WatchedContainers {
     pub(crate) fn new(project: Project) -> WatchedContainers {
-        WatchedContainers { project, watched: Vec::new(), unchanged: None }
+        WatchedContainers { project, watched: Vec::new(), ended: Vec::new(), unchanged: None }
     }
 
     /// Finds the containers. An error is what the engine says.
     pub(crate) fn find(&mut self) -> Result<Found, String> {
         let listed = self.project.containers()?;
-        let mut watched = Vec::new();
+        let (mut watched, mut ended_services) = (Vec::new(), Vec::new());
         for container in listed.clone() {
             match &container.state {
                 ContainerState::Running(pid) => {
@@ -62,7 +74,7 @@ impl WatchedContainers {
                     watched.push(Watched { container, pid, started });
                 }
                 // One that has done its work, such as a migration.
-                ContainerState::Ended { exit_code: 0, .. } => {}
+                ContainerState::Ended { exit_code: 0, .. } => ended_services.push(container.shown),
                 ContainerState::Ended { .. } => return Ok(Found::Ended(ended(&container))),
                 ContainerState::Other(state) => {
                     return Ok(Found::NotYet(format!("that the container `{}` is {state}", container.shown)));
@@ -81,7 +93,7 @@ impl WatchedContainers {
         {
             return Ok(Found::NotYet("containers that come and go".to_owned()));
         }
-        self.watched = watched;
+        (self.watched, self.ended) = (watched, ended_services);
         Ok(Found::AllRun)
     }
 
@@ -113,23 +125,37 @@ impl WatchedContainers {
         all.iter().find(has_failed).map(ended)
     }
 
-    /// The first process of each.
-    pub(crate) fn first_processes(&self) -> Vec<i32> {
-        self.watched.iter().map(|one| one.pid).collect()
+    /// Their services, in the order of their names.
+    pub(crate) fn services(&self) -> Vec<Service> {
+        let mut services: BTreeMap<&str, Vec<i32>> =
+            self.ended.iter().map(|name| (name.as_str(), Vec::new())).collect();
+        for one in &self.watched {
+            services.entry(&one.container.shown).or_default().push(one.pid);
+        }
+        let service = |(name, first): (&str, Vec<i32>)| Service { name: name.to_owned(), first };
+        services.into_iter().map(service).collect()
     }
 
-    /// Their images, as programs of the system.
-    pub(crate) fn images(&self, system: &str) -> Vec<Version> {
-        let mut images: Vec<Version> = Vec::new();
+    /// Their images, and the engine that runs them, as programs of the system.
+    pub(crate) fn versions(&self, system: &str) -> Vec<Version> {
+        let mut versions: Vec<Version> = Vec::new();
         for Watched { container, .. } in &self.watched {
             let (name, program) = (system.to_owned(), container.image.clone());
-            let (version, sha256) = (Some(format!("image of `{}`", container.shown)), Some(container.image_id.clone()));
+            let version = Some(format!("image of `{}`{}", container.shown, container.limits));
+            let sha256 = Some(container.image_id.clone());
             let image = Version { name, program, path: None, version, sha256 };
-            if !images.contains(&image) {
-                images.push(image);
+            if !versions.contains(&image) {
+                versions.push(image);
             }
         }
-        images
+        versions.extend(self.project.engine_version().map(|version| Version {
+            name: system.to_owned(),
+            program: self.project.engine(),
+            path: None,
+            version: Some(format!("engine {version}")),
+            sha256: None,
+        }));
+        versions
     }
 }
 

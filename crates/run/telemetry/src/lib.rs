@@ -38,6 +38,6 @@ pub use facts::{allowed_processors, host_facts};
 pub use lateness::{UnknownLateness, WakeupLateness, lateness};
 pub use machine_state::{MachineState, machine_state, memory_available, most_open_files, processors};
 pub use others::{UseByOthers, other_processes};
-pub use sampler::{LastSamples, Sampler, Target};
+pub use sampler::{LastSamples, Sampler, SystemPart, Target};
 pub use snapshot::Roots;
 pub use waits::Waits;

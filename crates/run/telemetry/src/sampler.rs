@@ -24,12 +24,21 @@ pub struct Target {
     pub system: String,
     /// The variant that it is of.
     pub variant: usize,
-    /// The roots of its processes.
-    pub roots: Roots,
+    /// The parts of which the use is told, each by itself.
+    pub parts: Vec<SystemPart>,
     /// What is counted in its output.
     pub waits: Option<Waits>,
     /// The metrics that it exposes.
     pub metrics: Option<ExposedMetrics>,
+}
+
+/// A system as a whole, or one of its services.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SystemPart {
+    /// Its name in samples.
+    pub name: String,
+    /// The roots of its processes.
+    pub roots: Roots,
 }
 
 /// Samples systems and host once a second, from its start until it is stopped.
@@ -132,7 +141,8 @@ fn take(samples: &Receiver<Samples>, metrics: Vec<MetricSample>, shift: f64) -> 
 /// Counters of all systems and of the host at one instant.
 struct Observation {
     at: Instant,
-    systems: Vec<Snapshot>,
+    /// For each part of each system.
+    parts: Vec<Snapshot>,
     host: HostCounters,
     /// CPU of this process, the generator's.
     own: Duration,
@@ -144,9 +154,9 @@ impl Observation {
         let host = HostCounters::read()?;
         // Reading all processes of a machine takes milliseconds, so this is skipped if no system was started.
         let tree = (!targets.is_empty()).then(ProcessTree::read);
-        let of = |target: &Target| tree.as_ref().map(|tree| tree.of(&target.roots)).unwrap_or_default();
-        let systems = targets.iter().map(of).collect();
-        Ok(Observation { at, systems, host, own: own_cpu() })
+        let of = |part: &SystemPart| tree.as_ref().map(|tree| tree.of(&part.roots)).unwrap_or_default();
+        let parts = targets.iter().flat_map(|target| &target.parts).map(of).collect();
+        Ok(Observation { at, parts, host, own: own_cpu() })
     }
 }
 
@@ -187,12 +197,13 @@ impl Sampling {
         let now = Observation::take(&self.targets).ok()?;
         let span = now.at.duration_since(self.last.at);
         let at = now.at.duration_since(self.began).as_secs_f64();
-        let pairs = self.targets.iter().zip(self.last.systems.iter().zip(&now.systems));
-        let processes = pairs.map(|(target, (before, after))| ProcessSample {
+        let parts = self.targets.iter().flat_map(|target| target.parts.iter().map(|part| (part, target.variant)));
+        let pairs = parts.zip(self.last.parts.iter().zip(&now.parts));
+        let processes = pairs.map(|((part, variant), (before, after))| ProcessSample {
             at,
             machine: self.machine.clone(),
-            system: target.system.clone(),
-            variant: target.variant,
+            system: part.name.clone(),
+            variant,
             ..usage(before, after, span, self.ticks_per_second)
         });
         let host = now.host.since(&self.last.host, span, self.ticks_per_second);

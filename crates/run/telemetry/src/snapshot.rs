@@ -75,16 +75,19 @@ pub(crate) struct ProcessTree {
     children: HashMap<i32, Vec<i32>>,
 }
 
-/// The processes from which all processes of a system are found.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Roots {
-    /// The process whose descendants they are, where there are no containers. It is not one of them itself.
-    pub warden: i32,
-    /// The first process of each of its containers, which are descendants of an engine. All processes in the control groups
-    /// of containers are the system's, and no client that is below the warden.
-    pub containers: Vec<i32>,
-    /// The process that passes on what comes to its port to a container, if there is one.
-    pub forwarder: Option<i32>,
+/// The processes from which all processes of a system, or of a part of it, are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Roots {
+    /// They are the descendants of this process, the warden of the system. It is not one of them itself.
+    Warden(i32),
+    /// They are in containers, which an engine starts. What is below the warden is a client, which talks to the engine and
+    /// passes output on.
+    Containers {
+        /// The first process of each. All processes in their control groups are meant.
+        first: Vec<i32>,
+        /// The process that passes on to a container what comes to the port of the system, if there is one.
+        forwarder: Option<i32>,
+    },
 }
 
 impl ProcessTree {
@@ -101,19 +104,18 @@ impl ProcessTree {
         tree
     }
 
-    /// The processes of a system.
+    /// The processes that these are the roots of.
     pub(crate) fn of(&self, roots: &Roots) -> Snapshot {
-        let mut snapshot = Snapshot::default();
-        let own: BTreeSet<i32> = if roots.containers.is_empty() {
-            snapshot.above = above(roots.warden).unwrap_or_default();
-            self.below(roots.warden)
-        } else {
-            // What is below the warden is a client, which talks to the engine and passes output on.
-            roots.containers.iter().flat_map(|first| self.container(*first)).collect()
+        let (own, above, forwarder): (BTreeSet<i32>, _, _) = match roots {
+            Roots::Warden(warden) => (self.below(*warden), above(*warden), None),
+            Roots::Containers { first, forwarder } => {
+                (first.iter().flat_map(|first| self.container(*first)).collect(), None, *forwarder)
+            }
         };
+        let mut snapshot = Snapshot { above: above.unwrap_or_default(), ..Snapshot::default() };
         let mut groups: BTreeSet<String> = own.iter().filter_map(|pid| groups_of(*pid)).collect();
         snapshot.quota = groups.pop_first().filter(|_| groups.is_empty()).and_then(|groups| quota(&groups));
-        let all = own.into_iter().chain(roots.forwarder);
+        let all = own.into_iter().chain(forwarder);
         for (process, stat) in all.filter_map(|pid| self.processes.get(&pid)) {
             let identity = Identity { pid: stat.pid, started: stat.starttime };
             snapshot.processes.insert(identity, reading(process, stat));

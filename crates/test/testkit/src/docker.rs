@@ -18,6 +18,21 @@ pub const MOUNTS: [&str; 2] = ["/usr:/usr:ro", "/etc:/etc:ro"];
 const TIMEOUT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The words of the Compose that is installed.
+///
+/// # Errors
+/// The reason names the package that has one.
+pub fn compose() -> Result<&'static [&'static str], String> {
+    const KNOWN: [&[&str]; 2] = [&["docker", "compose"], &["docker-compose"]];
+    let answers = |words: &&&[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg("version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let found = KNOWN.iter().find(answers).copied();
+    found.ok_or_else(|| "Compose is not there: apt-get install docker-compose".to_owned())
+}
+
 /// A running engine. Dropping it removes its containers and ends it.
 #[derive(Debug)]
 pub struct Docker {

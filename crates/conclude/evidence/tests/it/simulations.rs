@@ -4,6 +4,11 @@
 use plimsoll_evidence::replicates::Effort;
 use plimsoll_evidence::section::Section;
 use plimsoll_evidence::sections::ALL;
+use std::sync::LazyLock;
+
+/// All sections of the page, with a small effort. They take long, so tests share them.
+pub(crate) static SECTIONS: LazyLock<Vec<Section>> =
+    LazyLock::new(|| ALL.iter().flat_map(|(_, make)| make(Effort::fast())).collect());
 
 /// The requirements that are known to fail, as docs/method-evidence.md says and docs/method.md
 /// explains: the check, and the cell.
@@ -23,9 +28,8 @@ const KNOWN: [(&str, &str); 11] = [
 
 #[test]
 fn what_is_demanded_holds() {
-    let sections: Vec<Section> = ALL.iter().flat_map(|(_, make)| make(Effort::fast())).collect();
     let mut failing = Vec::new();
-    for section in &sections {
+    for section in SECTIONS.iter() {
         for check in &section.checks {
             for (cell, share) in check.clearly_failing(4.0) {
                 if !KNOWN.contains(&(check.what, cell.as_str())) {

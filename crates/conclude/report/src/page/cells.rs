@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::exposed::{BucketQuantile, Exposed};
 use plimsoll_analysis::quantity::show;
-use plimsoll_analysis::{Analysis, Input, words};
+use plimsoll_analysis::{Analysis, Input, samples, words};
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Subject};
 use plimsoll_model::result::TrialResult;
@@ -166,8 +166,9 @@ impl Table<'_> {
             rows.push(self.amount("subrequests", &Series::Subrequests, [Count, Rate]));
         }
         rows.extend(self.of_scripts());
-        if self.input.facts.systems.len() > 1 {
-            for system in self.input.facts.names_of_systems() {
+        let systems = samples::names_of_systems(self.input);
+        if systems.len() > 1 {
+            for system in systems {
                 let name = Some(system.clone());
                 rows.push(self.amount(
                     &format!("CPU of {system}, mean and peak"),

@@ -67,6 +67,11 @@ impl StartValue {
         }
     }
 
+    /// True if it starts the services of a Compose file.
+    pub(crate) fn is_compose(&self) -> bool {
+        matches!(self, StartValue::Containers(table) if table.compose.is_some())
+    }
+
     /// The command for people, with the levels that are known.
     pub(crate) fn shown(&self, levels: &Assignment) -> String {
         match self {

@@ -307,6 +307,9 @@ impl StudyTable {
                 ("step", name, steps.map(|steps| steps.into_iter().map(|(name, _)| name).collect::<Vec<_>>()))
             }
             Series::Cpu(Some(name)) | Series::Memory(Some(name)) => {
+                if self.systems().is_some_and(|systems| systems.is_service(name)) {
+                    return;
+                }
                 let names = |(systems, databases): (&Systems, &DatabaseTables)| {
                     let systems = systems.names().into_iter().chain(systems.several());
                     systems.chain(databases.started()).map(str::to_owned).collect()

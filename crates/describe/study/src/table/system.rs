@@ -242,6 +242,14 @@ impl Systems {
         first.filter_map(|(name, ..)| name.strip_suffix("-1")).collect()
     }
 
+    /// True if `name` has the form of a service of a system that is started by a Compose file: `shop/db`. Whether there is
+    /// one, the file alone says.
+    pub(crate) fn is_service(&self, name: &str) -> bool {
+        let Some((of, _)) = name.split_once('/') else { return false };
+        let mut systems = self.0.iter().filter_map(|(name, _, system)| Some((name, system.as_ref()?)));
+        systems.any(|(name, system)| name == of && system.start.is_compose())
+    }
+
     /// Refuses a port that instances would share, and files outside the folder of a system.
     pub(crate) fn check_instances_and_files(&self, faults: &mut Faults) {
         for table in self.valid() {

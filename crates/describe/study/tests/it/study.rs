@@ -56,6 +56,20 @@ fn a_load_that_no_machine_can_offer_is_refused() {
 }
 
 #[test]
+fn a_measure_may_be_of_a_service_of_a_compose_file() {
+    let command = "start = \"./counter -mode {mode} -listen 127.0.0.1:{port}\"";
+    let file = "start = { compose = \"compose-{mode}.yaml\" }\nenv = { PORT = \"{port}\" }";
+    let faults = |start: &str, measure: &str| {
+        let text = GRPC.replace(command, start).replace("iteration_duration.p95", measure);
+        read_text(&text).1.into_iter().map(|fault| fault.message).collect::<Vec<String>>()
+    };
+    assert_eq!(faults(file, "cpu:counter/db.avg"), [""; 0]);
+    assert_eq!(faults(file, "memory:counter/db.max"), [""; 0]);
+    assert_eq!(faults(file, "cpu:other/db.avg").len(), 1);
+    assert_eq!(faults(command, "cpu:counter/db.avg").len(), 1, "a command has no services");
+}
+
+#[test]
 fn variants_side_by_side_may_have_processors_of_their_own() {
     let own = |generator: &str, duplicate: bool| {
         let text = GRPC.replace("[workload]", "cpus = \"own\"\n\n[workload]");

@@ -3,11 +3,11 @@
 use crate::common::{Place, command, launcher, wait_until};
 use plimsoll_model::system::{CommandLine, Containers, ContainersOf, Probe, StopPolicy, SystemSpec};
 use plimsoll_system::{Interrupt, Launcher, Running, SystemError, check_containers};
-use plimsoll_testkit::docker::{Docker, IMAGE, MOUNTS};
+use plimsoll_testkit::docker::{self, Docker, IMAGE, MOUNTS};
 use plimsoll_testkit::skipped;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 /// A service that says when it runs and when it is asked to end.
@@ -18,19 +18,9 @@ fn docker() -> Option<Docker> {
     Docker::start().map_err(skipped).ok()
 }
 
-/// The words of the Compose that is installed, if one is.
+/// The words of Compose; none where it is not installed.
 fn compose() -> Option<&'static [&'static str]> {
-    const KNOWN: [&[&str]; 2] = [&["docker", "compose"], &["docker-compose"]];
-    let answers = |words: &&&[&str]| {
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).arg("version").stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let found = KNOWN.iter().find(answers).copied();
-    if found.is_none() {
-        skipped("Compose is not there: apt-get install docker-compose");
-    }
-    found
+    docker::compose().map_err(skipped).ok()
 }
 
 fn of_run() -> Launcher {
@@ -105,7 +95,7 @@ fn the_services_of_a_compose_file_are_asked_to_end_and_nothing_of_them_is_left()
     // Ready once the third has done its work.
     let once = "until test \"$(docker ps --all --quiet --filter status=exited | wc -l)\" = 1; do sleep 0.05; done";
     system.ready.probe = Probe::Command(command(&["sh", "-c", once]));
-    assert!(check_containers(&system).is_none());
+    assert!(check_containers(&system, &[]).is_none());
     let file = fs::read_to_string(place.folder.path().join("compose.yaml")).unwrap();
     fs::write(place.folder.path().join("unset.yaml"), file.replace(IMAGE, "${PLIMSOLL_UNSET}")).unwrap();
     let unset = SystemSpec {
@@ -115,15 +105,23 @@ fn the_services_of_a_compose_file_are_asked_to_end_and_nothing_of_them_is_left()
         }),
         ..system.clone()
     };
-    let message = check_containers(&unset).expect("a variable without a value").to_string();
+    let message = check_containers(&unset, &[]).expect("a variable without a value").to_string();
     assert!(message.contains("PLIMSOLL_UNSET"), "{message}");
+    assert!(check_containers(&system, &["db", "app"]).is_none());
+    let message = check_containers(&system, &["dbx"]).expect("a service that is not there").to_string();
+    assert!(message.contains("no service `dbx`") && message.contains("app, db and once"), "{message}");
     let running = started(&place, &system);
-    assert_eq!(running.containers().len(), 2, "and one that has done its work");
+    let services = running.services();
+    let names: Vec<(&str, usize)> = services.iter().map(|one| (one.name.as_str(), one.first.len())).collect();
+    assert_eq!(names, [("app", 1), ("db", 1), ("once", 0)], "and one that has done its work");
     wait_until("the output of a service", || wrote(&place, "runs"));
-    let images = running.images();
-    assert_eq!(images.len(), 2, "{images:?}");
-    assert!(images.iter().any(|image| image.version.as_deref() == Some("image of `app`")), "{images:?}");
-    assert_eq!((images[0].program.as_str(), images[0].sha256.as_ref().map(String::len)), (IMAGE, Some(64)));
+    let versions = running.versions_of_containers();
+    let told: Vec<&str> = versions.iter().filter_map(|one| one.version.as_deref()).collect();
+    let mut images = told[..2].to_vec();
+    images.sort_unstable();
+    assert_eq!(images, ["image of `app`", "image of `db`"]);
+    assert!(told[2].starts_with("engine ") && told.len() == 3, "{told:?}");
+    assert_eq!((versions[0].program.as_str(), versions[0].sha256.as_ref().map(String::len)), (IMAGE, Some(64)));
     running.check().unwrap();
     let stopped = running.stop().unwrap();
     assert_eq!(stopped.killed, 0, "{stopped:?}");
@@ -136,7 +134,7 @@ fn a_container_that_ends_is_the_end_of_its_system() {
     let (Some(docker), Some(words)) = (docker(), compose()) else { return };
     let place = Place::new();
     let running = started(&place, &compose_system(&place, &docker, words, &[("app", SERVICE), ("db", SERVICE)]));
-    end(running.containers()[0]);
+    end(running.services()[0].first[0]);
     let mut ended = None;
     wait_until("its end", || {
         ended = running.check().err();
@@ -210,7 +208,7 @@ fn what_cannot_be_started_is_named_beforehand() {
     let of = |origin| Some(Containers { engine: "docker".to_owned(), origin });
     system.start = command(&["docker", "compose", "--file", "none.yaml", "up"]);
     system.containers = of(ContainersOf::Compose("none.yaml".into()));
-    let message = check_containers(&system).expect("no file").to_string();
+    let message = check_containers(&system, &[]).expect("no file").to_string();
     assert!(message.starts_with("the Compose file of the system `counter` was not found: "), "{message}");
 
     // A client that finds no engine.
@@ -221,6 +219,6 @@ fn what_cannot_be_started_is_named_beforehand() {
     system.env.insert("PATH".to_owned(), format!("{}:{path}", place.folder.path().display()));
     system.start = command(&["docker", "run", "nginx"]);
     system.containers = of(ContainersOf::Image("nginx".to_owned()));
-    let message = check_containers(&system).expect("no engine").to_string();
+    let message = check_containers(&system, &[]).expect("no engine").to_string();
     assert!(message.contains("`docker ps --quiet` failed: no engine here; start the engine"), "{message}");
 }

@@ -7,7 +7,7 @@ mod format_cases;
 mod scraping;
 
 use plimsoll_model::sample::{ProcessSample, Samples};
-use plimsoll_telemetry::{Roots, Sampler, Target};
+use plimsoll_telemetry::{Roots, Sampler, SystemPart, Target};
 use plimsoll_testkit::{ControlGroup, Limit, skipped};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -46,7 +46,10 @@ impl System {
         Target {
             system: "server".to_owned(),
             variant: 1,
-            roots: Roots { warden: i32::try_from(self.above.id()).unwrap(), ..Roots::default() },
+            parts: vec![SystemPart {
+                name: "server".to_owned(),
+                roots: Roots::Warden(i32::try_from(self.above.id()).unwrap()),
+            }],
             waits: None,
             metrics: None,
         }

@@ -1,7 +1,7 @@
 //! Metrics of servers that answer well, late, wrongly, and with too much.
 
 use plimsoll_model::exposed::{ExposedMetrics, ExposedSeries, MetricKind, MetricSample};
-use plimsoll_telemetry::{LastSamples, Roots, Sampler, Target};
+use plimsoll_telemetry::{LastSamples, Roots, Sampler, SystemPart, Target};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -45,7 +45,7 @@ fn target(url: &str, metrics: &[&str]) -> Target {
     Target {
         system: "web".to_owned(),
         variant: 1,
-        roots: Roots { warden: i32::MAX, ..Roots::default() },
+        parts: vec![SystemPart { name: "web".to_owned(), roots: Roots::Warden(i32::MAX) }],
         waits: None,
         metrics: Some(metrics),
     }
