@@ -5,11 +5,13 @@ use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Checks the programs of all commands of a system before any of them runs, each program once. With a build
 /// command, programs with a path are not checked: the build may create them.
@@ -71,12 +73,49 @@ pub(crate) fn set_environment(command: &mut Command, inherit: Option<&[String]>,
     command.envs(env);
 }
 
-/// SHA-256 of a file in hexadecimal, read piece by piece.
+/// SHA-256 of a file in hexadecimal. Variants share programs, which may be large: a file that was read before and has not
+/// changed since is not read again.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn sha256(file: &Path) -> io::Result<String> {
-    let mut file = File::open(file)?;
+    static KNOWN: Mutex<BTreeMap<UnchangedFile, String>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = File::open(file)?;
+    let unchanged = UnchangedFile::of(&file.metadata()?);
+    if let Some(hash) = unchanged.as_ref().and_then(|unchanged| known().get(unchanged).cloned()) {
+        return Ok(hash);
+    }
+    let hash = hash_of(file)?;
+    if let Some(unchanged) = unchanged {
+        known().insert(unchanged, hash.clone());
+    }
+    Ok(hash)
+}
+
+/// A file with its content. Whatever changes the content sets the time of its last change.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct UnchangedFile {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Seconds and nanoseconds since 1970.
+    changed: (i64, i64),
+}
+
+impl UnchangedFile {
+    /// None of a file that was changed so recently that its next change could have the same time.
+    fn of(metadata: &Metadata) -> Option<UnchangedFile> {
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
+        let is_settled = u64::try_from(changed.0).is_ok_and(|second| second + 1 < now);
+        let (device, inode, size) = (metadata.dev(), metadata.ino(), metadata.len());
+        is_settled.then_some(UnchangedFile { device, inode, size, changed })
+    }
+}
+
+/// Reads piece by piece.
+fn hash_of(mut file: File) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 * 1024];
     loop {
@@ -109,4 +148,30 @@ fn kind(file: &Path) -> Kind {
 /// The absolute path of a folder, which a command that runs in it needs for its program.
 fn absolute(dir: &Path) -> PathBuf {
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_changed_just_now_is_read_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let hash = |content: &str| {
+            std::fs::write(&path, content).unwrap();
+            assert!(UnchangedFile::of(&path.metadata().unwrap()).is_none());
+            sha256(&path).unwrap()
+        };
+        assert_ne!(hash("one"), hash("two"));
+    }
+
+    #[test]
+    fn a_file_that_has_not_changed_has_its_hash_of_before() {
+        let path = Path::new("/bin/sh");
+        let unchanged = || UnchangedFile::of(&path.metadata().unwrap());
+        assert!(unchanged().is_some() && unchanged() == unchanged());
+        assert_eq!(sha256(path).unwrap(), sha256(path).unwrap());
+        assert_eq!(sha256(path).unwrap(), hash_of(File::open(path).unwrap()).unwrap());
+    }
 }
