@@ -99,13 +99,11 @@ impl Place {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Puts a copy of everything below `folder` there.
-    pub(crate) fn copy_of(&self, folder: &Path) {
-        for file in files(folder) {
-            let copy = self.path(file.strip_prefix(folder).unwrap().to_str().unwrap());
-            fs::create_dir_all(copy.parent().unwrap()).unwrap();
-            fs::copy(file, copy).unwrap();
-        }
+    /// Copies a file to this place in the folder.
+    pub(crate) fn copy(&self, file: &Path, name: &str) {
+        let copy = self.path(name);
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(file, copy).unwrap();
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {

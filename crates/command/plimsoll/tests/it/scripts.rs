@@ -26,8 +26,7 @@ struct Outcome {
 }
 
 fn run(case: &Case) -> Outcome {
-    let (place, servers) = (Place::empty(), Servers::start());
-    place.copy_of(&corpus::folder());
+    let (place, servers) = (case.place(), Servers::start());
     let variables = servers.variables();
     let fixed = ["script", "run", "--summary-export", "summary.json"];
     let variables = variables.iter().flat_map(|variable| ["-e", variable]);
@@ -140,8 +139,8 @@ fn options_come_from_the_environment_below_the_command_line() {
 
 #[test]
 fn samples_are_written_one_by_one() {
-    let (place, servers) = (Place::empty(), Servers::start());
-    place.copy_of(&corpus::folder());
+    let outputs = cases().into_iter().find(|case| case.file == "outputs.js").expect("the script");
+    let (place, servers) = (outputs.place(), Servers::start());
     let [url, ..] = servers.variables();
     let flags = "--tag team=x -o json=samples.json -o csv=samples.csv";
     let words: Vec<&str> = ["script", "run", "-e", &url, "outputs.js"].into_iter().chain(flags.split(' ')).collect();

@@ -1,5 +1,6 @@
 //! The scripts of `corpus/`. Comments at their beginning say what is to come of each.
 
+use crate::common::{Place, files};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,11 +20,13 @@ pub(crate) struct Case {
     pub(crate) says: Vec<String>,
     /// `// prints …`: what stands in standard output; `nothing` is nothing.
     pub(crate) prints: Vec<String>,
+    /// `// beside FILE`: another script that lies beside it.
+    beside: Vec<String>,
     /// `// not in k6: …`: why it is not held against that.
     pub(crate) only_here: bool,
 }
 
-pub(crate) fn folder() -> PathBuf {
+fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus")
 }
 
@@ -36,6 +39,18 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 impl Case {
+    /// A folder with the script and what it uses: copying all scripts for each would take longer than to run them.
+    pub(crate) fn place(&self) -> Place {
+        let place = Place::empty();
+        for file in files(&folder()) {
+            let name = file.strip_prefix(folder()).unwrap().to_str().unwrap();
+            if name.contains('/') || name == self.file || self.beside.iter().any(|beside| beside == name) {
+                place.copy(&file, name);
+            }
+        }
+        place
+    }
+
     fn read(path: &Path) -> Case {
         let file = path.file_name().unwrap().to_string_lossy().into_owned();
         let mut case = Case { file, ..Case::default() };
@@ -56,6 +71,7 @@ impl Case {
             "flags" => rest.clone_into(&mut self.flags),
             "says" => self.says.push(rest.to_owned()),
             "prints" => self.prints.push(rest.to_owned()),
+            "beside" => self.beside.push(rest.to_owned()),
             "not" => self.only_here = true,
             // Words for a reader.
             _ => {}

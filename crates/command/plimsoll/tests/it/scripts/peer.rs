@@ -1,9 +1,9 @@
 //! k6 itself: the same script, against a server like the first one.
 
-use super::corpus::{self, Case};
+use super::corpus::Case;
 use super::wire::Servers;
 use super::{Outcome, checks};
-use crate::common::{Place, Started};
+use crate::common::Started;
 use plimsoll_testkit::skipped;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -35,8 +35,7 @@ impl K6 {
     }
 
     pub(crate) fn run(&self, case: &Case) -> Outcome {
-        let (place, servers) = (Place::empty(), Servers::start());
-        place.copy_of(&corpus::folder());
+        let (place, servers) = (case.place(), Servers::start());
         let mut command = Command::new(&self.0);
         command.args(["run", "--quiet", "--no-usage-report", "--summary-export", "summary.json"]);
         command.args(servers.variables().iter().flat_map(|variable| ["-e", variable]));
