@@ -126,7 +126,7 @@ impl Launcher {
 
     /// The version of the system: the SHA-256 of its program's file, and the first line that its version
     /// command prints. Of containers, the file is that of Compose; none where there is only an image, which is known once it
-    /// runs ([`Running::images`]).
+    /// runs ([`Running::versions_of_containers`]).
     pub fn version_of(&self, spec: &SystemSpec, interrupt: &Interrupt) -> Result<Option<Version>, SystemError> {
         check_folder(spec)?;
         if let Some(containers) = &spec.containers {
