@@ -338,10 +338,10 @@ pub fn check_containers(spec: &SystemSpec, measured: &[&str]) -> Option<SystemEr
             }
             if !measured.is_empty() {
                 let answer = compose(&["--file", &file, "config", "--services"]).map_err(bad)?;
-                let services: Vec<&str> = answer.output.split_whitespace().collect();
+                let services: BTreeSet<&str> = answer.output.split_whitespace().collect();
                 let known = |service: &&&str| services.len() > 1 && services.contains(*service);
                 if let Some(service) = measured.iter().find(|service| !known(service)) {
-                    return Err(no_service(&spec.name, service, &services));
+                    return Err(no_service(&spec.name, service, &services.into_iter().collect::<Vec<&str>>()));
                 }
             }
         }
