@@ -15,6 +15,7 @@ mod outcome;
 mod preflight;
 mod programs;
 mod run;
+mod sampled;
 mod scripts;
 mod start;
 mod steady;

@@ -3,8 +3,8 @@
 use crate::databases::may_load;
 use crate::disk_space;
 use crate::keys;
+use crate::sampled::PORT_FORWARDER;
 use crate::scripts;
-use crate::start::PORT_FORWARDER;
 use crate::target;
 use plimsoll_generator::WorkloadDiagnostic;
 use plimsoll_model::database::{Database, Origin};

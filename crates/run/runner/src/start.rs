@@ -4,6 +4,7 @@ use crate::databases::{self, RunningDatabase};
 use crate::generator::PreparedWorkload;
 use crate::load::{LoadOutcome, NextLoad, offer};
 use crate::run::{Context, EventSink};
+use crate::sampled;
 use crate::validity;
 use crate::written_files::FilesOfSystem;
 use plimsoll_database::Databases;
@@ -11,12 +12,11 @@ use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{LOCAL, Version};
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
-use plimsoll_model::sample::name_of_service;
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
-use plimsoll_system::{Running, Service, Stopped, SystemError, free_port};
-use plimsoll_telemetry::{LastSamples, Roots, Sampler, SystemPart, Target, UseByOthers, Waits, memory_available};
+use plimsoll_system::{Running, Stopped, SystemError, free_port};
+use plimsoll_telemetry::{LastSamples, Sampler, Target, UseByOthers, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -430,14 +430,7 @@ impl RunningVariant {
 
     /// The processes that telemetry samples.
     fn targets(&self) -> impl Iterator<Item = Target> {
-        let target = |system: &Running| Target {
-            system: system.name().to_owned(),
-            variant: self.variant,
-            parts: parts(system),
-            waits: waits(system),
-            metrics: system.spec().metrics.clone(),
-        };
-        self.systems.iter().map(target)
+        self.systems.iter().map(|system| sampled::target(system, self.variant))
     }
 
     /// The files that the first processes of systems run.
@@ -492,34 +485,6 @@ impl RunningVariant {
             slow,
         }
     }
-}
-
-/// The name beside those of services, none of which has a space, of what forwards the system's port to one of them.
-pub(crate) const PORT_FORWARDER: &str = "port forwarder";
-
-/// The parts of a system whose use is told: its services, where it has several, and what forwards its port to one of them.
-fn parts(system: &Running) -> Vec<SystemPart> {
-    let whole = |roots| vec![SystemPart { name: system.name().to_owned(), roots }];
-    let part = |name: &str, roots| SystemPart { name: name_of_service(system.name(), name), roots };
-    match system.services().as_slice() {
-        [] => whole(Roots::Warden(system.warden())),
-        [one] => whole(Roots::Containers { first: one.first.clone(), forwarder: system.forwarder() }),
-        several => {
-            let of_service =
-                |one: &Service| part(&one.name, Roots::Containers { first: one.first.clone(), forwarder: None });
-            let forwarder = system.forwarder().map(|forwarder| {
-                part(PORT_FORWARDER, Roots::Containers { first: Vec::new(), forwarder: Some(forwarder) })
-            });
-            several.iter().filter(|one| !one.first.is_empty()).map(of_service).chain(forwarder).collect()
-        }
-    }
-}
-
-/// The waits that are counted in the output of a system; none where its table names none.
-fn waits(system: &Running) -> Option<Waits> {
-    let patterns: Vec<(String, String)> = system.spec().waits.clone().into_iter().collect();
-    let (output, from) = system.output();
-    (!patterns.is_empty()).then(|| Waits { output: output.to_owned(), from, patterns })
 }
 
 /// A variant whose systems have ended.
