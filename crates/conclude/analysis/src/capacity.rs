@@ -18,7 +18,7 @@ pub use sentences::{in_words, what_gave_out};
 
 use crate::answer::Sentence;
 use crate::compare::Comparison;
-use crate::estimate::{Estimate, centre, interval_of_centre};
+use crate::estimate::{Estimate, centre, interval_of_capacities};
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::numbers::Cell;
@@ -78,6 +78,9 @@ pub struct StartCapacity {
     pub start: u32,
     /// The capacity.
     pub capacity: Capacity,
+    /// How far its loads contradict one another: the logarithm of the largest of the ladder that passed over the smallest that
+    /// failed, or 0.
+    pub contradiction: f64,
     /// Why the search went no further, where that was because loads were void.
     pub stopped_by: Option<String>,
 }
@@ -87,6 +90,7 @@ impl StartCapacity {
         Some(StartCapacity {
             start: trial.number(),
             capacity: search::of_load(trial.load)?.ok()?,
+            contradiction: search::contradiction(trial.load),
             stopped_by: search::stopped_by(trial.load).map(str::to_owned),
         })
     }
@@ -217,7 +221,10 @@ fn found(starts: &[StartCapacity], estimate: Option<&Estimate>) -> OrReason<Foun
     }
     let values: Vec<f64> = at().collect();
     match centre(&values, Effect::Ratio) {
-        Some(centre) => Ok(Found::At(centre, interval_of_centre(&values))),
+        Some(centre) => {
+            let widest = telling.iter().map(|start| start.contradiction).fold(0.0, f64::max);
+            Ok(Found::At(centre, interval_of_capacities(&values, widest)))
+        }
         None => {
             let reason = estimate.and_then(|estimate| estimate.summary.as_ref().err());
             Err(reason.cloned().unwrap_or_else(|| "no start counts".to_owned()))

@@ -5,8 +5,10 @@
 
 use crate::measure::TrialReader;
 use crate::reason::OrReason;
+use crate::search;
 use crate::values::Values;
-use plimsoll_model::measure::{Effect, Measure};
+use plimsoll_model::measure::{Effect, Measure, Series};
+use plimsoll_statistics::capacity::over_starts;
 use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
 
 pub use plimsoll_statistics::Interval;
@@ -87,7 +89,13 @@ pub(crate) fn estimate(table: &Values<'_>, (condition, variant): (usize, usize),
         measure: table.measures()[measure].clone(),
         values,
         summary: plain.clone().and_then(|plain| summarise(&plain).ok_or_else(|| "no trial counts".to_owned())),
-        interval: plain.and_then(|plain| interval_of_centre(&plain)),
+        interval: plain.and_then(|plain| match table.measures()[measure].series {
+            Series::Capacity => {
+                let contradictions = of_cell().map(|(reader, _)| search::contradiction(reader.load()));
+                interval_of_capacities(&plain, contradictions.fold(0.0, f64::max))
+            }
+            _ => interval_of_centre(&plain),
+        }),
     }
 }
 
@@ -120,6 +128,17 @@ pub(crate) fn centre(values: &[f64], effect: Effect) -> Option<f64> {
 pub(crate) fn interval_of_centre(values: &[f64]) -> OrReason<Interval> {
     let logs = logarithms(values).ok_or("a value is zero")?;
     let interval = interval_of_mean(&logs)?;
+    Ok(Interval { low: interval.low.exp(), high: interval.high.exp() })
+}
+
+/// The confidence interval of the geometric mean of the capacities of several starts, on one of which loads contradict one another
+/// as far as `widest`: see [`over_starts`].
+pub fn interval_of_capacities(capacities: &[f64], widest: f64) -> OrReason<Interval> {
+    if widest == 0.0 || capacities.len() < MIN_REPEATS {
+        return interval_of_centre(capacities);
+    }
+    let test = over_starts(capacities, widest).ok_or_else(|| too_few(capacities.len()))?;
+    let interval = test.interval(CONFIDENCE);
     Ok(Interval { low: interval.low.exp(), high: interval.high.exp() })
 }
 

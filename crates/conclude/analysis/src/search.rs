@@ -7,7 +7,7 @@ use plimsoll_model::measure::Unit;
 use plimsoll_model::objective::{Judged, Passed};
 use plimsoll_model::result::{LoadResult, RungResult};
 use plimsoll_model::start::RungPart;
-use plimsoll_statistics::capacity::{Capacity, Part, Tried, capacity};
+use plimsoll_statistics::capacity::{self, Capacity, Part, Tried};
 
 /// The capacity of one start and variant, from the loads of its search; none of a load that is no search.
 pub(crate) fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
@@ -18,7 +18,12 @@ pub(crate) fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
         let why = stopped_by(load).map(|reason| format!(", because its loads were void ({reason})"));
         format!("the search for the capacity did not come to its end{}", why.unwrap_or_default())
     };
-    Some(capacity(&tried(&load.rungs)).ok_or_else(no_end))
+    Some(capacity::capacity(&tried(&load.rungs)).ok_or_else(no_end))
+}
+
+/// How far the loads of a search contradict one another: see [`plimsoll_statistics::capacity::contradiction`].
+pub(crate) fn contradiction(load: &LoadResult) -> f64 {
+    capacity::contradiction(&tried(&load.rungs))
 }
 
 /// Why the search went no further, where the load that was next was void each time that it was offered; none where it came to

@@ -21,6 +21,7 @@ pub mod record;
 pub mod result;
 pub mod sample;
 pub mod script;
+pub mod search;
 pub mod sql;
 pub mod start;
 pub mod storage;

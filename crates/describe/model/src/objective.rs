@@ -39,6 +39,10 @@ pub struct Judged {
     /// 1 at the capacity. None where a condition was broken that has no such share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strain: Option<f64>,
+    /// The values that it had, as a share of those with which what misses can be weighed: the least of all percentiles. None
+    /// where no percentile is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_to_weigh: Option<f64>,
 }
 
 /// The result of a judgement.
@@ -128,8 +132,14 @@ mod tests {
             reading(Condition::Errors, Some(0.012), 0.01, false),
             reading(Condition::Achieved, Some(0.5), 0.99, true),
         ];
-        let mut judged =
-            Judged { passed: Passed::No, readings, reasons: Vec::new(), share_of_needed: 1.0, strain: None };
+        let mut judged = Judged {
+            passed: Passed::No,
+            readings,
+            reasons: Vec::new(),
+            share_of_needed: 1.0,
+            strain: None,
+            share_to_weigh: None,
+        };
         assert_eq!(judged.limiting().map(|one| &one.condition), Some(&p95));
         judged.readings.push(reading(Condition::Alive, None, 1.0, false));
         assert_eq!(judged.limiting().map(|one| &one.condition), Some(&Condition::Alive));

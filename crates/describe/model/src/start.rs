@@ -1,7 +1,7 @@
 //! Starts of systems, the loads on them, and the plan that orders them.
 
 use crate::factor::Assignment;
-use crate::load::{LoadModel, LoadProfile};
+use crate::search::CapacitySearch;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -214,58 +214,6 @@ pub struct Plan {
     pub searches: Vec<CapacitySearch>,
 }
 
-/// The loads that a search for the capacity may try, or those of a stress test.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SearchRange {
-    /// The first load that is tried: users, or arrivals per second.
-    pub first: f64,
-    /// The largest load that is tried.
-    pub most: f64,
-    /// True for users.
-    pub of_users: bool,
-    /// The measure phase of the load that confirms the capacity.
-    pub confirm: Duration,
-    /// The distance of loads that go up by equal steps, as of a stress test; none where the capacity is searched for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<f64>,
-    /// The number of users that begin in a second of the warm-up, which is longer by the time that they take; none where all begin at
-    /// once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_users: Option<f64>,
-    /// How long a system may take to recover from a load under which requests failed; zero where nothing waits for that.
-    #[serde(default, skip_serializing_if = "Duration::is_zero")]
-    pub recover: Duration,
-}
-
-impl SearchRange {
-    /// The largest load that is tried, where the first one is `load`.
-    #[must_use]
-    pub fn largest(&self, load: &LoadProfile) -> LoadProfile {
-        let mut load = load.clone();
-        let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &mut load.model;
-        profile.start = self.most;
-        load
-    }
-
-    /// The warm-up of a load of this size, where that of the first load takes `of_first`.
-    #[must_use]
-    pub fn warmup(&self, of_first: Duration, level: f64) -> Duration {
-        let longer = self.new_users.map_or(0.0, |per_second| (level - self.first) / per_second);
-        Duration::try_from_secs_f64(of_first.as_secs_f64() + longer).unwrap_or_default()
-    }
-}
-
-/// A search for the capacity under a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CapacitySearch {
-    /// The loads that it may try.
-    #[serde(flatten)]
-    pub range: SearchRange,
-    /// How many loads a variant takes at most on its first start, and on each later one, unless one of them has to be
-    /// repeated.
-    pub loads: [u32; 2],
-}
-
 impl Plan {
     /// The index that stands for the duplicate of the baseline in [`Start::variants`], if the plan has one. It is not
     /// an index into the plan's variants, so that loops over those leave the duplicate out.
@@ -354,7 +302,21 @@ impl Plan {
         self.searches.iter().any(|search| search.range.step.is_some())
     }
 
-    /// The time under load of the searches on `start`, at most.
+    /// The most time under load that searches on all starts take, where loads contradict one another, and where requests are so
+    /// slow that those near the capacity are as long as they may be.
+    #[must_use]
+    pub fn most_time_of_searches(&self) -> Duration {
+        let near = |start: &Start| -> Duration {
+            let CapacitySearch { range, more, .. } = self.searches[start.condition];
+            let PhaseLengths { warmup, measure, .. } = self.lengths(start, 1);
+            let longest = range.longest.max(measure);
+            let of_variant = (longest - measure) * more + (range.warmup(warmup, range.most) + longest) * more;
+            of_variant * start.variants.len() as u32
+        };
+        self.starts.iter().map(|start| self.time_of_search(start) + near(start)).sum()
+    }
+
+    /// The time under load of the searches on `start`, where no load is repeated, longer than the others, or added.
     fn time_of_search(&self, start: &Start) -> Duration {
         let search = &self.searches[start.condition];
         let loads = search.loads[usize::from(start.repeat > 1)];
@@ -497,6 +459,7 @@ impl Validity {
 mod tests {
     use super::*;
     use crate::factor::Level;
+    use crate::search::SearchRange;
 
     fn start(number: u32, repeat: u32, attempt: u32, variant: usize) -> Start {
         let (block, position, condition) = (repeat, 1, 0);
@@ -572,8 +535,9 @@ mod tests {
             step: None,
             new_users: None,
             recover: Duration::ZERO,
+            longest: Duration::ZERO,
         };
-        let search = CapacitySearch { range, loads: [15, 8] };
+        let search = CapacitySearch { range, loads: [15, 8], more: 8 };
         let plan = Plan { searches: vec![search], ..plan() };
         let [first, second] = [0, 1].map(|index| plan.time_under_load([&plan.starts[index]]).as_secs());
         assert_eq!((first, second), (15 * 5, 8 * 5 + 60));

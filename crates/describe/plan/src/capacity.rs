@@ -14,9 +14,12 @@ mod recovery;
 use self::recovery::Recovery;
 use crate::blocks::shuffled;
 use crate::outcomes::{EndedLoad, Outcome, Outcomes, Shown};
-use plimsoll_model::start::{CapacitySearch, Load, PhaseLengths, Plan, Rung, RungPart, SearchRange, Start};
-use plimsoll_statistics::capacity::{Capacity, Next, Part, Range, STEPS, Search, Tried, capacity, most_loads};
-use plimsoll_statistics::{mean, one_sample};
+use plimsoll_model::search::{CapacitySearch, SearchRange};
+use plimsoll_model::start::{Load, PhaseLengths, Plan, Rung, RungPart, Start};
+use plimsoll_statistics::capacity::{
+    Capacity, LOADS, MOST_LOADS, Next, Part, Range, Search, Tried, capacity, contradiction, most_loads, over_starts,
+};
+use plimsoll_statistics::mean;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 use std::time::Duration;
@@ -47,7 +50,10 @@ const STARTS_OF_INTERVAL: usize = 3;
 #[must_use]
 pub fn search(range: SearchRange) -> CapacitySearch {
     let most = most_loads(range_of(range)) as u32;
-    CapacitySearch { range, loads: [most, if range.step.is_some() { most } else { STEPS.len() as u32 }] }
+    match range.step {
+        Some(_) => CapacitySearch { range, loads: [most; 2], more: 0 },
+        None => CapacitySearch { range, loads: [most, LOADS as u32], more: (MOST_LOADS - LOADS) as u32 },
+    }
 }
 
 fn range_of(SearchRange { first, most, of_users, step, .. }: SearchRange) -> Range {
@@ -111,8 +117,9 @@ struct Known {
     range: Range,
     /// The capacities that were found, with those of starts that do not count.
     found: Vec<f64>,
-    /// The same of starts that count.
+    /// The same of starts that count, and the widest contradiction of loads on one of those.
     counting: Vec<f64>,
+    widest: f64,
     /// The loads that passed.
     passed: Vec<f64>,
     /// How long the systems may take to recover.
@@ -123,6 +130,10 @@ struct Known {
     cut_off: Option<Search>,
     /// How many seconds a load must last for enough requests, times its level; none where the study's length is enough.
     seconds_times_level: Option<f64>,
+    /// The same for as many requests as it takes to weigh what misses.
+    weighing: Option<f64>,
+    /// How long a load may get for that.
+    longest: Duration,
 }
 
 impl Known {
@@ -132,11 +143,14 @@ impl Known {
             range: range_of(range),
             found: Vec::new(),
             counting: Vec::new(),
+            widest: 0.0,
             passed: Vec::new(),
             recover: range.recover,
             censored: None,
             cut_off: None,
             seconds_times_level: None,
+            weighing: None,
+            longest: range.longest,
         };
         let is_earlier = |one: &Start| one.condition == start.condition && one.number < start.number;
         outcomes.ended().filter(|(one, ..)| is_earlier(one)).fold(nothing, |known, (one, outcome, ran)| {
@@ -240,7 +254,9 @@ impl OnStart {
                 // What cannot be shown in any time does not pass; where more load comes next, that has more requests.
                 self.record(rung, matches!(rung.part, RungPart::Bracket | RungPart::Step), None);
             }
-            Shown::Judged { passed, strain, failed } => {
+            Shown::Judged { passed, strain, failed, share_to_weigh } => {
+                let needed = |share: f64| ran.load.lengths.measure.as_secs_f64() * rung.level / share;
+                self.known.weighing = share_to_weigh.filter(|share| *share > 0.0).map(needed).or(self.known.weighing);
                 self.record(rung, passed, strain);
                 if failed {
                     self.search.end_steps();
@@ -296,7 +312,8 @@ impl OnStart {
             Next::Load(level, Part::Step) => (level, RungPart::Step),
             Next::End(_) => return self.next_confirmation(self.found()?),
         };
-        Some((Rung { level, part }, self.length(level, self.lengths.measure)))
+        let least = if part == RungPart::Ladder { self.length_to_weigh(level) } else { self.lengths.measure };
+        Some((Rung { level, part }, self.length(level, least)))
     }
 
     fn next_confirmation(&self, found: f64) -> Option<(Rung, Duration)> {
@@ -305,15 +322,22 @@ impl OnStart {
             return None;
         }
         let all: Vec<f64> = self.known.counting.iter().copied().chain([found]).collect();
-        let lower = lower_end(&all) * CONFIRMED_BELOW.powi(self.confirmations as i32);
+        let widest = self.known.widest.max(contradiction(&self.tried));
+        let lower = lower_end(&all, widest) * CONFIRMED_BELOW.powi(self.confirmations as i32);
         let level = if self.known.range.whole { lower.floor().max(1.0) } else { lower };
         Some((Rung { level, part: RungPart::Confirmation }, self.length(level, confirmation)))
+    }
+
+    /// How long a load near the capacity is measured, so that what it misses can be weighed.
+    fn length_to_weigh(&self, level: f64) -> Duration {
+        let needed = self.known.weighing.map_or(0.0, |product| RESERVE * product / level);
+        self.lengths.measure.max(length_of(needed.min(self.known.longest.as_secs_f64())))
     }
 
     /// How long a load must be measured.
     fn length(&self, level: f64, least: Duration) -> Duration {
         let needed = self.known.seconds_times_level.map_or(0.0, |product| RESERVE * product / level);
-        least.max(Duration::from_millis((1000.0 * needed.min(self.longest())).ceil() as u64))
+        least.max(length_of(needed.min(self.longest())))
     }
 
     /// The longest measure phase, in seconds.
@@ -332,6 +356,7 @@ impl OnStart {
             Next::End(Capacity::At(_)) => {
                 known.found.extend(found);
                 known.counting.extend(found.filter(|_| counts));
+                known.widest = if counts { known.widest.max(contradiction(&self.tried)) } else { known.widest };
             }
             Next::End(Capacity::AtLeast(level) | Capacity::Below(level)) => known.censored = Some(level),
             Next::End(Capacity::Unsettled) => {}
@@ -341,15 +366,20 @@ impl OnStart {
     }
 }
 
+/// So many seconds, in whole milliseconds.
+fn length_of(seconds: f64) -> Duration {
+    Duration::from_millis((1000.0 * seconds).ceil() as u64)
+}
+
 fn geometric_mean(values: &[f64]) -> Option<f64> {
     mean(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>()).map(f64::exp)
 }
 
 /// The lower end of the interval of the capacity over these starts; of too few, the smallest.
-fn lower_end(capacities: &[f64]) -> f64 {
-    let logs: Vec<f64> = capacities.iter().map(|value| value.ln()).collect();
-    let interval = one_sample(&logs).filter(|_| logs.len() >= STARTS_OF_INTERVAL).map(|test| test.interval(CONFIDENCE));
-    interval.map_or_else(|| logs.iter().copied().fold(f64::INFINITY, f64::min), |interval| interval.low).exp()
+fn lower_end(capacities: &[f64], widest: f64) -> f64 {
+    let interval = over_starts(capacities, widest).filter(|_| capacities.len() >= STARTS_OF_INTERVAL);
+    let smallest = capacities.iter().copied().fold(f64::INFINITY, f64::min);
+    interval.map_or(smallest, |test| test.interval(CONFIDENCE).low.exp())
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub enum Shown {
         strain: Option<f64>,
         /// True if more requests failed than the objective allows.
         failed: bool,
+        /// Requests, as a share of those with which what misses can be weighed, where the objective limits a percentile.
+        share_to_weigh: Option<f64>,
     },
     /// It broke nothing, but had too few requests to show it: this share of them.
     TooFew {

@@ -20,7 +20,8 @@ use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::objective::Objective;
-use plimsoll_model::start::{Design, PhaseLengths, SearchRange};
+use plimsoll_model::search::SearchRange;
+use plimsoll_model::start::{Design, PhaseLengths};
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
@@ -167,7 +168,8 @@ impl Study {
         // A first look has no time for a minute.
         let measure = self.phase_lengths(condition).measure;
         Some(if self.quick {
-            SearchRange { confirm: search.confirm.min(measure * 3), recover: search.recover.min(measure * 3), ..search }
+            let [confirm, recover] = [search.confirm, search.recover].map(|time| time.min(measure * 3));
+            SearchRange { confirm, recover, longest: std::time::Duration::ZERO, ..search }
         } else {
             search
         })

@@ -2,7 +2,7 @@
 
 use plimsoll_model::database::Database;
 use plimsoll_model::load::LoadProfile;
-use plimsoll_model::start::SearchRange;
+use plimsoll_model::search::SearchRange;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::workload::{Connect, Workload};
 

@@ -5,7 +5,7 @@ use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::objective::{Condition, Judged, Limit, Objective, Passed, Reading};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally, failed_of_all};
 use plimsoll_model::units::Nanos;
-use plimsoll_statistics::capacity::values_to_show;
+use plimsoll_statistics::capacity::{values_to_show, values_to_weigh};
 use plimsoll_statistics::{growth, mean, share_is_above};
 use std::collections::BTreeMap;
 
@@ -74,13 +74,21 @@ impl ObjectiveWatch {
         let has_none = conditions.iter().any(|one| !one.reading.held && one.strain.is_none());
         let strain = conditions.iter().filter_map(|one| one.strain).reduce(f64::max).filter(|_| !has_none);
         let reasons = conditions.iter().filter_map(|one| one.reason.clone()).collect();
+        let to_weigh = self.objective.limits.iter().filter_map(|limit| self.share_to_weigh(limit));
         Judged {
             passed,
             readings: conditions.into_iter().map(|one| one.reading).collect(),
             reasons,
             share_of_needed,
             strain,
+            share_to_weigh: to_weigh.reduce(f64::min),
         }
+    }
+
+    /// The values of a percentile, as a share of those with which what misses can be weighed.
+    fn share_to_weigh(&self, Limit { measure, .. }: &Limit) -> Option<f64> {
+        let Statistic::Percentile(p) = measure.statistic else { return None };
+        Some(self.measured.durations(&measure.series).len() as f64 / values_to_weigh(1.0 - p / 100.0))
     }
 
     fn limit(&self, limit: &Limit) -> Judgement {

@@ -27,6 +27,7 @@ pub(crate) fn shown(load: &LoadSummary) -> Option<Shown> {
             passed: passed == Passed::Yes,
             strain: judged.strain,
             failed: judged.broke(&Condition::Errors),
+            share_to_weigh: judged.share_to_weigh,
         }),
     }
 }

@@ -111,7 +111,10 @@ fn load(plan: &Plan, start: &Start) -> String {
         let confirms = start.repeat == plan.repeats && search.range.step.is_none();
         let confirmed = if confirms { format!(" + {}", time(search.range.confirm)) } else { String::new() };
         let each = if start.variants.len() > 1 { " each" } else { "" };
-        return format!("up to {loads} × ({} + {}){confirmed}{each}", time(first.warmup), time(first.measure));
+        let longer = Some(search.range.longest).filter(|longest| *longest > first.measure);
+        let measure = longer.map_or_else(String::new, |longest| format!(" to {}", time(longest)));
+        let measure = format!("{}{measure}", time(first.measure));
+        return format!("up to {loads} × ({} + {measure}){confirmed}{each}", time(first.warmup));
     }
     match plan.design.turns() {
         None => format!("{} + {}", time(first.warmup), time(first.measure)),
@@ -129,7 +132,9 @@ pub(super) fn in_short(study: &Study, plan: &Plan) -> String {
         let of = if plan.describes() { "one system".to_owned() } else { counted(plan.block_size(), "variant") };
         let time = time(plan.time_under_load(&plan.starts));
         let what = if plan.is_stress() { "a stress test" } else { "a search for the capacity" };
-        return format!("{starts}, each {what} of {of}, at most {time} under load");
+        let most = self::time(plan.most_time_of_searches());
+        let (usual, most) = if plan.is_stress() { (String::new(), most) } else { (format!("{time}, "), most) };
+        return format!("{starts}, each {what} of {of}, {usual}at most {most} under load");
     }
     if !plan.design.is_trials() {
         let (starts, time) = (plan.starts.len(), time(plan.time_under_load(&plan.starts)));

@@ -13,11 +13,8 @@ use plimsoll_model::measure::Statistic;
 use plimsoll_model::objective::Limit;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::start::RungPart;
+use plimsoll_statistics::capacity::{CONTRADICTION, MISSES, values_to_weigh};
 use std::collections::BTreeMap;
-
-/// How many requests of a load may miss, so that chance does not decide whether it passes: with fewer, bursts of misses are
-/// rare enough for most loads to have too few of them.
-const MISSES: f64 = 100.0;
 
 /// From this share of void loads on they are told, where no search ended by them.
 const MANY_VOID: f64 = 0.1;
@@ -28,6 +25,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         recovery::finding(context),
         not_confirmed(context),
         short_loads(context),
+        contradicting_loads(context),
         failed_requests(context),
     ];
     all.into_iter().flatten().collect()
@@ -170,7 +168,7 @@ fn short_loads(context: &Context<'_>) -> Option<Finding> {
     };
     let (requests, seconds, place) =
         context.counted().filter_map(of_load).min_by(|one, other| one.0.total_cmp(&other.0))?;
-    let needed = MISSES / share;
+    let needed = values_to_weigh(share);
     (requests < needed).then(|| {
         let longer = (seconds * needed / requests).ceil();
         Finding {
@@ -188,16 +186,44 @@ fn short_loads(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
+/// Loads near the capacity contradict one another.
+fn contradicting_loads(context: &Context<'_>) -> Option<Finding> {
+    let report = context.analysis.capacity.as_ref()?;
+    let percent = |contradiction: f64| format!("{:.0} %", 100.0 * contradiction.exp_m1());
+    let (mut evidence, mut widest) = (Vec::new(), 0.0_f64);
+    for cell in &report.cells {
+        for start in cell.starts.iter().filter(|start| start.contradiction > CONTRADICTION) {
+            let (variant, condition) = (context.variant(cell.variant), context.condition(cell.condition));
+            let number = start.start;
+            evidence.push(format!("start {number}, {variant}, {condition}: by {}", percent(start.contradiction)));
+            widest = widest.max(start.contradiction);
+        }
+    }
+    (!evidence.is_empty()).then(|| Finding {
+        severity: Severity::Caution,
+        topic: "loads that contradict one another",
+        sentence: format!(
+            "Loads near the capacity contradict one another: one passed that was larger than another which failed, by up to {}. \
+             The machine changed its speed, or the systems did. These searches took more loads, and the interval of the \
+             capacity is as wide as that takes.",
+            percent(widest)
+        ),
+        evidence,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use crate::analyse;
+    use crate::capacity::Found;
     use crate::finding::{Finding, Severity};
     use crate::input::Input;
     use crate::testing::{describing, start};
     use plimsoll_model::objective::{Judged, Objective, Passed};
     use plimsoll_model::record::{Account, ErrorKind};
     use plimsoll_model::result::RungResult;
-    use plimsoll_model::start::{CapacitySearch, Rung, RungPart, SearchRange, Validity};
+    use plimsoll_model::search::{CapacitySearch, SearchRange};
+    use plimsoll_model::start::{Rung, RungPart, Validity};
     use std::time::Duration;
 
     /// A search on three starts: 40 users pass on each, and larger loads are void three times on the first `stopped` of them;
@@ -210,7 +236,14 @@ mod tests {
                 let mut summary = summary.clone();
                 summary.validity = validity;
                 let (readings, reasons) = (Vec::new(), Vec::new());
-                summary.objective = Some(Judged { passed, readings, reasons, share_of_needed: 1.0, strain: None });
+                summary.objective = Some(Judged {
+                    passed,
+                    readings,
+                    reasons,
+                    share_of_needed: 1.0,
+                    strain: None,
+                    share_to_weigh: None,
+                });
                 let rung = Rung { level, part };
                 RungResult { rung, summary, iterations: 100, requests: 100, in_requests: 1.0, generator_cpu: None }
             };
@@ -244,9 +277,44 @@ mod tests {
             step: None,
             new_users: None,
             recover: confirm,
+            longest: Duration::ZERO,
         };
-        input.plan.searches = vec![CapacitySearch { range, loads: [20, 10] }];
+        input.plan.searches = vec![CapacitySearch { range, loads: [20, 10], more: 8 }];
         input
+    }
+
+    #[test]
+    fn loads_that_contradict_one_another_are_told() {
+        let finding = |input: &Input| {
+            let findings = analyse(input).findings;
+            findings.into_iter().find(|finding| finding.topic == "loads that contradict one another")
+        };
+        let steady = searched(0);
+        assert_eq!(finding(&steady), None);
+        // On the second start the machine gets slower after half of the ladder.
+        let mut moving = searched(0);
+        let rungs = &mut moving.starts[1].loads[0].rungs;
+        let ladder = [60.0, 63.6, 67.4, 71.5, 75.7, 71.5, 67.4, 63.6, 60.0, 57.7, 56.0, 54.9, 55.7, 54.9, 54.1, 54.9];
+        let first = rungs.iter().position(|one| one.rung.part == RungPart::Ladder).expect("a ladder");
+        let like = rungs[first].clone();
+        rungs.truncate(first);
+        rungs.extend((0..).zip(ladder).map(|(place, level)| {
+            let mut one = like.clone();
+            let passed = if level < if place < 4 { 75.0 } else { 55.5 } { Passed::Yes } else { Passed::No };
+            one.rung.level = level;
+            one.summary.objective.as_mut().expect("judged").passed = passed;
+            one
+        }));
+        let found = finding(&moving).expect("a finding");
+        assert!(found.sentence.contains("by up to 28 %"), "{}", found.sentence);
+        assert_eq!(found.evidence.len(), 1);
+        let interval = |input: &Input| {
+            let report = analyse(input).capacity.expect("a search");
+            let Ok(Found::At(_, Ok(interval))) = report.cells[0].found.clone() else { panic!("{report:?}") };
+            (interval.high / interval.low).ln() / 2.0
+        };
+        // Student's factor for three starts, and the root of three.
+        assert!(interval(&moving) > (71.5_f64 / 55.7).ln() / 2.0 * 4.3 / 3_f64.sqrt() - 1e-2, "{}", interval(&moving));
     }
 
     #[test]

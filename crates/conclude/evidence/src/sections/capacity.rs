@@ -3,17 +3,21 @@
 use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, values};
 use crate::section::{Check, Demand, Section, percent};
-use plimsoll_analysis::estimate::interval_of_mean;
+use plimsoll_analysis::estimate::{interval_of_capacities, interval_of_mean};
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Rung, RungPart, SearchRange, Start, Turns};
+use plimsoll_model::search::SearchRange;
+use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Rung, RungPart, Start, Turns};
 use plimsoll_plan::{Options, Outcome, Outcomes, Shown, Step, next, plan, search};
-use plimsoll_statistics::capacity::{Capacity, Part, Tried, capacity, values_to_show};
+use plimsoll_statistics::capacity::{Capacity, Part, Tried, capacity, contradiction, values_to_show, values_to_weigh};
 use plimsoll_statistics::mean;
 use std::time::Duration;
 
 /// Seconds of warm-up and of the measure phase of a load.
 const WARMUP: f64 = 2.0;
 const MEASURE: f64 = 10.0;
+
+/// How long a load near the capacity may get, where a study does not say how long loads are.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// The standard deviation of the capacity between starts, and of that between the loads of a start.
 const BETWEEN_STARTS: f64 = 0.02;
@@ -47,6 +51,10 @@ struct Queue {
     limit: f64,
 }
 
+/// The slowest queue.
+const SLOWEST: (&str, System) =
+    ("M/M/1, slower", System::Queue(Queue { servers: 1, rate: 100.0, constant: false, limit: 0.15 }));
+
 const SYSTEMS: [(&str, System); 9] = [
     ("threshold, starts and loads ±2 %", System::Threshold),
     ("threshold, a machine of two speeds", System::TwoSpeeds),
@@ -55,7 +63,7 @@ const SYSTEMS: [(&str, System); 9] = [
     ("M/D/1", System::Queue(Queue { servers: 1, rate: 500.0, constant: true, limit: 0.02 })),
     ("a pool of 10", System::Queue(Queue { servers: 10, rate: 40.0, constant: false, limit: 0.12 })),
     ("M/M/4, slower", System::Queue(Queue { servers: 4, rate: 50.0, constant: false, limit: 0.1 })),
-    ("M/M/1, slower", System::Queue(Queue { servers: 1, rate: 100.0, constant: false, limit: 0.15 })),
+    SLOWEST,
     ("refuses what exceeds a rate", System::Refuses),
 ];
 
@@ -67,12 +75,15 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
 
 fn of_one(effort: Effort) -> Section {
     let (mut rows, mut cells) = (Vec::new(), Vec::new());
-    for (name, system) in SYSTEMS {
+    let by_default = SYSTEMS.map(|(name, system)| (name.to_owned(), system, LONGEST));
+    let (name, slowest) = SLOWEST;
+    let given = (format!("{name}, each load {MEASURE:.0} s"), slowest, Duration::ZERO);
+    for (name, system, longest) in by_default.into_iter().chain([given]) {
         let truth = system.truth();
-        let plan = planned(truth, 1, Design::Trials);
+        let plan = planned(truth, 1, Design::Trials, longest);
         let studies = values(&format!("capacity {name}"), effort, |random| {
             let found = run(&plan, &|_| system, random);
-            (interval(&found.capacities[0]), mean(&logarithms(&found.capacities[0])), found.loads)
+            (interval(&found), mean(&logarithms(&found.capacities[0])), found.loads)
         });
         let held =
             studies.iter().map(|(interval, ..)| interval.is_some_and(|[low, high]| low <= truth && truth <= high));
@@ -84,22 +95,27 @@ fn of_one(effort: Effort) -> Section {
         let loads: Vec<f64> = studies.iter().map(|(.., loads)| *loads as f64).collect();
         let average = |values: &[f64]| mean(values).unwrap_or_default();
         rows.push(vec![
-            name.to_owned(),
+            name.clone(),
             percent(holds),
             format!("{:+.2}", 100.0 * average(&centres).exp_m1()),
             format!("±{:.1}", 100.0 * average(&halves)),
             format!("{:.0}", average(&loads)),
         ]);
-        cells.push((name.to_owned(), holds));
+        // A study that says how long loads are is told where they are too short.
+        if !longest.is_zero() {
+            cells.push((name, holds));
+        }
     }
     Section::new("Capacity")
         .text(format!(
-            "Searches for the capacity, by the product's own strategy: five starts, {MEASURE:.0} s for each load. How often the \
-             95 % interval holds the true capacity, by how much the centre of all studies is off (the bias), the half-width \
+            "Searches for the capacity, by the product's own strategy: five starts, {MEASURE:.0} s for each load, and up to \
+             {:.0} s for those near the capacity where requests are slow, as by default. How often the 95 % interval holds the true capacity, by how much the centre of all studies is off (the bias), the half-width \
              of the interval, and the number of loads; in percent but for the last. Of queues the 95th percentile of response \
              times is limited, and their speed differs between starts by {:.0} %; the true capacity is that of a queue in its \
-             steady state. The slower ones have 1,600 and 800 requests in a load, fewer than the 2,000 below which a report \
-             says that its loads are short.",
+             steady state. The slower ones have 1,600 and 800 requests in {MEASURE:.0} s, fewer than the 2,000 below which a \
+             report says that its loads are short; the last row, which is not checked, is of a study that says how long loads \
+             are (`duration`), so that they stay as short.",
+            LONGEST.as_secs_f64(),
             100.0 * BETWEEN_STARTS
         ))
         .table(&["system", "holds the truth", "bias", "half-width", "loads"], rows)
@@ -113,7 +129,7 @@ fn of_two(effort: Effort) -> Section {
     let truth = System::Threshold.truth();
     for (machine, system) in [("steady", System::Threshold), ("of two speeds", System::TwoSpeeds)] {
         for (name, design) in [("trials", Design::Trials), ("turns", turns)] {
-            let plan = planned(truth, 2, design);
+            let plan = planned(truth, 2, design, LONGEST);
             let label = format!("{name}, a machine {machine}");
             let studies = values(&format!("capacity of two, {label}"), effort, |random| {
                 let found = run(&plan, &|_| system, random);
@@ -150,13 +166,14 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.ln()).collect()
 }
 
-fn interval(capacities: &[f64]) -> Option<[f64; 2]> {
-    let interval = interval_of_mean(&logarithms(capacities)).ok()?;
-    Some([interval.low.exp(), interval.high.exp()])
+/// The interval of the capacity of the first variant.
+fn interval(found: &Findings) -> Option<[f64; 2]> {
+    let interval = interval_of_capacities(&found.capacities[0], found.widest).ok()?;
+    Some([interval.low, interval.high])
 }
 
 /// A plan that searches on five starts.
-fn planned(truth: f64, variants: usize, design: Design) -> Plan {
+fn planned(truth: f64, variants: usize, design: Design, longest: Duration) -> Plan {
     let levels = (0..variants).map(|number| Level::Text(number.to_string())).collect();
     let factors = [Factor { name: "version".to_owned(), levels, role: Role::Compared { baseline: 0 } }];
     let options = Options { repeats: 5, seed: 1, duplicate: false, spare_blocks: None, looks: Vec::new(), design };
@@ -173,6 +190,7 @@ fn planned(truth: f64, variants: usize, design: Design) -> Plan {
         step: None,
         new_users: None,
         recover: Duration::ZERO,
+        longest,
     })];
     Plan { searches, ..plan(if variants > 1 { &factors } else { &[] }, &options, |_| lengths) }
 }
@@ -181,13 +199,15 @@ fn planned(truth: f64, variants: usize, design: Design) -> Plan {
 struct Findings {
     /// The capacities of each variant, by start.
     capacities: Vec<Vec<f64>>,
+    /// The widest contradiction of the loads of the first variant on one start.
+    widest: f64,
     loads: usize,
 }
 
 /// Runs a plan by the product's strategy.
 fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream) -> Findings {
     let (mut outcomes, mut loads, mut machine) = (Outcomes::default(), 0, Machine::default());
-    let mut capacities = vec![Vec::new(); plan.variants.len()];
+    let (mut capacities, mut widest) = (vec![Vec::new(); plan.variants.len()], 0.0_f64);
     let mut on_start: Vec<(Load, Shown)> = Vec::new();
     let mut speeds: Vec<f64> = Vec::new();
     while let Some(step) = next(plan, &outcomes) {
@@ -209,6 +229,7 @@ fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream)
             }
             Step::Stop => {
                 let start: Start = outcomes.start_under_way().expect("only what runs is stopped").clone();
+                widest = contradiction(&tried(&on_start, 0)).max(widest);
                 for variant in &start.variants {
                     if let Some(Capacity::At(found)) = capacity(&tried(&on_start, *variant)) {
                         capacities[*variant].push(found);
@@ -220,7 +241,7 @@ fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream)
             Step::Look { .. } | Step::BreakOff => {}
         }
     }
-    Findings { capacities, loads }
+    Findings { capacities, widest, loads }
 }
 
 fn tried(on_start: &[(Load, Shown)], variant: usize) -> Vec<Tried> {
@@ -273,13 +294,18 @@ impl System {
     }
 
     fn offer(self, level: f64, seconds: f64, speed: f64, machine: &Machine, random: &mut RandomStream) -> Shown {
-        let verdict = |passed| Shown::Judged { passed, strain: None, failed: false };
-        let of_strain = |strain: f64| Shown::Judged { passed: strain <= 1.0, strain: Some(strain), failed: false };
+        let verdict = |passed| Shown::Judged { passed, strain: None, failed: false, share_to_weigh: None };
+        let weighed = |strain: f64, share_to_weigh: Option<f64>| Shown::Judged {
+            passed: strain <= 1.0,
+            strain: Some(strain),
+            failed: false,
+            share_to_weigh,
+        };
         let threshold = |random: &mut RandomStream| 400.0 * speed * (BETWEEN_LOADS * random.normal()).exp();
         match self {
             System::Threshold => verdict(level < threshold(random)),
             System::TwoSpeeds => verdict(level < threshold(random) * machine.speed()),
-            System::Refuses => of_strain((1.0 - 400.0 * speed / level).max(0.0) / 0.01),
+            System::Refuses => weighed((1.0 - 400.0 * speed / level).max(0.0) / 0.01, None),
             System::Queue(queue) => {
                 let faster = Queue { rate: queue.rate * speed, ..queue };
                 let times = faster.times(level, seconds, random);
@@ -288,7 +314,7 @@ impl System {
                     return Shown::TooFew { share: times.len() as f64 / needed };
                 }
                 let misses = times.iter().filter(|time| **time > queue.limit).count();
-                of_strain(misses as f64 / times.len() as f64 / 0.05)
+                weighed(misses as f64 / times.len() as f64 / 0.05, Some(times.len() as f64 / values_to_weigh(0.05)))
             }
         }
     }

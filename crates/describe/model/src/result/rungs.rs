@@ -189,7 +189,8 @@ mod tests {
         let step = |number: u32, passed: Passed| {
             let mut load = load(number, 10.0 * f64::from(number), RungPart::Step, u64::from(number));
             let (readings, reasons) = (Vec::new(), Vec::new());
-            load.summary.objective = Some(Judged { passed, readings, reasons, share_of_needed: 1.0, strain: None });
+            load.summary.objective =
+                Some(Judged { passed, readings, reasons, share_of_needed: 1.0, strain: None, share_to_weigh: None });
             load
         };
         let of = |all: [Passed; 3]| {

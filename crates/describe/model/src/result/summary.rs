@@ -419,8 +419,14 @@ pub(crate) mod tests {
     #[test]
     fn a_search_is_void_where_it_gave_up_before_anything_was_found() {
         let void = Validity::Void(vec!["the generator was the limit".to_owned()]);
-        let passed =
-            |passed| Judged { passed, readings: Vec::new(), reasons: Vec::new(), share_of_needed: 1.0, strain: None };
+        let passed = |passed| Judged {
+            passed,
+            readings: Vec::new(),
+            reasons: Vec::new(),
+            share_of_needed: 1.0,
+            strain: None,
+            share_to_weigh: None,
+        };
         let of = |parts: &[RungPart]| -> Vec<LoadSummary> {
             let loads = slices(1).into_iter().cycle().step_by(2);
             let numbered = (1..).zip(loads).zip(parts);

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
-    const MISSED: Shown = Shown::Judged { passed: false, strain: None, failed: true };
+    const MISSED: Shown = Shown::Judged { passed: false, strain: None, failed: true, share_to_weigh: None };
 
     #[test]
     fn the_light_load_is_one_that_has_passed() {
@@ -74,7 +74,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let lengths = PhaseLengths { warmup: 2 * second, measure: 3 * second, drain: second };
         let begun = || Recovery::after(100.0, &[10.0], 10 * second).expect("a recovery");
-        let passed = Shown::Judged { passed: true, strain: None, failed: false };
+        let passed = Shown::Judged { passed: true, strain: None, failed: false, share_to_weigh: None };
         assert!(begun().goes_on(lengths, passed).is_none());
         assert!(begun().goes_on(lengths, Shown::TooFew { share: 0.1 }).is_none(), "nothing was broken");
         let later = begun().goes_on(lengths, MISSED).expect("not yet");

@@ -6,9 +6,9 @@ use crate::{Step, next as next_step};
 use plimsoll_model::factor::{Factor, Level, Role};
 use plimsoll_model::start::{Design, Turns};
 
-const PASSED: Shown = Shown::Judged { passed: true, strain: None, failed: false };
-const MISSED: Shown = Shown::Judged { passed: false, strain: None, failed: false };
-const BROKEN: Shown = Shown::Judged { passed: false, strain: None, failed: true };
+const PASSED: Shown = Shown::Judged { passed: true, strain: None, failed: false, share_to_weigh: None };
+const MISSED: Shown = Shown::Judged { passed: false, strain: None, failed: false, share_to_weigh: None };
+const BROKEN: Shown = Shown::Judged { passed: false, strain: None, failed: true, share_to_weigh: None };
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A plan that searches from 10 users up to `most`, for this many variants, on starts of one variant or of all.
@@ -26,6 +26,7 @@ fn planned(variants: usize, most: f64, design: Design) -> Plan {
         step: None,
         new_users: None,
         recover: 60 * SECOND,
+        longest: Duration::ZERO,
     })];
     Plan { searches, ..plan(factors, &options, |_| lengths) }
 }
@@ -139,6 +140,46 @@ fn a_load_with_too_few_requests_is_repeated_for_longer() {
     let is_too_short = |one: &EndedLoad| matches!(one.shown, Some(Shown::TooFew { .. }));
     assert!(is_too_short(&starts[0].1[0]) && !starts[1].1.iter().any(is_too_short));
     assert_eq!(parts(&starts[1].1, RungPart::Ladder).len(), 8, "later starts know how long a load must be");
+}
+
+#[test]
+fn loads_near_the_capacity_have_enough_requests_to_weigh_what_misses() {
+    // Two requests a second for each user, of which 2,000 are needed.
+    let hear = |_: &Start, load: &Load| {
+        let requests = 2.0 * level(load) * load.lengths.measure.as_secs_f64();
+        let passed = level(load).round() < 50.0;
+        Shown::Judged { passed, strain: None, failed: false, share_to_weigh: Some(requests / 2000.0) }
+    };
+    let lengths = |longest: u32| {
+        let mut plan = planned(1, 1000.0, Design::Trials);
+        plan.searches[0].range.longest = longest * SECOND;
+        let starts = run(&plan, &mut { hear });
+        let of = |one: &EndedLoad| one.load.lengths.measure.as_secs_f64();
+        starts.iter().map(|(_, ran)| ran.iter().map(of).collect::<Vec<f64>>()).collect::<Vec<_>>()
+    };
+    assert!(lengths(0).iter().flatten().all(|seconds| [10.0, 60.0].contains(seconds)));
+    assert!(lengths(20).iter().flatten().any(|seconds| *seconds == 20.0), "no longer than that");
+    let starts = lengths(30);
+    let ladder = |ran: &[f64]| ran[ran.len() - 8..].iter().all(|seconds| (23.0..27.0).contains(seconds));
+    assert!(starts[0][..3].iter().all(|seconds| *seconds == 10.0), "a bracket has no need of it: {starts:?}");
+    assert!(starts[..4].iter().all(|ran| ladder(ran)), "{starts:?}");
+}
+
+#[test]
+fn where_loads_contradict_one_another_the_plan_knows_how_many_more_there_may_be() {
+    let mut plan = planned(1, 1000.0, Design::Trials);
+    plan.searches[0].range.longest = 30 * SECOND;
+    let usual = plan.time_under_load(&plan.starts);
+    // Eight loads of each start get longer by 20 s, and eight more may come, of 1 s and 30 s.
+    assert_eq!(plan.most_time_of_searches() - usual, 5 * 8 * (20 + 31) * SECOND);
+    let mut loads = 0;
+    let mut hear = |_: &Start, load: &Load| {
+        loads += 1;
+        if level(load).round() < if loads % 20 < 12 { 150.0 } else { 120.0 } { PASSED } else { MISSED }
+    };
+    let starts = run(&plan, &mut hear);
+    let ladders: Vec<usize> = starts.iter().map(|(_, ran)| parts(ran, RungPart::Ladder).len()).collect();
+    assert!(ladders.contains(&16), "{ladders:?}");
 }
 
 #[test]

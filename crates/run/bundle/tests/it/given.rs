@@ -186,6 +186,7 @@ fn judged() -> Judged {
         readings,
         reasons: vec!["too slow".to_owned()],
         share_of_needed: 1.5,
+        share_to_weigh: Some(0.5),
         strain: Some(2.5),
     }
 }

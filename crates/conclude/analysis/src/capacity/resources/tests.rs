@@ -24,8 +24,14 @@ fn service(sample: &dyn Fn(&mut StartResult, f64, [f64; 2])) -> StartResult {
         let mut summary = summary.clone();
         summary.timing.zero = Instant(zero * 1_000_000_000);
         summary.timing.window = Nanos(SECONDS * 1_000_000_000);
-        summary.objective =
-            Some(Judged { passed, readings: Vec::new(), reasons: Vec::new(), share_of_needed: 1.0, strain: None });
+        summary.objective = Some(Judged {
+            passed,
+            readings: Vec::new(),
+            reasons: Vec::new(),
+            share_of_needed: 1.0,
+            strain: None,
+            share_to_weigh: None,
+        });
         let count = (throughput * SECONDS as f64) as u64;
         result.loads[0].rungs.push(RungResult {
             rung: Rung { level: users, part: RungPart::Bracket },

@@ -6,12 +6,15 @@ use crate::document::{Fault, Faults, Span};
 use crate::value::{Problem, Scalar, Scope, keyword, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::LoadModel;
-use plimsoll_model::start::SearchRange;
+use plimsoll_model::search::SearchRange;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The measure phase of the load that confirms what a search found.
 const CONFIRMATION: Duration = Duration::from_secs(60);
+
+/// How long a load near the capacity may get where the study does not say how long loads are.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// How long systems may take to recover from a load that was too much.
 const RECOVERY: Duration = Duration::from_secs(60);
@@ -129,7 +132,9 @@ impl LoadTable {
         let confirm = confirm?.map_or(CONFIRMATION, |confirm| confirm.0);
         // A stress test only goes up.
         let recover = if self.is_stress() { Duration::ZERO } else { recover?.map_or(RECOVERY, |recover| recover.0) };
-        Some(SearchRange { first, most, of_users: !self.is_open(), confirm, step, new_users, recover })
+        // A study that says how long loads are means all of them.
+        let longest = if self.duration.is_some() || self.is_stress() { Duration::ZERO } else { LONGEST };
+        Some(SearchRange { first, most, of_users: !self.is_open(), confirm, step, new_users, recover, longest })
     }
 
     fn check_step(&self, step: f64, first: f64, most: f64, faults: &mut Faults) -> Option<f64> {
@@ -311,14 +316,15 @@ mod tests {
             let bindings = Bindings::default();
             let assignment = Assignment(Vec::new());
             let scope = scope(&assignment, &bindings);
-            let found = table.search(&first(), &scope, &mut faults).map(|range| (range.most, range.confirm.as_secs()));
+            let found = table.search(&first(), &scope, &mut faults);
+            let found = found.map(|range| (range.most, range.confirm.as_secs(), range.longest.as_secs()));
             let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
             (found, load.map(|load| load.stop.limit().as_secs()), faults.join("\n"))
         };
         let capacity = "users = 5\nprofile = 'capacity'\n";
-        assert_eq!(range(capacity), (Some((500.0, 60)), Some(10), String::new()));
+        assert_eq!(range(capacity), (Some((500.0, 60, 30)), Some(10), String::new()));
         let given = format!("{capacity}most = 40\nrecover = '0s'\nconfirm = '20s'\nduration = '3s'");
-        assert_eq!(range(&given), (Some((40.0, 20)), Some(3), String::new()));
+        assert_eq!(range(&given), (Some((40.0, 20, 0)), Some(3), String::new()));
         for (text, says) in [
             (format!("{capacity}most = 4"), "ends before it begins"),
             (format!("{capacity}most = 10.5"), "is no number of users"),

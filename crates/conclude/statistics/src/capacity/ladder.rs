@@ -1,0 +1,86 @@
+//! The ladder: short loads that go up after a pass and down after a failure, by steps that get smaller at turns.
+
+use super::Tried;
+
+/// The steps of a ladder, as shares of the load: the first until the direction turns, then the next, and the last for all
+/// that follow.
+const STEPS: [f64; 5] = [0.06, 0.04, 0.03, 0.02, 0.015];
+
+/// The loads of a ladder.
+pub const LOADS: usize = 8;
+
+/// The loads of a ladder whose first [`LOADS`] contradict one another.
+pub const MOST_LOADS: usize = 2 * LOADS;
+
+/// Loads of a ladder contradict one another from this distance on: the logarithm of the largest that passed over the smallest
+/// that failed. Where loads pass or fail by chance of 2 % either way, they hardly ever come that far apart.
+pub const CONTRADICTION: f64 = 0.05;
+
+/// The first levels of a ladder, which are no part of its mean: they are where earlier starts ended.
+const FIRST_LEVELS: usize = 2;
+
+/// A ladder, after some of its loads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ladder {
+    /// The load that is next.
+    pub(super) level: f64,
+    pub(super) loads: usize,
+    pub(super) passes: usize,
+    /// Whether the last load passed.
+    last: Option<bool>,
+    /// How often the direction has turned.
+    turns: usize,
+    /// The largest load that passed, and the smallest that failed.
+    passed: f64,
+    failed: f64,
+    /// The sum of the logarithms of its levels without the first.
+    sum: f64,
+}
+
+impl Ladder {
+    pub(super) fn at(level: f64) -> Ladder {
+        Ladder { level, loads: 0, passes: 0, last: None, turns: 0, passed: 0.0, failed: f64::INFINITY, sum: 0.0 }
+    }
+
+    /// The ladder that these loads went up and down.
+    pub(super) fn of(tried: &[Tried]) -> Ladder {
+        let first = Ladder::at(tried.first().map_or(0.0, |one| one.level));
+        tried.iter().fold(first, |ladder, one| Ladder { level: one.level, ..ladder }.after(one.passed))
+    }
+
+    /// The ladder after its next load.
+    pub(super) fn after(self, has_passed: bool) -> Ladder {
+        let Ladder { level, loads, .. } = self;
+        let turns = self.turns + usize::from(self.last.is_some_and(|last| last != has_passed));
+        let step = 1.0 + STEPS[turns.min(STEPS.len() - 1)];
+        Ladder {
+            level: if has_passed { level * step } else { level / step },
+            loads: loads + 1,
+            passes: self.passes + usize::from(has_passed),
+            last: Some(has_passed),
+            turns,
+            passed: if has_passed { self.passed.max(level) } else { self.passed },
+            failed: if has_passed { self.failed } else { self.failed.min(level) },
+            sum: self.sum + if loads < FIRST_LEVELS { 0.0 } else { level.ln() },
+        }
+    }
+
+    /// The same with its next load in this range.
+    pub(super) fn within(self, least: f64, most: f64) -> Ladder {
+        Ladder { level: self.level.min(most).max(least), ..self }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.loads >= if self.contradiction() > CONTRADICTION { MOST_LOADS } else { LOADS }
+    }
+
+    /// How far its loads contradict one another: the logarithm of the largest that passed over the smallest that failed.
+    pub(super) fn contradiction(&self) -> f64 {
+        (self.passed / self.failed).ln().max(0.0)
+    }
+
+    /// The geometric mean of its levels, that of the next load among them.
+    pub(super) fn mean(&self) -> f64 {
+        ((self.sum + self.level.ln()) / (self.loads - FIRST_LEVELS + 1) as f64).exp()
+    }
+}
