@@ -310,8 +310,9 @@ impl Plan {
             let CapacitySearch { range, more, .. } = self.searches[start.condition];
             let PhaseLengths { warmup, measure, .. } = self.lengths(start, 1);
             let longest = range.longest.max(measure);
-            let of_variant = (longest - measure) * more + (range.warmup(warmup, range.most) + longest) * more;
-            of_variant * start.variants.len() as u32
+            let longer = (longest - measure) * more;
+            let added = (range.warmup(warmup, range.most) + longest) * more;
+            (longer + added) * start.variants.len() as u32
         };
         self.starts.iter().map(|start| self.time_of_search(start) + near(start)).sum()
     }

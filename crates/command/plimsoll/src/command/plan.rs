@@ -74,7 +74,7 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
     }
     let _ =
         writeln!(text, "\n{} (warm-up + measure; starting and stopping systems comes on top)", in_short(study, plan));
-    for more in [recovery(plan), spare(plan)].into_iter().flatten() {
+    for more in [contradictions(plan), recovery(plan), spare(plan)].into_iter().flatten() {
         let _ = writeln!(text, "{more}");
     }
     text
@@ -133,7 +133,7 @@ pub(super) fn in_short(study: &Study, plan: &Plan) -> String {
         let time = time(plan.time_under_load(&plan.starts));
         let what = if plan.is_stress() { "a stress test" } else { "a search for the capacity" };
         let most = self::time(plan.most_time_of_searches());
-        let (usual, most) = if plan.is_stress() { (String::new(), most) } else { (format!("{time}, "), most) };
+        let usual = if plan.is_stress() { String::new() } else { format!("about {time} and ") };
         return format!("{starts}, each {what} of {of}, {usual}at most {most} under load");
     }
     if !plan.design.is_trials() {
@@ -162,6 +162,12 @@ pub(super) fn looks(plan: &Plan) -> String {
     }
     let looks = and_list(&plan.looks);
     format!("after {looks} repeats; the run ends at the first at which every verdict is reached")
+}
+
+/// The loads that a search takes more where they contradict one another; none where it takes no more.
+fn contradictions(plan: &Plan) -> Option<String> {
+    let more = plan.searches.iter().map(|search| search.more).max().filter(|more| *more > 0)?;
+    Some(format!("{more} more loads of a variant on a start where those near the capacity contradict one another"))
 }
 
 /// The light loads that a search may add, so that systems recover; none where nothing is searched for.
