@@ -2,9 +2,10 @@
 //!
 //! A *bracket* finds the region: twice the load after a pass, half of it after a failure, until a load that passed and one
 //! that failed are near each other. A *ladder* finds the place: short loads around an estimate, each a step above the one
-//! before it after a pass, a step below after a failure, the steps getting smaller each time that the direction turns. The
-//! mean of its levels is the capacity on this start of the systems: one value of many, as loads near the capacity pass or
-//! fail by chance, and as starts differ. One bisection would give a single value that looks exact and scatters as much.
+//! before it after a pass, a step below after a failure, the steps getting smaller each time that the direction turns, and
+//! larger again where it does not. The mean of its levels is the capacity on this start of the systems: one value of many, as
+//! loads near the capacity pass or fail by chance, and as starts differ. One bisection would give a single value that looks
+//! exact and scatters as much.
 //!
 //! On a machine that changes its speed, loads contradict one another: one passes that is larger than one that failed. Then
 //! the ladder goes on for as long again, and the interval over the starts is no narrower than the loads of one start agree.

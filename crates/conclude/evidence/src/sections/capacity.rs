@@ -31,13 +31,26 @@ const FIRST: f64 = 0.07;
 enum System {
     /// A load passes if it is below a threshold, which differs between starts and loads.
     Threshold,
-    /// The same on a machine of two speeds, of which the slower one is 15 % slower.
-    TwoSpeeds,
+    /// The same on a machine of two speeds.
+    TwoSpeeds(Speeds),
     /// Requests queue for servers, and their 95th percentile must not exceed a limit.
     Queue(Queue),
     /// What exceeds a rate fails, and at most 1 % may fail.
     Refuses,
 }
+
+/// The two speeds of a machine.
+#[derive(Clone, Copy)]
+struct Speeds {
+    /// The slower one, as a share of the faster.
+    slow: f64,
+    /// How long it keeps one, in the mean, in seconds.
+    stays: f64,
+}
+
+const STEADY: Speeds = Speeds { slow: 1.0, stays: 60.0 };
+const NEAR: System = System::TwoSpeeds(Speeds { slow: 0.85, stays: 60.0 });
+const FAR: System = System::TwoSpeeds(Speeds { slow: 1.0 / 1.65, stays: 27.5 });
 
 /// A queue in front of servers; arrivals are Poisson.
 #[derive(Clone, Copy)]
@@ -55,9 +68,10 @@ struct Queue {
 const SLOWEST: (&str, System) =
     ("M/M/1, slower", System::Queue(Queue { servers: 1, rate: 100.0, constant: false, limit: 0.15 }));
 
-const SYSTEMS: [(&str, System); 9] = [
+const SYSTEMS: [(&str, System); 10] = [
     ("threshold, starts and loads ±2 %", System::Threshold),
-    ("threshold, a machine of two speeds", System::TwoSpeeds),
+    ("threshold, a machine of two speeds", NEAR),
+    ("threshold, two speeds ×1.65", FAR),
     ("M/M/1", System::Queue(Queue { servers: 1, rate: 500.0, constant: false, limit: 0.04 })),
     ("M/M/4", System::Queue(Queue { servers: 4, rate: 100.0, constant: false, limit: 0.06 })),
     ("M/D/1", System::Queue(Queue { servers: 1, rate: 500.0, constant: true, limit: 0.02 })),
@@ -127,7 +141,7 @@ fn of_two(effort: Effort) -> Section {
     let (mut rows, mut cells) = (Vec::new(), Vec::new());
     let turns = Design::Turns(Turns { count: 1, settle: Duration::ZERO, slice: Duration::ZERO });
     let truth = System::Threshold.truth();
-    for (machine, system) in [("steady", System::Threshold), ("of two speeds", System::TwoSpeeds)] {
+    for (machine, system) in [("steady", System::Threshold), ("of two speeds", NEAR)] {
         for (name, design) in [("trials", Design::Trials), ("turns", turns)] {
             let plan = planned(truth, 2, design, LONGEST);
             let label = format!("{name}, a machine {machine}");
@@ -206,7 +220,7 @@ struct Findings {
 
 /// Runs a plan by the product's strategy.
 fn run(plan: &Plan, system: &dyn Fn(usize) -> System, random: &mut RandomStream) -> Findings {
-    let (mut outcomes, mut loads, mut machine) = (Outcomes::default(), 0, Machine::default());
+    let (mut outcomes, mut loads, mut machine) = (Outcomes::default(), 0, Machine::of(system(0)));
     let (mut capacities, mut widest) = (vec![Vec::new(); plan.variants.len()], 0.0_f64);
     let mut on_start: Vec<(Load, Shown)> = Vec::new();
     let mut speeds: Vec<f64> = Vec::new();
@@ -258,27 +272,30 @@ fn tried(on_start: &[(Load, Shown)], variant: usize) -> Vec<Tried> {
     on_start.iter().filter_map(of).collect()
 }
 
-/// A machine that may have two speeds, each for a minute in the mean.
-#[derive(Default)]
+/// A machine that may have two speeds, and stays with each for some time.
 struct Machine {
+    speeds: Speeds,
     is_slow: bool,
     /// Seconds until it changes.
     left: f64,
 }
 
-const SLOW: f64 = 0.85;
-
 impl Machine {
+    fn of(system: System) -> Machine {
+        let speeds = if let System::TwoSpeeds(speeds) = system { speeds } else { STEADY };
+        Machine { speeds, is_slow: false, left: 0.0 }
+    }
+
     fn pass(&mut self, seconds: f64, random: &mut RandomStream) {
         self.left -= seconds;
         while self.left <= 0.0 {
             self.is_slow = !self.is_slow;
-            self.left += 60.0 * random.exponential();
+            self.left += self.speeds.stays * random.exponential();
         }
     }
 
     fn speed(&self) -> f64 {
-        if self.is_slow { SLOW } else { 1.0 }
+        if self.is_slow { self.speeds.slow } else { 1.0 }
     }
 }
 
@@ -287,7 +304,7 @@ impl System {
     fn truth(self) -> f64 {
         match self {
             System::Threshold => 400.0,
-            System::TwoSpeeds => 400.0 * SLOW.sqrt(),
+            System::TwoSpeeds(Speeds { slow, .. }) => 400.0 * slow.sqrt(),
             System::Queue(queue) => queue.capacity(),
             System::Refuses => 400.0 / 0.99,
         }
@@ -304,7 +321,7 @@ impl System {
         let threshold = |random: &mut RandomStream| 400.0 * speed * (BETWEEN_LOADS * random.normal()).exp();
         match self {
             System::Threshold => verdict(level < threshold(random)),
-            System::TwoSpeeds => verdict(level < threshold(random) * machine.speed()),
+            System::TwoSpeeds(_) => verdict(level < threshold(random) * machine.speed()),
             System::Refuses => weighed((1.0 - 400.0 * speed / level).max(0.0) / 0.01, None),
             System::Queue(queue) => {
                 let faster = Queue { rate: queue.rate * speed, ..queue };

@@ -2,9 +2,12 @@
 
 use super::Tried;
 
-/// The steps of a ladder, as shares of the load: the first until the direction turns, then the next, and the last for all
-/// that follow.
+/// The steps of a ladder, as shares of the load, of which each turn of the direction leads to the next, and each load from the
+/// [`SAME`]th in the same direction on back to the one before.
 const STEPS: [f64; 5] = [0.06, 0.04, 0.03, 0.02, 0.015];
+
+/// So many loads that all pass, or all fail, say that the capacity has moved, and small steps would not get there.
+const SAME: usize = 3;
 
 /// The loads of a ladder.
 pub const LOADS: usize = 8;
@@ -28,8 +31,10 @@ pub(super) struct Ladder {
     pub(super) passes: usize,
     /// Whether the last load passed.
     last: Option<bool>,
-    /// How often the direction has turned.
-    turns: usize,
+    /// How many in a row have done the same.
+    same: usize,
+    /// The place of the present step.
+    step: usize,
     /// The largest load that passed, and the smallest that failed.
     passed: f64,
     failed: f64,
@@ -39,7 +44,17 @@ pub(super) struct Ladder {
 
 impl Ladder {
     pub(super) fn at(level: f64) -> Ladder {
-        Ladder { level, loads: 0, passes: 0, last: None, turns: 0, passed: 0.0, failed: f64::INFINITY, sum: 0.0 }
+        Ladder {
+            level,
+            loads: 0,
+            passes: 0,
+            last: None,
+            same: 0,
+            step: 0,
+            passed: 0.0,
+            failed: f64::INFINITY,
+            sum: 0.0,
+        }
     }
 
     /// The ladder that these loads went up and down.
@@ -51,14 +66,21 @@ impl Ladder {
     /// The ladder after its next load.
     pub(super) fn after(self, has_passed: bool) -> Ladder {
         let Ladder { level, loads, .. } = self;
-        let turns = self.turns + usize::from(self.last.is_some_and(|last| last != has_passed));
-        let step = 1.0 + STEPS[turns.min(STEPS.len() - 1)];
+        let has_turned = self.last.is_some_and(|last| last != has_passed);
+        let same = if has_turned { 1 } else { self.same + 1 };
+        let step = match has_turned {
+            true => (self.step + 1).min(STEPS.len() - 1),
+            false if same >= SAME => self.step.saturating_sub(1),
+            false => self.step,
+        };
+        let size = 1.0 + STEPS[step];
         Ladder {
-            level: if has_passed { level * step } else { level / step },
+            level: if has_passed { level * size } else { level / size },
             loads: loads + 1,
             passes: self.passes + usize::from(has_passed),
             last: Some(has_passed),
-            turns,
+            same,
+            step,
             passed: if has_passed { self.passed.max(level) } else { self.passed },
             failed: if has_passed { self.failed } else { self.failed.min(level) },
             sum: self.sum + if loads < FIRST_LEVELS { 0.0 } else { level.ln() },
