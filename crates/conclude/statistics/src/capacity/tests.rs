@@ -153,6 +153,17 @@ fn a_ladder_goes_on_where_its_loads_contradict_one_another() {
 }
 
 #[test]
+fn steps_get_smaller_at_turns_and_larger_again_where_three_loads_do_the_same() {
+    let mut outcomes = [true, false, true, false, false, false, false, true].into_iter();
+    let (_, tried) = searched(Search::around(RANGE, 100.0), &mut |_| outcomes.next().unwrap_or(true));
+    let steps: Vec<f64> =
+        tried[..8].windows(2).map(|pair| (pair[1].level / pair[0].level).ln().abs().exp_m1()).collect();
+    for (found, expected) in steps.into_iter().zip([0.06, 0.04, 0.03, 0.02, 0.02, 0.03, 0.04]) {
+        close(found, expected, 1e-9);
+    }
+}
+
+#[test]
 fn starts_are_no_surer_than_the_loads_of_one_agree() {
     let interval = |capacities: &[f64], widest: f64| {
         let test = over_starts(capacities, widest).expect("several starts");
