@@ -366,7 +366,7 @@ impl OnStart {
     }
 }
 
-/// So many seconds, in whole milliseconds.
+/// A length of `seconds`, rounded up to whole milliseconds.
 fn length_of(seconds: f64) -> Duration {
     Duration::from_millis((1000.0 * seconds).ceil() as u64)
 }

@@ -166,13 +166,10 @@ impl Study {
         let mut ignored = Faults::new(self.tables.source.clone());
         let search = self.tables.search(&self.baseline_under(condition), &mut ignored)?;
         // A first look has no time for a minute.
-        let measure = self.phase_lengths(condition).measure;
-        Some(if self.quick {
-            let [confirm, recover] = [search.confirm, search.recover].map(|time| time.min(measure * 3));
-            SearchRange { confirm, recover, longest: std::time::Duration::ZERO, ..search }
-        } else {
-            search
-        })
+        let most = self.phase_lengths(condition).measure * 3;
+        let [confirm, recover] = [search.confirm, search.recover].map(|time| time.min(most));
+        let quick = SearchRange { confirm, recover, longest: std::time::Duration::ZERO, ..search };
+        Some(if self.quick { quick } else { search })
     }
 
     /// True if the capacity is searched for.

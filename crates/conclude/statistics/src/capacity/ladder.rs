@@ -2,11 +2,12 @@
 
 use super::Tried;
 
-/// The steps of a ladder, as shares of the load, of which each turn of the direction leads to the next, and each load from the
-/// [`SAME`]th in the same direction on back to the one before.
+/// The steps of a ladder, as shares of the load. A turn of the direction leads to the next one; the third load in a row in the
+/// same direction ([`SAME`]), and each one after it, leads back to the one before.
 const STEPS: [f64; 5] = [0.06, 0.04, 0.03, 0.02, 0.015];
 
-/// So many loads that all pass, or all fail, say that the capacity has moved, and small steps would not get there.
+/// The number of loads in a row that pass, or fail, from which on steps get larger again: the capacity has moved, and small steps
+/// would not get there.
 const SAME: usize = 3;
 
 /// The loads of a ladder.
@@ -31,7 +32,7 @@ pub(super) struct Ladder {
     pub(super) passes: usize,
     /// Whether the last load passed.
     last: Option<bool>,
-    /// How many in a row have done the same.
+    /// The number of loads in a row, up to the last, that did the same as it.
     same: usize,
     /// The place of the present step.
     step: usize,
