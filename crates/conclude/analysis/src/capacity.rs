@@ -78,8 +78,7 @@ pub struct StartCapacity {
     pub start: u32,
     /// The capacity.
     pub capacity: Capacity,
-    /// How far its loads contradict one another: the logarithm of the largest of the ladder that passed over the smallest that
-    /// failed, or 0.
+    /// How far its loads contradict one another: see [`plimsoll_statistics::capacity::contradiction`].
     pub contradiction: f64,
     /// Why the search went no further, where that was because loads were void.
     pub stopped_by: Option<String>,

@@ -8,7 +8,8 @@
 //! exact and scatters as much.
 //!
 //! On a machine that changes its speed, loads contradict one another: one passes that is larger than one that failed. Then
-//! the ladder goes on for as long again, and the interval over the starts is no narrower than the loads of one start agree.
+//! the steps of a ladder are as large as that, or as starts differ, it goes on for longer, and the interval over the starts is no
+//! narrower than the loads of one start agree.
 //!
 //! Loads that go up by equal steps, as of a stress test, are tried in the same way: they show how a system does over a whole
 //! range, and the capacity only as well as their distance allows.
@@ -100,6 +101,39 @@ pub struct Search {
     range: Range,
     stage: Stage,
     brackets: u32,
+    seen: Seen,
+}
+
+/// How far loads and starts disagree, as a search knows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    /// How far earlier starts disagree: see [`Search::around`].
+    earlier: f64,
+    /// The largest load that passed on this start, and the smallest that failed.
+    passed: f64,
+    failed: f64,
+}
+
+impl Seen {
+    fn nothing(earlier: f64) -> Seen {
+        Seen { earlier, passed: 0.0, failed: f64::INFINITY }
+    }
+
+    fn with(self, level: f64, has_passed: bool) -> Seen {
+        match has_passed {
+            true => Seen { passed: self.passed.max(level), ..self },
+            false => Seen { failed: self.failed.min(level), ..self },
+        }
+    }
+
+    /// The [`contradiction`] on this start.
+    fn here(self) -> f64 {
+        (self.passed / self.failed).ln().max(0.0)
+    }
+
+    fn disagreement(self) -> f64 {
+        self.here().max(self.earlier)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,13 +153,15 @@ impl Search {
             Some(step) => Stage::Steps { step, level, passed: None, failed: None },
             None => Stage::Bracket { level, passed: None, failed: None },
         };
-        Search { range, stage, brackets: 1 }
+        Search { range, stage, brackets: 1, seen: Seen::nothing(0.0) }
     }
 
-    /// A search on a further start, with an estimate from earlier ones.
+    /// A search on a further start, with an estimate from earlier ones. `disagreement` is how far those disagree: the logarithm of
+    /// the largest capacity over the smallest, or the widest [`contradiction`] on one of them.
     #[must_use]
-    pub fn around(range: Range, estimate: f64) -> Search {
-        Search { range, stage: ladder_around(estimate.min(range.most).max(range.least)), brackets: 0 }
+    pub fn around(range: Range, estimate: f64, disagreement: f64) -> Search {
+        let stage = ladder_around(estimate.min(range.most).max(range.least));
+        Search { range, stage, brackets: 0, seen: Seen::nothing(disagreement) }
     }
 
     /// The search on a further start, where the systems of this one died before its end: it keeps what the bracket has
@@ -133,7 +169,7 @@ impl Search {
     #[must_use]
     pub fn on_another_start(self) -> Search {
         match self.stage {
-            Stage::Ladder { estimate, .. } => Search::around(self.range, estimate),
+            Stage::Ladder { estimate, .. } => Search::around(self.range, estimate, self.seen.earlier),
             Stage::Steps { .. } => Search::new(self.range),
             Stage::Bracket { .. } | Stage::Ended(_) => self,
         }
@@ -154,12 +190,15 @@ impl Search {
     pub fn record(&mut self, has_passed: bool) {
         self.stage = match self.stage {
             Stage::Bracket { level, passed, failed } => {
+                self.seen = self.seen.with(level, has_passed);
                 let passed = if has_passed { Some(level) } else { passed };
                 let failed = if has_passed { failed } else { Some(level) };
                 self.bracketed(level, passed, failed)
             }
             Stage::Ladder { estimate, ladder } => {
-                let after = ladder.after(has_passed).within(self.range.least, self.range.most);
+                self.seen = self.seen.with(ladder.level, has_passed);
+                let after =
+                    ladder.after(has_passed, self.seen.disagreement()).within(self.range.least, self.range.most);
                 self.climbed(estimate, ladder.level, after)
             }
             Stage::Steps { step, level, passed, failed } => {
@@ -209,16 +248,16 @@ impl Search {
 
     /// The stage after a load at `before`, with which the ladder has come to where it is.
     fn climbed(&mut self, estimate: f64, before: f64, ladder: Ladder) -> Stage {
-        if !ladder.is_over() {
+        let Some(mean) = ladder.mean().filter(|_| ladder.is_over(self.seen.here())) else {
             return Stage::Ladder { estimate, ladder };
-        }
+        };
         let Range { least, most, .. } = self.range;
-        match ladder.passes {
-            0 if before <= least => Stage::Ended(Capacity::Below(least)),
-            0 => self.another_bracket(ladder.level, None, Some(before)),
-            passes if passes == ladder.loads && before >= most => Stage::Ended(Capacity::AtLeast(most)),
-            passes if passes == ladder.loads => self.another_bracket(ladder.level, Some(before), None),
-            _ => Stage::Ended(Capacity::At(ladder.mean())),
+        match ladder.one_way() {
+            Some(false) if before <= least => Stage::Ended(Capacity::Below(least)),
+            Some(false) => self.another_bracket(ladder.level, None, Some(before)),
+            Some(true) if before >= most => Stage::Ended(Capacity::AtLeast(most)),
+            Some(true) => self.another_bracket(ladder.level, Some(before), None),
+            None => Stage::Ended(Capacity::At(mean)),
         }
     }
 
@@ -265,26 +304,24 @@ pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
             let mut parts = tried.chunk_by(|one, other| one.part == other.part);
             let loads = parts.next_back()?;
             let brackets = parts.filter(|loads| loads[0].part == Part::Bracket).count();
-            let ladder = Ladder::of(loads);
-            match ladder.passes {
-                _ if !ladder.is_over() => None,
-                passes if brackets == MOST_BRACKETS as usize && (passes == 0 || passes == ladder.loads) => {
-                    Some(Capacity::Unsettled)
-                }
-                0 => Some(Capacity::Below(last.level)),
-                passes if passes == ladder.loads => Some(Capacity::AtLeast(last.level)),
-                _ => Some(Capacity::At(crossing(loads).unwrap_or_else(|| ladder.mean()))),
-            }
+            let ladder = Ladder::of(loads.iter().map(|one| (one.level, one.passed)));
+            let mean = ladder.mean()?;
+            Some(match ladder.one_way() {
+                Some(_) if brackets == MOST_BRACKETS as usize => Capacity::Unsettled,
+                Some(false) => Capacity::Below(last.level),
+                Some(true) => Capacity::AtLeast(last.level),
+                None => Capacity::At(crossing(loads).unwrap_or(mean)),
+            })
         }
     }
 }
 
-/// How far the loads of the ladder at the end of a search contradict one another: the logarithm of the largest that passed over
-/// the smallest that failed, or 0.
+/// How far the loads of a search contradict one another: the logarithm of the largest that passed over the smallest that failed,
+/// or 0. Equal steps are there to be passed and failed, and do not count.
 #[must_use]
 pub fn contradiction(tried: &[Tried]) -> f64 {
-    let ladder = tried.chunk_by(|one, other| one.part == other.part).next_back();
-    ladder.filter(|loads| loads[0].part == Part::Ladder).map_or(0.0, |loads| Ladder::of(loads).contradiction())
+    let searching = tried.iter().filter(|one| one.part != Part::Step);
+    searching.fold(Seen::nothing(0.0), |seen, one| seen.with(one.level, one.passed)).here()
 }
 
 /// The mean of the logarithms of the capacities of several starts, from which their interval follows; none of fewer than two.

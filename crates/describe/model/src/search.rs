@@ -58,7 +58,7 @@ pub struct CapacitySearch {
     /// How many loads a variant takes at most on its first start, and on each later one, unless one of them has to be
     /// repeated, or they contradict one another.
     pub loads: [u32; 2],
-    /// How many more it takes on a start where they do: as many again as those near the capacity.
+    /// How many more it takes on a start where they do.
     #[serde(default)]
     pub more: u32,
 }

@@ -307,10 +307,10 @@ impl Plan {
     #[must_use]
     pub fn most_time_of_searches(&self) -> Duration {
         let near = |start: &Start| -> Duration {
-            let CapacitySearch { range, more, .. } = self.searches[start.condition];
+            let CapacitySearch { range, loads: [_, ladder], more } = self.searches[start.condition];
             let PhaseLengths { warmup, measure, .. } = self.lengths(start, 1);
             let longest = range.longest.max(measure);
-            let longer = (longest - measure) * more;
+            let longer = (longest - measure) * if range.step.is_some() { 0 } else { ladder };
             let added = (range.warmup(warmup, range.most) + longest) * more;
             (longer + added) * start.variants.len() as u32
         };

@@ -166,10 +166,15 @@ impl Known {
         }
         match (self.cut_off, geometric_mean(&self.found), self.censored) {
             (Some(search), ..) => search,
-            (None, Some(estimate), _) => Search::around(self.range, estimate),
+            (None, Some(estimate), _) => Search::around(self.range, estimate, self.disagreement()),
             (None, None, Some(first)) => Search::new(Range { first, ..self.range }),
             (None, None, None) => Search::new(self.range),
         }
+    }
+
+    /// How far starts disagree: the distance of their capacities, or the widest contradiction of loads on one of them.
+    fn disagreement(&self) -> f64 {
+        self.widest.max(spread(&self.found))
     }
 }
 
@@ -373,6 +378,13 @@ fn length_of(seconds: f64) -> Duration {
 
 fn geometric_mean(values: &[f64]) -> Option<f64> {
     mean(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>()).map(f64::exp)
+}
+
+/// The logarithm of the largest value over the smallest, or 0.
+fn spread(values: &[f64]) -> f64 {
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (largest / smallest).ln().max(0.0)
 }
 
 /// The lower end of the interval of the capacity over these starts; of too few, the smallest.

@@ -91,9 +91,9 @@ fn a_search_finds_how_many_users_a_server_takes() {
         .with(0)
         .prints(&[
             "up to 16 × (50 ms + 200 ms)",
-            "3 starts, each a search for the capacity of one system, about 8.4 s and at most 14.4 s",
+            "3 starts, each a search for the capacity of one system, about 8.4 s and at most 20.4 s",
         ])
-        .prints(&["8 more loads of a variant on a start where those near the capacity contradict one another"]);
+        .prints(&["16 more loads of a variant on a start where those near the capacity contradict one another"]);
     // A machine that is busy makes it less sure, but not different.
     place.plimsoll(&RUN).with_any_verdict().says(&["3/3"]).prints(&[
         "The system carries",

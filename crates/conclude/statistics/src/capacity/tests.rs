@@ -89,7 +89,7 @@ fn what_never_fails_or_always_fails_is_censored() {
 #[test]
 fn a_wrong_estimate_leads_to_another_bracket() {
     for estimate in [20.0, 600.0] {
-        let (found, _) = searched(Search::around(RANGE, estimate), &mut |level| level < 100.0);
+        let (found, _) = searched(Search::around(RANGE, estimate, 0.0), &mut |level| level < 100.0);
         let Capacity::At(found) = found else { panic!("{found:?}") };
         close(found, 100.0, 1.5);
     }
@@ -98,13 +98,14 @@ fn a_wrong_estimate_leads_to_another_bracket() {
 #[test]
 fn a_capacity_that_moves_is_not_found() {
     // Whatever a bracket finds to be too much passes on the ladder.
-    let (mut search, mut tried) = (Search::around(RANGE, 50.0), Vec::new());
+    let (mut search, mut tried) = (Search::around(Range { most: 1e12, ..RANGE }, 50.0, 0.0), Vec::new());
     while let Next::Load(level, part) = search.next() {
         let passed = part == Part::Ladder;
         tried.push(Tried { level, part, passed, strain: None });
         search.record(passed);
     }
-    assert_eq!((search.next(), tried.len()), (Next::End(Capacity::Unsettled), 4 * 8 + 3));
+    assert_eq!(search.next(), Next::End(Capacity::Unsettled));
+    assert_eq!(tried.iter().filter(|one| one.part == Part::Ladder).count(), 4 * LOADS);
     assert_eq!(capacity(&tried), Some(Capacity::Unsettled));
 }
 
@@ -113,9 +114,9 @@ fn a_search_goes_on_where_the_systems_died() {
     let mut search = Search::new(RANGE);
     [true, true, false].into_iter().for_each(|passed| search.record(passed));
     assert_eq!(search.on_another_start().next(), search.next(), "a bracket keeps what it knows");
-    let mut search = Search::around(RANGE, 100.0);
+    let mut search = Search::around(RANGE, 100.0, 0.0);
     [true, false].into_iter().for_each(|passed| search.record(passed));
-    assert_eq!(search.on_another_start(), Search::around(RANGE, 100.0));
+    assert_eq!(search.on_another_start(), Search::around(RANGE, 100.0, 0.0));
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn few_users_are_found_to_the_user() {
 
 #[test]
 fn a_cut_off_search_has_no_capacity() {
-    let (_, tried) = searched(Search::around(RANGE, 100.0), &mut |level| level < 100.0);
+    let (_, tried) = searched(Search::around(RANGE, 100.0, 0.0), &mut |level| level < 100.0);
     assert_eq!(tried.len(), LOADS);
     assert!((1..LOADS).all(|loads| capacity(&tried[..loads]).is_none()));
 }
@@ -142,25 +143,49 @@ fn a_ladder_goes_on_where_its_loads_contradict_one_another() {
         loads += 1;
         level < if loads <= LOADS / 2 { 100.0 } else { 80.0 }
     };
-    let (found, tried) = searched(Search::around(RANGE, 100.0), &mut passes);
+    let (found, tried) = searched(Search::around(RANGE, 100.0, 0.0), &mut passes);
     assert_eq!(tried.len(), MOST_LOADS);
-    close(contradiction(&tried), (tried[1].level / tried[14].level).ln(), 0.2);
-    assert!(contradiction(&tried) > CONTRADICTION);
+    let contradiction_of = |low: f64, high: f64| (high / low).ln();
+    let (least, most) = (contradiction_of(83.0, 97.0), contradiction_of(80.0, 100.0));
+    assert!((least..most).contains(&contradiction(&tried)), "{}", contradiction(&tried));
     let Capacity::At(found) = found else { panic!("{found:?}") };
     assert!((80.0..95.0).contains(&found), "between the two: {found}");
-    let (_, steady) = searched(Search::around(RANGE, 100.0), &mut |level| level < 100.0);
+    let (_, steady) = searched(Search::around(RANGE, 100.0, 0.0), &mut |level| level < 100.0);
     assert_eq!((steady.len(), contradiction(&steady), contradiction(&steady[..1])), (LOADS, 0.0, 0.0));
 }
 
 #[test]
 fn steps_get_smaller_at_turns_and_larger_again_where_three_loads_do_the_same() {
     let mut outcomes = [true, false, true, false, false, false, false, true].into_iter();
-    let (_, tried) = searched(Search::around(RANGE, 100.0), &mut |_| outcomes.next().unwrap_or(true));
+    let (_, tried) = searched(Search::around(RANGE, 100.0, 0.0), &mut |_| outcomes.next().unwrap_or(true));
     let steps: Vec<f64> =
         tried[..8].windows(2).map(|pair| (pair[1].level / pair[0].level).ln().abs().exp_m1()).collect();
     for (found, expected) in steps.into_iter().zip([0.06, 0.04, 0.03, 0.02, 0.02, 0.03, 0.04]) {
         close(found, expected, 1e-9);
     }
+}
+
+#[test]
+fn steps_are_as_large_as_loads_contradict_one_another() {
+    let steps = |widest: f64| {
+        let (_, tried) = searched(Search::around(RANGE, 100.0, widest), &mut |level| level < 110.0);
+        let steps = tried[..4].windows(2).map(|pair| (pair[1].level / pair[0].level).ln().abs().exp_m1());
+        (steps.collect::<Vec<f64>>(), tried.len())
+    };
+    assert_eq!(steps(0.0), steps(CONTRADICTION));
+    let (after_wide, loads) = steps(0.3);
+    for (found, expected) in after_wide.into_iter().zip([0.3, 0.2, 0.15]) {
+        close(found, expected, 1e-9);
+    }
+    assert_eq!(loads, LOADS, "on this start loads agree");
+    // The bracket fails where the ladder passes.
+    let mut search = Search::new(RANGE);
+    let mut loads = 0;
+    while let Next::Load(level, part) = search.next() {
+        loads += usize::from(part == Part::Ladder);
+        search.record(level < if part == Part::Bracket { 70.0 } else { 100.0 });
+    }
+    assert_eq!(loads, MOST_LOADS);
 }
 
 #[test]
@@ -187,8 +212,8 @@ fn strains_cross_where_their_mean_is_one() {
     let breaks_down: Vec<Tried> =
         levels.iter().map(|level| of(*level, if *level < 102.0 { 0.0 } else { 20.0 })).collect();
     let Some(Capacity::At(found)) = capacity(&breaks_down) else { panic!("{:?}", capacity(&breaks_down)) };
-    let averaged: [f64; 7] = [103.0, 100.0, 101.5, 103.0, 101.5, 102.5, 102.5 / 1.015];
-    close(found.ln(), averaged.iter().map(|level| level.ln()).sum::<f64>() / 7.0, 1e-9);
+    let averaged = [103.0_f64, 100.0, 101.5, 103.0, 101.5, 102.5];
+    close(found.ln(), averaged.iter().map(|level| level.ln()).sum::<f64>() / 6.0, 1e-9);
     // Strains that fall with the load have no crossing of their own; the flattest slope keeps it near the loads.
     let falls: Vec<Tried> = levels.iter().map(|level| of(level.min(104.0), (100.0 / level).powf(20.0) * 1.2)).collect();
     let Some(Capacity::At(found)) = capacity(&falls) else { panic!("{:?}", capacity(&falls)) };
@@ -207,7 +232,7 @@ fn loads_that_pass_by_chance_are_averaged_out() {
     let logs: Vec<f64> = (0..2000)
         .map(|_| {
             let mut passes = |level: f64| level < 300.0 * (0.02 * noise.normal()).exp();
-            let Capacity::At(found) = searched(Search::around(RANGE, 300.0), &mut passes).0 else {
+            let Capacity::At(found) = searched(Search::around(RANGE, 300.0, 0.0), &mut passes).0 else {
                 panic!("the capacity is inside the range")
             };
             (found / 300.0).ln()
