@@ -73,12 +73,19 @@ fn drawn(name: &str, title: &str, drawing: &Drawing) -> [Document; 2] {
 /// Filters for templates.
 #[expect(unreachable_pub, reason = "the attribute makes items that are `pub`")]
 pub(crate) mod filters {
+    use crate::text;
     use std::fmt::Display;
 
     /// A line of a fenced block of code in Markdown, which it cannot end.
     #[askama::filter_fn]
     pub(crate) fn fenced(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
         Ok(text.to_string().replace("```", "'''").replace(char::is_control, " "))
+    }
+
+    /// A sentence in HTML, with its words between backticks as code.
+    #[askama::filter_fn]
+    pub(crate) fn sentence(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+        Ok(text::html_with_code(&text.to_string()))
     }
 
     /// A number for CSS.

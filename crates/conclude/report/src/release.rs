@@ -10,6 +10,7 @@ mod setup;
 mod tables;
 mod users;
 
+use crate::documents::filters;
 use crate::page::ChartView;
 use crate::page::facts::Fact;
 use crate::{Document, tables as csv};

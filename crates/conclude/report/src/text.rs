@@ -1,6 +1,6 @@
 //! Texts that several documents use.
 
-use askama::filters::Escaper;
+use askama::filters::{Escaper, Html};
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::quantity::Notation;
 use plimsoll_analysis::{Input, RUN_AGAIN, words};
@@ -76,14 +76,30 @@ pub(crate) fn escaped(text: &str) -> String {
 /// The same, but words between backticks are code, as in Plimsoll's own texts. Code stands as it is. Where backticks do not
 /// come in pairs, or a table would end a cell inside of them, they are letters like any other.
 pub(crate) fn with_code(text: &str) -> String {
+    let in_line = |code: &str| format!("`{}`", code.replace(char::is_control, " "));
+    if text.contains('|') { escaped(text) } else { parts(text, escaped, in_line) }
+}
+
+/// `text` for HTML, in which nothing of it is markup; words between backticks are code.
+pub(crate) fn html_with_code(text: &str) -> String {
+    let plain = |text: &str| {
+        let mut escaped = String::new();
+        Html.write_escaped_str(&mut escaped, text).expect("a string takes what is written");
+        escaped
+    };
+    parts(text, plain, |code| format!("<code>{}</code>", plain(code)))
+}
+
+/// `text` with what is between backticks as `code` has it, and what is not as `plain` has it. Where backticks do not come in
+/// pairs, they are letters like any other.
+fn parts(text: &str, plain: impl Fn(&str) -> String, code: impl Fn(&str) -> String) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let between = parts.get(1..parts.len() - 1).unwrap_or_default();
     let come_in_pairs = parts.len() % 2 == 1 && between.iter().all(|part| !part.is_empty());
-    if !come_in_pairs || text.contains('|') {
-        return escaped(text);
+    if !come_in_pairs {
+        return plain(text);
     }
-    let in_line = |code: &str| format!("`{}`", code.replace(char::is_control, " "));
-    let part = |(index, part): (usize, &&str)| if index % 2 == 0 { escaped(part) } else { in_line(part) };
+    let part = |(index, part): (usize, &&str)| if index % 2 == 0 { plain(part) } else { code(part) };
     parts.iter().enumerate().map(part).collect()
 }
 
@@ -133,6 +149,18 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(with_code(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn code_in_html_is_no_markup_either() {
+        for (text, expected) in [
+            ("use `a[0] <b>` & *c*", "use <code>a[0] &#60;b&#62;</code> &#38; *c*"),
+            ("`open <b>", "`open &#60;b&#62;"),
+            ("``<b>``", "``&#60;b&#62;``"),
+            ("`a|b`", "<code>a|b</code>"),
+        ] {
+            assert_eq!(html_with_code(text), expected, "{text}");
         }
     }
 

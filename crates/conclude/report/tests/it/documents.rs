@@ -243,6 +243,7 @@ fn the_reason_of_a_verdict_is_text_that_is_seen() {
     let html = text(&render(&input, &analysis, Gate::NotAsked), "report.html");
     for verdict in analysis.comparisons.iter().filter_map(|one| one.verdict.as_ref()) {
         let reason = verdict.reason.replace('\'', "&#39;");
+        let reason = reason.replace("`plimsoll doctor --aa`", "<code>plimsoll doctor --aa</code>");
         assert!(html.contains(&format!(">{reason}</td>")), "{reason}");
     }
 }
