@@ -294,8 +294,6 @@ mod tests {
         assert_eq!((second.iterations, second.errors, second.ended.len()), (2, 1, 2));
         assert!((second.median.expect("requests ended") - 0.002).abs() < 1e-5);
         let event = Event::SecondPassed(Box::new(second));
-        let text = serde_json::to_string(&event).expect("plain data");
-        assert_eq!(serde_json::from_str::<Event>(&text).expect("its own text"), event);
         let Some(Event::SecondPassed(short)) = event.in_short() else { panic!("it is told") };
         assert_eq!((short.iterations, short.ended.len(), short.recorded.is_empty()), (2, 0, true));
     }
