@@ -109,7 +109,7 @@ pub struct Search {
 struct Seen {
     /// How far earlier starts disagree: see [`Search::around`].
     earlier: f64,
-    /// The largest load that passed on this start, and the smallest that failed.
+    /// The largest load of a ladder that passed on this start, and the smallest that failed.
     passed: f64,
     failed: f64,
 }
@@ -190,7 +190,6 @@ impl Search {
     pub fn record(&mut self, has_passed: bool) {
         self.stage = match self.stage {
             Stage::Bracket { level, passed, failed } => {
-                self.seen = self.seen.with(level, has_passed);
                 let passed = if has_passed { Some(level) } else { passed };
                 let failed = if has_passed { failed } else { Some(level) };
                 self.bracketed(level, passed, failed)
@@ -316,12 +315,12 @@ pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
     }
 }
 
-/// How far the loads of a search contradict one another: the logarithm of the largest that passed over the smallest that failed,
-/// or 0. Equal steps are there to be passed and failed, and do not count.
+/// How far the loads of a search's ladders contradict one another: the logarithm of the largest that passed over the smallest that
+/// failed, or 0. Those of a bracket are further apart, and shorter.
 #[must_use]
 pub fn contradiction(tried: &[Tried]) -> f64 {
-    let searching = tried.iter().filter(|one| one.part != Part::Step);
-    searching.fold(Seen::nothing(0.0), |seen, one| seen.with(one.level, one.passed)).here()
+    let of_ladders = tried.iter().filter(|one| one.part == Part::Ladder);
+    of_ladders.fold(Seen::nothing(0.0), |seen, one| seen.with(one.level, one.passed)).here()
 }
 
 /// The mean of the logarithms of the capacities of several starts, from which their interval follows; none of fewer than two.
