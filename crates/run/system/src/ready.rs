@@ -96,7 +96,10 @@ impl<'a> Prober<'a> {
             }
             PreparedProbe::Started => Ok(None),
         };
-        Ok(outcome.unwrap_or_else(|error| Some(error.to_string())))
+        Ok(outcome.unwrap_or_else(|error| {
+            let is_late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+            Some(if is_late { "no answer in time".to_owned() } else { error.to_string() })
+        }))
     }
 }
 
