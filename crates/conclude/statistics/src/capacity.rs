@@ -316,7 +316,7 @@ pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
 }
 
 /// How far the loads of a search's ladders contradict one another: the logarithm of the largest that passed over the smallest that
-/// failed, or 0. Those of a bracket are further apart, and shorter.
+/// failed, or 0. Loads of a bracket do not count: they may be shorter, and are further apart.
 #[must_use]
 pub fn contradiction(tried: &[Tried]) -> f64 {
     let of_ladders = tried.iter().filter(|one| one.part == Part::Ladder);

@@ -91,7 +91,7 @@ impl Ladder {
         }
     }
 
-    /// True if it takes no more loads.
+    /// True if it takes no more loads. `contradiction` is that of the ladders of its start.
     pub(super) fn is_over(&self, contradiction: f64) -> bool {
         let goes_on = contradiction > CONTRADICTION && self.one_way().is_none();
         self.loads >= if goes_on { MOST_LOADS } else { LOADS }
