@@ -285,7 +285,8 @@ fn ladder_around(estimate: f64) -> Stage {
     Stage::Ladder { estimate, ladder: Ladder::at(estimate) }
 }
 
-/// The capacity that the loads of a search show, in the order in which they were tried; none where the search was cut off.
+/// The capacity that the loads of a search show, in the order in which they were tried; none where the search was cut off before
+/// its ladder had [`LOADS`] loads.
 ///
 /// It is the mean of the ladder's levels, or where the strain of its loads [crosses](crossing) 1: in a short load of a queue
 /// near its capacity, requests that miss come in bursts, so that most loads have fewer than there are on average, and a

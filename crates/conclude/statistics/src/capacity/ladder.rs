@@ -12,10 +12,10 @@ const LARGEST_STEP: f64 = 1.0;
 /// would not get there.
 const SAME: usize = 3;
 
-/// The loads of a ladder.
+/// The usual number of loads of a ladder.
 pub const LOADS: usize = 8;
 
-/// The loads of a ladder whose first [`LOADS`] contradict one another, or those of a ladder before it on the same start.
+/// The number where the first [`LOADS`] contradict one another, or those of a ladder before it on the same start.
 pub const MOST_LOADS: usize = 3 * LOADS;
 
 /// Loads contradict one another from this distance on: the logarithm of the largest that passed over the smallest that failed.
