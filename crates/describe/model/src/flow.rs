@@ -57,6 +57,22 @@ impl Flow {
         requests.chain(exchanges.map(|message| message.name.as_str())).filter(|name| seen.insert(*name)).collect()
     }
 
+    /// The paths of the files that users read: feeds, and bodies of requests.
+    pub fn paths_mut(&mut self) -> Vec<&mut PathBuf> {
+        let mut paths: Vec<&mut PathBuf> = self.feeds.iter_mut().map(|feed| &mut feed.file).collect();
+        for request in &mut self.requests {
+            match &mut request.body {
+                Body::File(file) => paths.push(file),
+                Body::Multipart(parts) => paths.extend(parts.iter_mut().filter_map(|part| match &mut part.content {
+                    PartContent::File(file) => Some(file),
+                    PartContent::Text(_) => None,
+                })),
+                Body::None | Body::Text(_) | Body::Json(_) | Body::Form(_) => {}
+            }
+        }
+        paths
+    }
+
     /// The names of the exchanges that iterations make.
     #[must_use]
     pub fn names_of_iterations(&self) -> BTreeSet<&str> {

@@ -2,9 +2,10 @@
 //! back while it runs, and a [`JobRecord`] ends it. All of it is plain data that serialises, so that a generator may
 //! be threads of this process or an agent on another machine.
 
+use crate::agent::AgentRecord;
 use crate::database::SqlFacts;
 use crate::load::{LoadProfile, Share};
-use crate::record::{Account, ErrorKind, Interval, SequenceCheck};
+use crate::record::{Account, ErrorKind, Interval, SequenceCheck, SequenceRecorder};
 use crate::result::Work;
 use crate::script::ScriptFacts;
 use crate::storage::StorageFacts;
@@ -24,8 +25,10 @@ pub struct Job {
     pub seed: u64,
     /// The share of users and arrivals that this generator carries; its threads divide it.
     pub share: Share,
-    /// When warm-up begins, so that several generators begin together; without it, as soon as the users are ready.
-    pub begin: Option<UnixTime>,
+    /// When warm-up begins.
+    pub begin: Begin,
+    /// Who calls `setup` and `teardown` of a script.
+    pub set_up: SetUp,
     /// True if the users stay for the next job of the same prepared workload, with their connections and values. That
     /// job has the same load, apart from its lengths. For the users no time passes between the two: pauses go on where
     /// they were. Workloads whose users cannot stay begin anew with each job.
@@ -38,6 +41,28 @@ impl Job {
     pub fn users(&self) -> u64 {
         self.share.of_first(u64::from(self.load.most_users()))
     }
+}
+
+/// When the warm-up of a job begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Begin {
+    /// As soon as the users are ready.
+    #[default]
+    WhenReady,
+    /// At the instant that is told when the users are ready, so that several generators begin together.
+    WhenTold,
+}
+
+/// Who calls `setup` and `teardown` of a script, which are called once for all users of a load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetUp {
+    /// This generator: `setup` before its users are made, and `teardown` when the users of all generators have ended.
+    #[default]
+    Here,
+    /// Another one, whose `setup` has returned this, as JSON; none if it returned nothing.
+    Elsewhere(Option<String>),
 }
 
 /// What a generator reports while a job runs.
@@ -56,6 +81,8 @@ pub enum Report {
     },
     /// Lines that scripts wrote to their console, each with its end.
     Console(String),
+    /// What `setup` of a script has returned, as JSON, where other generators have shares of the load: they need it.
+    SetUp(Option<String>),
 }
 
 /// The result of a job, beside its seconds.
@@ -67,6 +94,10 @@ pub struct JobRecord {
     pub window: Nanos,
     /// Results of the checks over all replies, by request name.
     pub sequences: BTreeMap<String, SequenceCheck>,
+    /// The numbers that these checks are about, where this is the record of a share of the load: those of all shares together
+    /// are checked.
+    #[serde(default)]
+    pub numbers: BTreeMap<String, SequenceRecorder>,
     /// The first text that came with each kind of error, by subject.
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// What became of everything that was sent, by request name and for connections (`connect`).
@@ -83,6 +114,9 @@ pub struct JobRecord {
     pub interrupted: bool,
     /// Facts about the kind of work that the users did.
     pub facts: WorkFacts,
+    /// The agents that generated the load; empty where this process did.
+    #[serde(default)]
+    pub agents: Vec<AgentRecord>,
 }
 
 /// Facts of a job that only one kind of work has.
@@ -142,8 +176,11 @@ pub enum JobError {
     /// The script threw or broke a limit while a user loaded it.
     #[error("{0}")]
     Script(String),
-    /// Users got ready only after the instant at which the load was to begin.
-    #[error("users got ready {} s after the instant at which the load was to begin; give them more time", .0.seconds())]
+    /// An agent was lost that the load needs: the run ends, and resumes with others.
+    #[error("{0}")]
+    Lost(String),
+    /// The instant at which the load was to begin had passed when it was told.
+    #[error("the load was to begin {} s before the generator was told so", .0.seconds())]
     Late(Nanos),
 }
 
@@ -172,7 +209,8 @@ mod tests {
             generator: GeneratorSpec { threads: 2, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) },
             seed: 7,
             share: Share { index: 1, of: 2 },
-            begin: Some(UnixTime(1_700_000_000_000_000_000)),
+            begin: Begin::WhenTold,
+            set_up: SetUp::Elsewhere(Some("1".to_owned())),
             stays: true,
         };
         assert_eq!(crossed(&job), job);

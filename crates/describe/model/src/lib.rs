@@ -5,6 +5,7 @@
 //! [`system`]; the result is the [`record`]s of a load, from which [`measure`]s are computed. A run reports its
 //! progress as [`event`]s.
 
+pub mod agent;
 pub mod database;
 pub mod event;
 pub mod exposed;

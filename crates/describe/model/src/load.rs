@@ -169,6 +169,12 @@ pub struct Share {
 /// The whole load.
 pub const WHOLE: Share = Share { index: 0, of: 1 };
 
+impl Default for Share {
+    fn default() -> Self {
+        WHOLE
+    }
+}
+
 impl Share {
     /// The number of the first `total` members that belong to this share.
     #[must_use]

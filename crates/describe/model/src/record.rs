@@ -7,6 +7,7 @@
 
 mod account;
 mod interval;
+mod sequence;
 
 use crate::units::Instant;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use account::Account;
 pub use interval::{
     DIGITS, GeneratorSecond, Interval, LONGEST, TICK, TICKS, Tally, Tick, failed_alone, failed_of_all, histogram,
 };
+pub use sequence::SequenceRecorder;
 
 /// One request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

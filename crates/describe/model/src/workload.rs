@@ -2,8 +2,8 @@
 
 use crate::flow::Flow;
 use crate::script::Script;
-use crate::sql::{Sql, SqlWork, TPCC_STEPS};
-use crate::storage::Storage;
+use crate::sql::{Parameter, Sql, SqlWork, TPCC_STEPS};
+use crate::storage::{Credentials, Secret, Storage, Store};
 pub use crate::target::{Target, Tls};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -25,6 +25,54 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// The paths of all files and folders that users need where they run: what they read, and not what a store keeps.
+    pub fn paths_mut(&mut self) -> Vec<&mut PathBuf> {
+        let tls = self.target.iter_mut().filter_map(|target| target.tls.as_mut());
+        let mut paths: Vec<&mut PathBuf> = tls.filter_map(|tls| tls.ca.as_mut()).collect();
+        match &mut self.steps {
+            Steps::Grpc { schema: GrpcSchema::Files { files, include }, .. } => {
+                paths.extend(files);
+                paths.extend(include);
+            }
+            Steps::Flow(flow) => paths.extend(flow.paths_mut()),
+            Steps::Script(script) => {
+                paths.push(&mut script.entry);
+                paths.extend(&mut script.files);
+            }
+            Steps::Sql(sql) => {
+                if let SqlWork::Own(transactions) = &mut sql.work {
+                    let statements = transactions.iter_mut().flat_map(|one| &mut one.statements);
+                    paths.extend(statements.flat_map(|one| &mut one.parameters).filter_map(|one| match one {
+                        Parameter::Feed { file, .. } => Some(file),
+                        _ => None,
+                    }));
+                }
+            }
+            Steps::Storage(storage) => {
+                if let Store::S3(s3) = &mut storage.store {
+                    paths.extend(s3.endpoint.tls.as_mut().and_then(|tls| tls.ca.as_mut()));
+                }
+            }
+            Steps::Http(_) | Steps::Grpc { schema: GrpcSchema::Reflection, .. } => {}
+        }
+        paths
+    }
+
+    /// The secrets in it, in a fixed order: none of them is written where the workload is.
+    pub fn secrets_mut(&mut self) -> Vec<&mut Secret> {
+        match &mut self.steps {
+            Steps::Storage(storage) => match &mut storage.store {
+                Store::S3(s3) => match &mut s3.credentials {
+                    Credentials::Generated(pair) => vec![&mut pair.secret],
+                    Credentials::Anonymous | Credentials::Environment => Vec::new(),
+                },
+                Store::Directory(_) | Store::Nfs(_) => Vec::new(),
+            },
+            Steps::Sql(sql) => sql.endpoint.iter_mut().filter_map(|endpoint| endpoint.password.as_mut()).collect(),
+            Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => Vec::new(),
+        }
+    }
+
     /// The connections that so many users hold at once at most, with their sockets; `shared` says how many those are that
     /// all of them share.
     #[must_use]

@@ -47,6 +47,7 @@ pub use read::read;
 pub use schema::json_schema;
 pub use script_metrics::ScriptMetrics;
 pub use study::{PortChoice, Study};
+pub use table::generator::LostAgent;
 pub use table::secret::SecretSource;
 pub use trial_spec::TrialSpec;
 pub use value::Bindings;

@@ -7,7 +7,7 @@ use crate::sample_size;
 use crate::study::{Study, TrialTables};
 use crate::table::decide::{check_once, decisions, default_measure};
 use crate::table::design::DesignSpec;
-use crate::table::generator::{self, TargetsTable};
+use crate::table::generator::{self, GeneratorTable, TargetsTable};
 use crate::table::location_of_key;
 use crate::table::objective::ObjectiveTable;
 use crate::table::report::ReportTable;
@@ -102,6 +102,7 @@ fn study(
         looks: table.looks()?,
         factors,
         targets_allow: tables.allowed.clone(),
+        lost_agent: table.generator().map(GeneratorTable::lost_agent).unwrap_or_default(),
         generator: generator?,
         decide: decide?,
         objective: table.objective().map(ObjectiveTable::objective),

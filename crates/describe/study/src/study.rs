@@ -6,6 +6,7 @@ use crate::quick_load::shortened;
 use crate::sample_size;
 use crate::table::database::{DatabaseTable, check_connections, most_users};
 use crate::table::design::DesignSpec;
+use crate::table::generator::LostAgent;
 use crate::table::load::LoadTable;
 use crate::table::metrics::first_of_each_name;
 use crate::table::secret::{SecretSource, SecretTable};
@@ -56,6 +57,8 @@ pub struct Study {
     pub factors: Vec<Factor>,
     /// Hosts and addresses that it may load besides this machine.
     pub targets_allow: Vec<String>,
+    /// What follows when an agent is lost under a load.
+    pub lost_agent: LostAgent,
     pub(crate) generator: GeneratorSpec,
     pub(crate) decide: Vec<Decision>,
     pub(crate) objective: Option<Objective>,

@@ -152,7 +152,7 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
         local: LocalJob<'_>,
         reports: &mut dyn FnMut(Report),
     ) -> Result<(Vec<Findings>, Clock), JobError> {
-        let LocalJob { job, interrupted } = local;
+        let LocalJob { job, steering, interrupted } = local;
         self.over.store(false, Ordering::Relaxed);
         let shared = Arc::new(Shared::new(self, job));
         let (ready, readiness) = channel();
@@ -169,7 +169,8 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
             .collect();
         drop(ready);
         let ready = wait_until_ready(&readiness, threads.len(), self.timeout + self.grace, interrupted);
-        let clock = ready.and_then(|()| Clock::start_at(job.begin, job.load.warmup, interrupted));
+        let start = |()| Clock::when_ready(job.begin, steering, job.load.warmup, interrupted);
+        let clock = ready.and_then(start);
         let clock = clock.inspect_err(|_| {
             shared.over.store(true, Ordering::Relaxed);
             threads.iter().for_each(|thread| thread.thread().unpark());

@@ -1,6 +1,7 @@
 //! The generator's clock: monotonic nanoseconds around the start of the measure phase.
 
-use plimsoll_model::job::JobError;
+use crate::job::Steering;
+use plimsoll_model::job::{Begin, JobError};
 use plimsoll_model::units::{Instant, Nanos, UnixTime};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,13 +27,26 @@ impl Clock {
         Clock::starting_at(UnixTime::of(SystemTime::now()), Nanos(0), warmup)
     }
 
-    /// Waits until `begin`, unless interrupted, and returns a clock whose warm-up starts then; without `begin`, it
-    /// starts now.
+    /// The clock of a load whose users are ready: its warm-up starts now, or at the instant that is told. This waits until
+    /// then, unless interrupted.
     ///
     /// # Errors
     /// That instant has passed.
-    pub fn start_at(begin: Option<UnixTime>, warmup: Duration, interrupted: &AtomicBool) -> Result<Clock, JobError> {
-        let Some(begin) = begin else { return Ok(Clock::start(warmup)) };
+    pub fn when_ready(
+        begin: Begin,
+        steering: &Steering,
+        warmup: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Clock, JobError> {
+        let told = match begin {
+            Begin::WhenReady => None,
+            Begin::WhenTold => steering.ready(interrupted),
+        };
+        told.map_or_else(|| Ok(Clock::start(warmup)), |begin| Clock::start_at(begin, warmup, interrupted))
+    }
+
+    /// Waits until `begin`, unless interrupted, and returns a clock whose warm-up starts then.
+    fn start_at(begin: UnixTime, warmup: Duration, interrupted: &AtomicBool) -> Result<Clock, JobError> {
         let now = UnixTime::of(SystemTime::now());
         if begin < now {
             return Err(JobError::Late(now.since(begin)));

@@ -2,15 +2,16 @@
 
 use crate::clock::{Clock, nanos};
 use crate::recorder::Findings;
-use crate::sequence::SequenceRecorder;
 use plimsoll_model::job::{Job, JobRecord, Report, WorkFacts};
 use plimsoll_model::load::Stop;
-use plimsoll_model::record::{Account, ErrorKind, SequenceCheck};
-use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::record::{Account, ErrorKind, SequenceRecorder};
+use plimsoll_model::units::{Instant, Nanos, UnixTime};
 use plimsoll_model::workload::Steps;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Jobs that come one after the other, and what listens to them.
 pub trait Jobs {
@@ -23,34 +24,97 @@ pub trait Jobs {
     /// The job that ran has ended.
     fn ended(&mut self, record: JobRecord);
 
-    /// The number of users of the job that runs, if a control loop changes it.
+    /// What the caller decides about the job that runs.
     fn steering(&self) -> Steering {
         Steering::default()
     }
 }
 
-/// The number of users of a load, where a control loop changes it while the load runs, and the end of that load. Clones belong
-/// to the same load.
+/// What the caller decides about a load while it gets ready and runs: when it begins, where that is told
+/// ([`Begin::WhenTold`](plimsoll_model::job::Begin)), and how many users there are and when it ends, where a control loop
+/// changes that. Clones belong to the same load.
 #[derive(Clone, Debug, Default)]
-pub struct Steering(Arc<AtomicU64>);
+pub struct Steering(Arc<Decisions>);
+
+#[derive(Default)]
+struct Decisions {
+    users: AtomicU64,
+    begin: Mutex<Option<UnixTime>>,
+    /// True once the users of all other generators have ended.
+    others_ended: Mutex<bool>,
+    /// Wakes those who wait for one of these.
+    told: Condvar,
+    others_told: Condvar,
+    /// Tells the caller that the users are ready.
+    on_ready: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl fmt::Debug for Decisions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decisions").field("users", &self.users).field("begin", &self.begin).finish_non_exhaustive()
+    }
+}
 
 impl Steering {
-    /// This value means that the load is over. There are never so many users.
+    /// This number of users means that the load is over. There are never so many.
     const OVER: u64 = u64::MAX;
+
+    /// How soon an interruption is noticed by a load that waits for its begin.
+    const POLL_EVERY: Duration = Duration::from_millis(20);
+
+    /// The steering of a load that waits for its begin: `on_ready` is called when its users are ready, and
+    /// [`Steering::begin_at`] is the answer.
+    pub fn awaiting(on_ready: impl Fn() + Send + Sync + 'static) -> Steering {
+        Steering(Arc::new(Decisions { on_ready: Some(Box::new(on_ready)), ..Decisions::default() }))
+    }
 
     /// Sets the number of users from now on.
     pub fn set_users(&self, users: u32) {
-        self.0.store(u64::from(users), Ordering::Relaxed);
+        self.0.users.store(u64::from(users), Ordering::Relaxed);
     }
 
     /// Ends the load: no more iterations begin.
     pub fn end(&self) {
-        self.0.store(Steering::OVER, Ordering::Relaxed);
+        self.0.users.store(Steering::OVER, Ordering::Relaxed);
+    }
+
+    /// Names the instant at which the load begins.
+    pub fn begin_at(&self, begin: UnixTime) {
+        *self.0.begin.lock().unwrap_or_else(PoisonError::into_inner) = Some(begin);
+        self.0.told.notify_all();
+    }
+
+    /// The users of all other generators have ended.
+    pub fn others_ended(&self) {
+        *self.0.others_ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.others_told.notify_all();
+    }
+
+    /// Waits until the users of all other generators have ended, unless it is interrupted.
+    pub fn wait_for_others(&self, interrupted: &AtomicBool) {
+        let mut ended = self.0.others_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*ended && !interrupted.load(Ordering::Relaxed) {
+            let waited = self.0.others_told.wait_timeout(ended, Steering::POLL_EVERY);
+            ended = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// The number of users; none once the load is over.
     pub(crate) fn users(&self) -> Option<u64> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|users| *users != Steering::OVER)
+        Some(self.0.users.load(Ordering::Relaxed)).filter(|users| *users != Steering::OVER)
+    }
+
+    /// Says that the users are ready, and waits to be told when the load begins; none if it is interrupted meanwhile.
+    pub(crate) fn ready(&self, interrupted: &AtomicBool) -> Option<UnixTime> {
+        if let Some(tell) = &self.0.on_ready {
+            tell();
+        }
+        let mut begin = self.0.begin.lock().unwrap_or_else(PoisonError::into_inner);
+        while begin.is_none() && !interrupted.load(Ordering::Relaxed) {
+            let waited = self.0.told.wait_timeout(begin, Steering::POLL_EVERY);
+            begin = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *begin
     }
 }
 
@@ -59,6 +123,8 @@ impl Steering {
 pub struct LocalJob<'a> {
     /// The job.
     pub job: &'a Job,
+    /// What the caller decides about it.
+    pub steering: &'a Steering,
     /// The caller sets this to stop the job.
     pub interrupted: &'a AtomicBool,
 }
@@ -97,10 +163,13 @@ impl LocalJob<'_> {
         // Several threads may have the same warning.
         let warnings: BTreeSet<&String> = findings.iter().flat_map(|found| &found.warnings).collect();
         let warnings = warnings.into_iter().cloned().collect();
+        let numbers = numbers(&findings, steps);
         JobRecord {
             zero: clock.unix(Instant(0)),
             window: Nanos(window.unsigned_abs()),
-            sequences: sequences(&findings, steps),
+            sequences: numbers.iter().map(|(name, numbers)| (name.clone(), numbers.check())).collect(),
+            // Whoever merges the shares of several generators needs the numbers themselves.
+            numbers: if self.job.share.of > 1 { numbers } else { BTreeMap::new() },
             error_examples: examples,
             accounts,
             faults: findings.into_iter().flat_map(|found| found.faults).chain(unbalanced).collect(),
@@ -109,6 +178,7 @@ impl LocalJob<'_> {
             stopped: None,
             interrupted: self.is_interrupted(),
             facts: WorkFacts::None,
+            agents: Vec::new(),
         }
     }
 }
@@ -120,14 +190,15 @@ fn unbalanced(found: &Findings) -> impl Iterator<Item = String> {
     wrong.map(|(subject, account)| format!("its account of `{subject}` does not add up: {account}"))
 }
 
-fn sequences(findings: &[Findings], steps: &Steps) -> BTreeMap<String, SequenceCheck> {
+/// The numbers in the replies to each request that is checked for a sequence.
+fn numbers(findings: &[Findings], steps: &Steps) -> BTreeMap<String, SequenceRecorder> {
     let Steps::Grpc { calls, .. } = steps else { return BTreeMap::new() };
     let checked = calls.iter().enumerate().filter(|(_, call)| call.sequence.is_some());
     checked
         .map(|(step, call)| {
             let mut whole = SequenceRecorder::default();
             findings.iter().for_each(|found| whole.merge(&found.sequences[step]));
-            (call.name.clone(), whole.check())
+            (call.name.clone(), whole)
         })
         .collect()
 }
@@ -135,6 +206,7 @@ fn sequences(findings: &[Findings], steps: &Steps) -> BTreeMap<String, SequenceC
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::job::{Begin, SetUp};
     use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Think, WHOLE};
     use plimsoll_model::study::GeneratorSpec;
     use std::time::Duration;
@@ -151,7 +223,8 @@ mod tests {
             generator: GeneratorSpec { threads: 2, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) },
             seed: 1,
             share: WHOLE,
-            begin: None,
+            begin: Begin::WhenReady,
+            set_up: SetUp::Here,
             stays: false,
         }
     }
@@ -161,7 +234,8 @@ mod tests {
             accounts: BTreeMap::from([("request:page".to_owned(), account)]),
             ..Findings::default()
         });
-        let local = LocalJob { job: &job(), interrupted: &AtomicBool::new(false) };
+        let (job, steering) = (job(), Steering::default());
+        let local = LocalJob { job: &job, steering: &steering, interrupted: &AtomicBool::new(false) };
         local.record(findings.into(), &Steps::Http(Vec::new()), Clock::start(Duration::ZERO))
     }
 

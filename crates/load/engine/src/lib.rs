@@ -15,7 +15,6 @@ mod ports;
 pub mod protocol;
 pub mod recorder;
 pub mod schedule;
-pub mod sequence;
 pub mod sockets;
 pub mod threads;
 pub mod timers;

@@ -1,9 +1,8 @@
 //! Records the work of one thread in histograms, which are passed on once a second.
 
-use crate::sequence::SequenceRecorder;
 use plimsoll_model::record::{
     Account, ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, METRIC_SCALE, Outcome, Part, RecordedPhase,
-    Subject, TICK, TICKS, Tally, Tick,
+    SequenceRecorder, Subject, TICK, TICKS, Tally, Tick,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};

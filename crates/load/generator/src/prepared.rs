@@ -160,7 +160,7 @@ impl Prepared {
             Compiled::Sql(sql) => self.run_sql(sql, job, jobs, interrupted),
             Compiled::Script(script) => script.run(&job, jobs, interrupted),
             Compiled::Storage(storage) => {
-                in_turn(job, jobs, |job, reports| self.run_storage(storage, LocalJob { job, interrupted }, reports))
+                in_turn(job, jobs, interrupted, |local, reports| self.run_storage(storage, local, reports))
             }
         }
     }
@@ -193,11 +193,10 @@ impl Prepared {
         jobs: &mut dyn Jobs,
         interrupted: &AtomicBool,
     ) -> Result<(), JobError> {
-        let workload = sql.users(first.seed).map_err(JobError::Users)?;
+        let workload = sql.users(first.seed, first.share).map_err(JobError::Users)?;
         let mut users = BlockingUsers::new(&workload, &self.workload, &first);
         let steps = &self.workload.steps;
-        in_turn(first, jobs, |job, reports| {
-            let local = LocalJob { job, interrupted };
+        in_turn(first, jobs, interrupted, |local, reports| {
             let (findings, clock) = users.run(local, reports)?;
             let facts = WorkFacts::Sql(Box::new(workload.facts(&steps.names())));
             Ok(JobRecord { facts, ..local.record(findings, steps, clock) })
@@ -209,11 +208,13 @@ impl Prepared {
 fn in_turn(
     first: Job,
     jobs: &mut dyn Jobs,
-    mut run: impl FnMut(&Job, &mut dyn FnMut(Report)) -> Result<JobRecord, JobError>,
+    interrupted: &AtomicBool,
+    mut run: impl FnMut(LocalJob<'_>, &mut dyn FnMut(Report)) -> Result<JobRecord, JobError>,
 ) -> Result<(), JobError> {
     let mut next = Some(first);
     while let Some(job) = next {
-        let record = run(&job, &mut |report| jobs.report(report))?;
+        let local = LocalJob { job: &job, steering: &jobs.steering(), interrupted };
+        let record = run(local, &mut |report| jobs.report(report))?;
         jobs.ended(record);
         next = if job.stays { jobs.next() } else { None };
     }

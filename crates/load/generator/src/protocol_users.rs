@@ -3,7 +3,7 @@
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::event_loop::context::{LaterLoad, LoopContext};
 use plimsoll_engine::event_loop::{self, Task, Users};
-use plimsoll_engine::job::{Jobs, LocalJob, Steering};
+use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::protocol::Protocol;
 use plimsoll_engine::recorder::{Recorder, ThreadReport};
@@ -39,10 +39,11 @@ struct Load {
 }
 
 impl Load {
-    fn of(job: &Job, steering: Steering, interrupted: &AtomicBool) -> Result<Load, JobError> {
-        let offering = Offering::of(job).steered(steering);
+    fn of(local: LocalJob<'_>) -> Result<Load, JobError> {
+        let LocalJob { job, steering, interrupted } = local;
+        let offering = Offering::of(job).steered(steering.clone());
         let quota = SharedQuota::of(&offering, job.share);
-        let clock = Clock::start_at(job.begin, job.load.warmup, interrupted)?;
+        let clock = Clock::when_ready(job.begin, steering, job.load.warmup, interrupted)?;
         Ok(Load { offering, quota, clock, stays: job.stays })
     }
 
@@ -89,8 +90,8 @@ impl ProtocolUsers<'_> {
         let lead = |series: &ThreadSeries<Load>| {
             let mut next = Some(job.clone());
             while let Some(job) = next {
-                let local = LocalJob { job: &job, interrupted };
-                let load = match Load::of(&job, jobs.steering(), interrupted) {
+                let local = LocalJob { job: &job, steering: &jobs.steering(), interrupted };
+                let load = match Load::of(local) {
                     Ok(load) => load,
                     Err(error) => return late = Some(error),
                 };

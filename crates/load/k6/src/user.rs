@@ -49,7 +49,9 @@ pub(crate) struct Iteration {
     pub(crate) in_instance: u64,
     /// Those of them in this scenario.
     pub(crate) in_scenario: u64,
-    /// Iterations of all users that began before in this scenario.
+    /// Iterations of all users of this process that began before in this scenario.
+    pub(crate) in_process: u64,
+    /// Its number among those of all users of the run: no other iteration of the scenario has it.
     pub(crate) in_test: u64,
     /// The path of the present group: `::front::inner`.
     pub(crate) group: String,
@@ -146,7 +148,9 @@ impl User {
             }
         }
         iteration.began = at;
-        iteration.in_test = run.counts.scenarios[scenario].begun.fetch_add(1, Relaxed);
+        iteration.in_process = run.counts.scenarios[scenario].begun.fetch_add(1, Relaxed);
+        let (index, of) = (run.share.index as u64, run.share.of as u64);
+        iteration.in_test = index + iteration.in_process * of;
         globals
     }
 

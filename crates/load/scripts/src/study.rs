@@ -16,7 +16,7 @@ use plimsoll_k6_run::metrics::{Contains, Metric};
 use plimsoll_k6_run::options::{Options, no_such_function};
 use plimsoll_k6_run::scenario::{Executor, Scenario};
 use plimsoll_model::flow::WorkloadPart;
-use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
+use plimsoll_model::job::{Job, JobError, JobRecord, Report, SetUp, WorkFacts};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record;
 use plimsoll_model::script::{Script, ScriptFacts};
@@ -94,7 +94,7 @@ impl CompiledScript {
     ) -> Result<(), JobError> {
         let users = first.users();
         allow_users(users)?;
-        let plan = Arc::new(self.plan(&first.load));
+        let plan = Arc::new(self.plan(&first.load).of_share(first.share));
         let run = Run {
             program: &self.program,
             plan: &plan,
@@ -109,7 +109,13 @@ impl CompiledScript {
         let network = run.network()?;
         let systems = Systems(self.script.systems.clone());
         let network = Arc::new(network::Shared { longest: self.timeout.into(), systems, ..network });
-        let data = self.set_up(&run, &network, interrupted)?;
+        let data = match &first.set_up {
+            SetUp::Elsewhere(data) => data.clone(),
+            SetUp::Here => self.set_up(&run, &network, interrupted)?,
+        };
+        if first.share.of > 1 && first.set_up == SetUp::Here {
+            jobs.report(Report::SetUp(data.clone()));
+        }
         let halt = AtomicBool::new(false);
         let common = run.common(&network, interrupted, &halt);
         let common = super::RunContext { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
@@ -117,23 +123,29 @@ impl CompiledScript {
         let (threads, cpus, share) = (run.threads, run.cpus, first.share);
         let load = Load { common: &common, scenarios: &scenarios, share, threads, cpus, copies: None };
         let steps = Steps::Script(Box::new(self.script.clone()));
+        let calls_teardown = first.set_up == SetUp::Here;
         let mut torn_down = None;
         // A user that was stopped for good is missing in every later load.
         let mut broken = Vec::new();
         load.run_series(|series| {
             let mut next = Some(first.clone());
             while let Some(job) = next {
-                let offering = Offering::of(&job).steered(jobs.steering());
+                let steering = jobs.steering();
+                let offering = Offering::of(&job).steered(steering.clone());
                 let mut with_console = |report: Report| {
                     jobs.report(report);
                     console.take().into_iter().for_each(|lines| jobs.report(Report::Console(lines)));
                 };
-                let when = (job.begin, job.stays);
-                let Some((findings, clock)) = series.run(vec![offering], when, &mut with_console) else {
+                let when = (job.begin, steering.clone());
+                let Some((findings, clock)) = series.run(vec![offering], when, job.stays, &mut with_console) else {
                     return;
                 };
-                let mut record = LocalJob { job: &job, interrupted }.record(findings, &steps, clock);
-                if !job.stays {
+                let mut record =
+                    LocalJob { job: &job, steering: &steering, interrupted }.record(findings, &steps, clock);
+                if !job.stays && calls_teardown {
+                    if job.share.of > 1 {
+                        steering.wait_for_others(interrupted);
+                    }
                     match torn_down.insert(self.tear_down(&run, &network, data.clone())) {
                         Ok(unended) => record.warnings.extend(unended.take()),
                         Err(_) => return,
@@ -147,8 +159,10 @@ impl CompiledScript {
                 next = if job.stays { jobs.next() } else { None };
             }
         })?;
-        let torn_down = torn_down.unwrap_or_else(|| self.tear_down(&run, &network, data));
-        torn_down.map(drop)
+        if torn_down.is_none() && calls_teardown {
+            self.tear_down(&run, &network, data)?;
+        }
+        torn_down.unwrap_or(Ok(None)).map(drop)
     }
 
     fn set_up(
@@ -236,6 +250,14 @@ pub fn notes(workload: &Workload) -> Vec<String> {
 pub fn sources(workload: &Workload) -> Vec<PathBuf> {
     let read = |plan: CompiledScript| plan.program.files().all_read().into_iter().map(|(path, _)| path).collect();
     loaded(workload).map_or_else(Vec::new, read)
+}
+
+/// The folder of the project to which a workload's script belongs; none if the workload is not a script.
+#[must_use]
+pub fn project(workload: &Workload) -> Option<PathBuf> {
+    let Steps::Script(script) = &workload.steps else { return None };
+    let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Some(project_of(folder.unwrap_or(Path::new("."))))
 }
 
 /// The metrics that a workload's script defines; none if the workload is not a script, or if the script cannot be

@@ -9,6 +9,7 @@ use super::users::Users;
 use plimsoll_engine::clock::{Clock, nanos};
 use plimsoll_engine::event_loop;
 use plimsoll_engine::event_loop::context::{LaterLoad, LoopContext};
+use plimsoll_engine::job::Steering;
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::recorder::{Findings, Recorder, ThreadReport};
 use plimsoll_engine::schedule::ThreadShare;
@@ -20,7 +21,7 @@ use plimsoll_k6::user::User;
 use plimsoll_k6::user::{Purpose, Recording};
 use plimsoll_k6_run::checks::Checks;
 use plimsoll_k6_run::metrics::Sinks;
-use plimsoll_model::job::{JobError, Report};
+use plimsoll_model::job::{Begin, JobError, Report};
 use plimsoll_model::load::{LoadModel, Share};
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::{Instant, Processors, UnixTime};
@@ -83,8 +84,8 @@ struct SharedLoad {
     /// The load of each scenario.
     offerings: Vec<Offering>,
     quotas: Vec<SharedQuota>,
-    /// When warm-up begins; without it as soon as the users are made.
-    begin: Option<UnixTime>,
+    /// When warm-up begins.
+    begin: (Begin, Steering),
     /// True if the users stay for a later load.
     stays: bool,
     /// Set by the first thread that is ready when all are.
@@ -140,7 +141,8 @@ impl Load<'_> {
     pub(super) fn run(&self, reports: &mut dyn FnMut(Report)) -> Result<LoadResult, JobError> {
         let mut ended = None;
         let offerings = self.scenarios.iter().map(|scenarios| scenarios.offering.clone()).collect();
-        let (samples, called) = self.run_series(|series| ended = series.run(offerings, (None, false), reports))?;
+        let (samples, called) =
+            self.run_series(|series| ended = series.run(offerings, Default::default(), false, reports))?;
         let (findings, clock) = ended.ok_or_else(|| JobError::Loop("a thread ended early".to_owned()))?;
         let called = called.unwrap_or(Err(CallError::Stopped));
         Ok(LoadResult { samples, broken: self.common.take_broken(), called, findings, clock })
@@ -176,12 +178,13 @@ impl Load<'_> {
 }
 
 impl Series<'_> {
-    /// Runs a load with these offerings, which begins at an instant or as soon as the users are ready, and after which they
+    /// Runs a load with these offerings, which begins as soon as the users are ready or when it is told, and after which they
     /// may stay. None if a thread has ended early: the reason comes as the error of [`Load::run_series`].
     pub(super) fn run(
         &self,
         offerings: Vec<Offering>,
-        (begin, stays): (Option<UnixTime>, bool),
+        begin: (Begin, Steering),
+        stays: bool,
         reports: &mut dyn FnMut(Report),
     ) -> Option<(Vec<Findings>, Clock)> {
         let Load { common, share, threads, .. } = self.load;
@@ -207,7 +210,7 @@ impl OneLoad {
         let SharedLoad { ready, clock, begin, offerings, .. } = &*self.0;
         ready.wait();
         let warmup = offerings.iter().map(|offering| offering.warmup).max().unwrap_or_default();
-        clock.get_or_init(|| Clock::start_at(*begin, warmup, common.interrupted)).clone()
+        clock.get_or_init(|| Clock::when_ready(begin.0, &begin.1, warmup, common.interrupted)).clone()
     }
 
     /// The recorder of a thread.

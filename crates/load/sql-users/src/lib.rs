@@ -7,6 +7,7 @@ use plimsoll_engine::blocking::{BlockingWorkload, Call, Failure};
 use plimsoll_engine::schedule::Random;
 use plimsoll_feed::RandomSource;
 use plimsoll_model::database::{Endpoint, SqlFacts, StatementFacts};
+use plimsoll_model::load::{Share, WHOLE};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Retry, Sql, SqlWork, TPCC_STEPS};
 use plimsoll_oltp::{SqlUser, SqlWorkload, TransactionEnd};
@@ -30,13 +31,13 @@ pub struct CompiledSql {
 impl CompiledSql {
     /// Checks the workload without any connection.
     pub fn new(sql: &Sql, timeout: Duration) -> Result<CompiledSql, String> {
-        plimsoll_oltp::compile(sql, 0)?;
+        plimsoll_oltp::compile(sql, 0, WHOLE)?;
         Ok(CompiledSql { sql: sql.clone(), timeout })
     }
 
     /// The workload for the users of a load, none of them connected yet.
-    pub fn users(&self, seed: u64) -> Result<Arc<SqlUsers>, String> {
-        let workload = plimsoll_oltp::compile(&self.sql, seed)?;
+    pub fn users(&self, seed: u64, share: Share) -> Result<Arc<SqlUsers>, String> {
+        let workload = plimsoll_oltp::compile(&self.sql, seed, share)?;
         SqlUsers::new(&self.sql, workload, self.timeout).map(Arc::new)
     }
 }

@@ -182,6 +182,7 @@ impl TrialSummary {
                 (None, Some(script)) => Work::Script(script),
                 (None, None) => Work::Steps,
             },
+            agents: Vec::new(),
         };
         let systems = VariantSystems {
             variant,

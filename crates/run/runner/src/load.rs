@@ -11,7 +11,7 @@ use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::BundleError;
 use plimsoll_database::CounterSampler;
 use plimsoll_model::event::{Event, Second};
-use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
+use plimsoll_model::job::{Begin, Job, JobError, JobRecord, Report, SetUp, WorkFacts};
 use plimsoll_model::load::{Joining, LoadModel, LoadProfile, Profile, Stop, WHOLE};
 use plimsoll_model::objective::{Judged, Passed};
 use plimsoll_model::record::Subject;
@@ -126,7 +126,7 @@ fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Box<dyn Pr
     let target = running.spec.workload.target.as_ref();
     let address = target.map(|target| target::address(context.study, target)).transpose().map_err(Fault::Failed)?;
     let workload = databases::with_endpoint(&running.spec.workload, &running.databases).map_err(Fault::Failed)?;
-    context.generator.prepare(&workload, address).map_err(Fault::Failed)
+    Ok(context.generator.prepare(&workload, address)?)
 }
 
 /// The most users that any load on this start may have.
@@ -180,7 +180,8 @@ impl<'a> LoadUnderWay<'a> {
             generator: context.facts.generator.clone(),
             seed: context.plan.seed ^ u64::from(start.block) ^ (u64::from(load.turn - 1) << 32) ^ (beside << 48),
             share: WHOLE,
-            begin: None,
+            begin: Begin::WhenReady,
+            set_up: SetUp::Here,
             stays,
         });
         if let Some(feedback) = &self.progress.feedback {
@@ -205,7 +206,7 @@ impl<'a> LoadUnderWay<'a> {
                 self.ended = Some(ended.map(|record| *record));
                 self.job = None;
             }
-            None => {}
+            Some(JobMessage::Ready) | None => {}
         }
         Ok(())
     }
@@ -229,7 +230,10 @@ impl<'a> LoadUnderWay<'a> {
         tell: &mut EventSink<'_>,
     ) -> Result<FinishedLoad, Fault> {
         let LoadUnderWay { next, running, prepared, samplers, progress, ended, .. } = self;
-        let mut record = ended.expect("the load is over").map_err(|error| Fault::Failed(error.to_string()))?;
+        let mut record = ended.expect("the load is over").map_err(|error| match error {
+            JobError::Lost(reason) => Fault::Abort(Abort::Generator(reason)),
+            error => Fault::Failed(error.to_string()),
+        })?;
         let (zero, watch) = (progress.date.instant(record.zero), progress.watch);
         running.prepared = Some(prepared);
         for (name, check) in &mut record.sequences {
@@ -315,6 +319,7 @@ impl<'a> LoadProgress<'a> {
         match report {
             Report::ObjectsPlaced(place) => tell(&Event::ObjectsPlaced { start, place }),
             Report::Console(lines) => tell(&Event::ConsoleWritten { start, load, lines }),
+            Report::SetUp(_) => Ok(()),
             Report::Second { zero, interval } => {
                 self.watch.observe(&interval);
                 if let Some(objective) = &mut self.objective {
@@ -358,6 +363,7 @@ fn judge(context: &Context<'_>, running: &RunningVariant, record: &JobRecord, wa
         examples: &record.error_examples,
         stopped: record.stopped.as_deref(),
         databases: &running.facts,
+        agents: &record.agents,
     };
     watch.judge(record.window, &context.facts.generator, &record_of_validity)
 }
@@ -388,7 +394,7 @@ fn sum_up(
     LoadSummary {
         load: *load,
         validity: judgement.validity,
-        warnings: [watch.warnings(), record.warnings, left_behind].concat(),
+        warnings: [watch.warnings(), record.warnings, left_behind, validity::unknown_clocks(&record.agents)].concat(),
         timing: LoadTiming { zero, window: record.window },
         steadiness: Steadiness {
             from: judgement.steady_from,
@@ -406,6 +412,7 @@ fn sum_up(
             accounts: record.accounts,
         },
         work: record.facts.into(),
+        agents: record.agents,
     }
 }
 

@@ -110,6 +110,9 @@ pub enum RunError {
         /// The number of trials.
         trials: usize,
     },
+    /// Agents that were to generate the load are lost.
+    #[error("{0}")]
+    Generator(String),
     /// The results cannot be written.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -534,6 +537,7 @@ impl From<Abort> for Stop {
         match abort {
             Abort::Interrupted => Stop::Interrupted,
             Abort::Bundle(error) => error.into(),
+            Abort::Generator(reason) => Stop::Abort(RunError::Generator(reason)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One start: sets up the systems of its variants, offers the loads, stops the systems, and summarises the results.
 
 use crate::databases::{self, RunningDatabase};
-use crate::generator::PreparedWorkload;
+use crate::generator::{NotReady, PreparedWorkload};
 use crate::load::{LoadOutcome, NextLoad, offer};
 use crate::run::{Context, EventSink};
 use crate::sampled;
@@ -51,6 +51,15 @@ pub(crate) enum Fault {
     Failed(String),
 }
 
+impl From<NotReady> for Fault {
+    fn from(error: NotReady) -> Self {
+        match error {
+            NotReady::Workload(reason) => Fault::Failed(reason),
+            NotReady::Generator(reason) => Fault::Abort(Abort::Generator(reason)),
+        }
+    }
+}
+
 impl From<SystemError> for Fault {
     fn from(error: SystemError) -> Self {
         match error {
@@ -73,6 +82,8 @@ pub(crate) enum Abort {
     Interrupted,
     /// Its results cannot be written.
     Bundle(plimsoll_bundle::BundleError),
+    /// The load generator is gone, or part of it.
+    Generator(String),
 }
 
 impl From<plimsoll_bundle::BundleError> for Abort {

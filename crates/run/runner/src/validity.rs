@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::steady::{Steady, Ticks};
+use plimsoll_model::agent::AgentRecord;
 use plimsoll_model::database::{DatabaseFacts, MixLine};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, SequenceCheck, Subject};
@@ -15,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A stall of the event loop that is long enough for a warning: what it measures is delayed by as much.
 const LONG_STALL: Nanos = Nanos(100_000_000);
+
+/// The error of an agent's clock above which there is a warning: as much as work may be late by default.
+const MOST_CLOCK_ERROR: Nanos = Nanos(5_000_000);
 
 /// The least exchanges of one name that must all fail before a script's trial fails. A script may name each request
 /// after its URL, so that fewer may all have failed by chance.
@@ -38,6 +42,8 @@ pub(crate) struct Record<'a> {
     pub(crate) stopped: Option<&'a str>,
     /// Facts about the databases, with the work that users did on them.
     pub(crate) databases: &'a [DatabaseFacts],
+    /// How each agent did; none where this process generated the load.
+    pub(crate) agents: &'a [AgentRecord],
 }
 
 impl Record<'_> {
@@ -236,7 +242,7 @@ impl Watch {
         if !failures.is_empty() {
             return Judgement { validity: Validity::Failed(failures), ..unknown };
         }
-        let mut reasons = self.limits(headroom, generator, record.faults);
+        let mut reasons = self.limits(headroom, generator, record);
         reasons.extend(record.databases.iter().flat_map(|facts| &facts.work.mix).filter_map(wrong_input));
         let judgement = match self.ticks.as_ref().map(Ticks::judge) {
             None => unknown,
@@ -316,25 +322,15 @@ impl Watch {
         worst.map_or_else(|| format!(": {UNKNOWN}"), |(_, why)| why)
     }
 
-    fn limits(&self, headroom: Headroom, generator: &GeneratorSpec, faults: &[String]) -> Vec<String> {
+    fn limits(&self, headroom: Headroom, generator: &GeneratorSpec, record: &Record<'_>) -> Vec<String> {
+        let faults = record.faults.iter();
         let mut limits: Vec<String> =
-            faults.iter().map(|fault| format!("the generator could not do its work: {fault}")).collect();
-        if headroom.busiest > generator.max_cpu {
-            limits.push(format!(
-                "the generator was the limit: its busiest thread used {:.0} % of a processor, above {:.0} %; give it more \
-                 threads, processors of its own, or less load (`generator`)",
-                headroom.busiest * 100.0,
-                generator.max_cpu * 100.0
-            ));
-        }
-        if headroom.lateness > generator.max_lateness.into() {
-            limits.push(format!(
-                "the generator missed its schedule: 1 % of the work that was due started more than {:.1} ms late, above \
-                 {:.1} ms; give it processors of its own, or less load, or allow more where durations are much longer \
-                 than that (`generator.max_lateness`)",
-                headroom.lateness.seconds() * 1e3,
-                generator.max_lateness.as_secs_f64() * 1e3
-            ));
+            faults.map(|fault| format!("the generator could not do its work: {fault}")).collect();
+        // A busy agent among many idle ones is the limit all the same.
+        let agents = record.agents.iter().map(|agent| (format!("agent `{}`", agent.name), agent.headroom));
+        let this_process = record.agents.is_empty().then(|| ("the generator".to_owned(), headroom));
+        for (who, headroom) in agents.chain(this_process) {
+            limits.extend(limits_of(&who, headroom, generator));
         }
         if self.without_room > 0 {
             limits.push(format!(
@@ -401,6 +397,44 @@ pub(crate) fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> 
     violated.map(|condition| {
         format!("wrong data in `{}`: {} does not hold: {}", facts.name, condition.in_words(), condition.detail)
     })
+}
+
+/// The limits that a generator, or one of several, came up against.
+fn limits_of(who: &str, headroom: Headroom, generator: &GeneratorSpec) -> Vec<String> {
+    let mut limits = Vec::new();
+    if headroom.busiest > generator.max_cpu {
+        limits.push(format!(
+            "{who} was the limit: its busiest thread used {:.0} % of a processor, above {:.0} %; give it more threads, \
+             processors of its own, or less load (`generator`)",
+            headroom.busiest * 100.0,
+            generator.max_cpu * 100.0
+        ));
+    }
+    if headroom.lateness > generator.max_lateness.into() {
+        limits.push(format!(
+            "{who} missed its schedule: 1 % of the work that was due started more than {:.1} ms late, above {:.1} ms; give \
+             it processors of its own, or less load, or allow more where durations are much longer than that \
+             (`generator.max_lateness`)",
+            headroom.lateness.seconds() * 1e3,
+            generator.max_lateness.as_secs_f64() * 1e3
+        ));
+    }
+    limits
+}
+
+/// A warning for each agent whose clock is so uncertain that its load may have begun at another instant than that of the
+/// others.
+pub(crate) fn unknown_clocks(agents: &[AgentRecord]) -> Vec<String> {
+    let uncertain = agents.iter().filter(|agent| agent.clock_error > MOST_CLOCK_ERROR);
+    let warning = |agent: &AgentRecord| {
+        format!(
+            "the clock of agent `{}` is known only to ±{:.1} ms, by which its load may have begun earlier or later than that \
+             of others: the way to it through the broker is long, or uneven",
+            agent.name,
+            agent.clock_error.seconds() * 1e3
+        )
+    };
+    uncertain.map(warning).collect()
 }
 
 /// The reason why the trial is void, if the inputs of users were not mixed as the specification asks: that is the

@@ -28,6 +28,12 @@ pub fn host_facts(machine: &str) -> Host {
     }
 }
 
+/// The name of this machine in its network.
+#[must_use]
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// The processors that this thread may use, in ascending order; empty if the kernel does not say.
 #[must_use]
 pub fn allowed_processors() -> Vec<usize> {

@@ -34,10 +34,11 @@ mod sockets;
 mod usage;
 mod waits;
 
-pub use facts::{allowed_processors, host_facts};
+pub use facts::{allowed_processors, host_facts, host_name};
 pub use lateness::{UnknownLateness, WakeupLateness, lateness};
 pub use machine_state::{MachineState, machine_state, memory_available, most_open_files, processors};
 pub use others::{UseByOthers, other_processes};
 pub use sampler::{LastSamples, Sampler, SystemPart, Target};
 pub use snapshot::Roots;
+pub use sockets::{TcpSockets, tcp_sockets};
 pub use waits::Waits;

@@ -17,6 +17,22 @@ pub(crate) struct SocketCounters {
     listen_overflows: Option<u64>,
 }
 
+/// TCP sockets of the network namespace of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpSockets {
+    /// Those in use; none where the kernel does not say it.
+    pub in_use: Option<u64>,
+    /// Segments sent again since the machine started; none where the kernel does not say it.
+    pub retransmitted: Option<u64>,
+}
+
+/// The TCP sockets at present.
+#[must_use]
+pub fn tcp_sockets() -> TcpSockets {
+    let SocketCounters { in_use, retransmitted, .. } = SocketCounters::read();
+    TcpSockets { in_use, retransmitted }
+}
+
 impl SocketCounters {
     pub(crate) fn read() -> SocketCounters {
         let text = |file: &str| fs::read_to_string(file).unwrap_or_default();

@@ -3,13 +3,14 @@
 //! Each number takes one bit, in pages, so that a trial of ten million calls takes little over a megabyte, and a single
 //! absurd number (say 2⁶⁰) takes one page.
 
-use plimsoll_model::record::SequenceCheck;
+use super::SequenceCheck;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 const PAGE_BITS: u64 = 1 << 16;
 
-/// The numbers in the replies that one thread has received.
-#[derive(Clone, Debug, Default)]
+/// The numbers in the replies that one thread, or one generator, has received.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceRecorder {
     pages: BTreeMap<u64, Box<[u64]>>,
     replies: u64,
@@ -37,7 +38,7 @@ impl SequenceRecorder {
         self.unanswered += 1;
     }
 
-    /// Adds the numbers of another thread.
+    /// Adds the numbers of another thread, or of another generator.
     pub fn merge(&mut self, other: &SequenceRecorder) {
         for (number, theirs) in &other.pages {
             let ours = self.pages.entry(*number).or_insert_with(empty_page);

@@ -1,5 +1,6 @@
 //! The short facts of starts and loads: whether they count, when they ran, and what is told of them.
 
+use crate::agent::{AgentRecord, add_records};
 use crate::database::DatabaseFacts;
 use crate::feedback::FeedbackRecord;
 use crate::objective::{Judged, Passed};
@@ -84,6 +85,9 @@ pub struct LoadSummary {
     pub replies: Replies,
     /// The kind of work that users did.
     pub work: Work,
+    /// How each agent did; empty where the run's own process generated the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentRecord>,
 }
 
 /// When the measure phase of a load ran.
@@ -175,6 +179,7 @@ impl LoadSummary {
         self.load.lengths.drain = load.load.lengths.drain;
         self.headroom.busiest = self.headroom.busiest.max(load.headroom.busiest);
         self.headroom.lateness = self.headroom.lateness.max(load.headroom.lateness);
+        add_records(&mut self.agents, &load.agents);
         for warning in &load.warnings {
             if !self.warnings.contains(warning) {
                 self.warnings.push(warning.clone());
@@ -218,6 +223,7 @@ impl LoadSummary {
             feedback: None,
             replies: Replies::default(),
             work: Work::default(),
+            agents: Vec::new(),
         }
     }
 }

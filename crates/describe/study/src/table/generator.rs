@@ -2,8 +2,12 @@
 
 use super::objective::ObjectiveTable;
 use crate::document::{Faults, table};
-use crate::value::{CpuSet, Literal, PositiveTimeSpan, Share, Text, Threads, Usable, resolve_optional};
+use crate::value::{
+    CpuSet, Literal, PositiveTimeSpan, Problem, Scalar, Share, Text, Threads, Usable, resolve_optional,
+};
+use plimsoll_model::factor::Level;
 use plimsoll_model::study::GeneratorSpec;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 table! {
@@ -17,6 +21,40 @@ table! {
         max_cpu: Option<Literal<Share>>,
         /// Lateness at the 99th percentile above which the schedule counts as missed, which makes a trial void. Default: "5ms"; with an `[objective]`, a tenth of its shortest limit, from 5 ms to 50 ms.
         max_lateness: Option<Literal<PositiveTimeSpan>>,
+        /// What follows when an agent is lost under a load, in a run with agents: the load does not count, and "repeat" has its block run again with the agents that are left, while "stop" ends the run, which can be resumed. Default: "repeat".
+        lost_agent: Option<Literal<LostAgent>>,
+    }
+}
+
+/// What follows when an agent is lost under a load, which does not count then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LostAgent {
+    /// Its block runs again with the agents that are left.
+    #[default]
+    Repeat,
+    /// The run ends, and can be resumed.
+    Stop,
+}
+
+impl Scalar for LostAgent {
+    const EXPECTED: &'static str = "\"repeat\" or \"stop\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        match level {
+            Level::Text(text) if text == "repeat" => Ok(LostAgent::Repeat),
+            Level::Text(text) if text == "stop" => Ok(LostAgent::Stop),
+            _ => Err(Problem::wrong::<Self>(level)),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "enum": ["repeat", "stop"] })
+    }
+}
+
+impl GeneratorTable {
+    pub(crate) fn lost_agent(&self) -> LostAgent {
+        self.lost_agent.as_ref().map_or_else(LostAgent::default, |lost| lost.value)
     }
 }
 

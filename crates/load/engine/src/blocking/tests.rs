@@ -1,4 +1,6 @@
 use super::*;
+use crate::job::Steering;
+use plimsoll_model::job::{Begin, SetUp};
 use plimsoll_model::load::WHOLE;
 use plimsoll_model::load::{Arrivals, LoadProfile, Overflow, Shape, Stage, Stop};
 use plimsoll_model::record::{ErrorKind, Part, RecordedPhase, Subject, Tally};
@@ -75,7 +77,15 @@ fn blocking_users<W: BlockingWorkload>(
 
 fn job(load: &LoadProfile) -> Job {
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    Job { load: load.clone(), generator, seed: 1, share: WHOLE, begin: None, stays: false }
+    Job {
+        load: load.clone(),
+        generator,
+        seed: 1,
+        share: WHOLE,
+        begin: Begin::WhenReady,
+        set_up: SetUp::Here,
+        stays: false,
+    }
 }
 
 /// The records of the measure phase of a run, and its faults.
@@ -102,16 +112,17 @@ fn run_share(
     let job = Job { share, ..job(load) };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
-    let (findings, _) = users.run(LocalJob { job: &job, interrupted }, &mut |report| {
-        let Report::Second { interval, .. } = report else { return };
-        assert!(interval.second > last, "seconds come in order, each once");
-        last = interval.second;
-        for ((phase, subject), tally) in interval.tallies {
-            if phase == RecordedPhase::Measure {
-                tallies.entry(subject).or_default().merge(&tally);
+    let (findings, _) =
+        users.run(LocalJob { job: &job, steering: &Steering::default(), interrupted }, &mut |report| {
+            let Report::Second { interval, .. } = report else { return };
+            assert!(interval.second > last, "seconds come in order, each once");
+            last = interval.second;
+            for ((phase, subject), tally) in interval.tallies {
+                if phase == RecordedPhase::Measure {
+                    tallies.entry(subject).or_default().merge(&tally);
+                }
             }
-        }
-    })?;
+        })?;
     for (subject, account) in findings.iter().flat_map(|found| &found.accounts) {
         assert!(account.holds(), "{subject}: {account}");
     }
@@ -405,7 +416,9 @@ fn run_in_turn(counts: &Arc<Counts>, users: usize, load: &LoadProfile, times: us
             let tally = interval.tallies.get(&(RecordedPhase::Measure, Subject::Iteration));
             measured += tally.map_or(0, Tally::count);
         };
-        let (findings, _) = users.run(LocalJob { job: &job, interrupted: &interrupted }, reports).expect("a run");
+        let (findings, _) = users
+            .run(LocalJob { job: &job, steering: &Steering::default(), interrupted: &interrupted }, reports)
+            .expect("a run");
         assert!(findings.iter().all(|found| found.faults.is_empty()), "{findings:?}");
     }
     measured
@@ -467,7 +480,9 @@ fn arrivals_that_wait_at_the_end_of_a_load_come_first_in_the_next() {
                 }
             }
         };
-        users.run(LocalJob { job: &job, interrupted: &interrupted }, reports).expect("a run");
+        users
+            .run(LocalJob { job: &job, steering: &Steering::default(), interrupted: &interrupted }, reports)
+            .expect("a run");
         outcomes.push((sent, unsent));
     }
     let [(first, none), (second, unsent)] = outcomes[..] else { panic!("{outcomes:?}") };

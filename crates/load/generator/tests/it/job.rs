@@ -2,8 +2,8 @@
 
 use crate::http::quick_server;
 use crate::support::{assert_accounts_hold, closed, get, http, iterations, job, open};
-use plimsoll_generator::{Jobs, Prepared};
-use plimsoll_model::job::{Job, JobError, JobRecord, Report};
+use plimsoll_generator::{Jobs, Prepared, Steering};
+use plimsoll_model::job::{Begin, Job, JobError, JobRecord, Report};
 use plimsoll_model::load::{Arrivals, LoadProfile, Share, Stop};
 use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject, Tally};
 use plimsoll_model::units::UnixTime;
@@ -13,21 +13,54 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-/// Runs a job, and counts the iterations of the measure phase.
-fn counted(prepared: &Prepared, job: &Job) -> Result<(JobRecord, u64), JobError> {
-    let mut iterations = 0;
-    let record = prepared.run(job, &AtomicBool::new(false), &mut |report| {
-        let Report::Second { interval, .. } = report else { return };
-        let tally = interval.tallies.get(&(RecordedPhase::Measure, Subject::Iteration));
-        iterations += tally.map_or(0, Tally::count);
-    })?;
-    Ok((record, iterations))
+/// A job that begins when it is told, with its record and the iterations of its measure phase.
+struct ToldJob {
+    job: Option<Job>,
+    steering: Steering,
+    record: Option<JobRecord>,
+    iterations: u64,
 }
 
-fn in_half_a_second() -> UnixTime {
-    UnixTime::of(SystemTime::now() + Duration::from_millis(500))
+impl ToldJob {
+    /// Runs it to its end. `ready` is called when its users are ready, with what tells the begin.
+    fn run(
+        prepared: &Prepared,
+        job: Job,
+        ready: impl Fn(&Steering) + Send + Sync + 'static,
+    ) -> Result<(JobRecord, u64), JobError> {
+        let steering = Arc::new_cyclic(|itself: &Weak<Steering>| {
+            let itself = Weak::clone(itself);
+            Steering::awaiting(move || ready(&itself.upgrade().expect("its job runs")))
+        });
+        let job = Some(Job { begin: Begin::WhenTold, ..job });
+        let mut told = ToldJob { job, steering: Steering::clone(&steering), record: None, iterations: 0 };
+        prepared.run_all(&mut told, &AtomicBool::new(false))?;
+        Ok((told.record.expect("it has ended"), told.iterations))
+    }
+}
+
+impl Jobs for ToldJob {
+    fn next(&mut self) -> Option<Job> {
+        self.job.take()
+    }
+
+    fn report(&mut self, report: Report) {
+        let Report::Second { interval, .. } = report else { return };
+        let tally = interval.tallies.get(&(RecordedPhase::Measure, Subject::Iteration));
+        self.iterations += tally.map_or(0, Tally::count);
+    }
+
+    fn ended(&mut self, record: JobRecord) {
+        self.record = Some(record);
+    }
+
+    fn steering(&self) -> Steering {
+        self.steering.clone()
+    }
 }
 
 #[test]
@@ -36,15 +69,24 @@ fn two_generators_share_a_load_and_begin_together() {
     let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
     let prepared = Prepared::new(&workload, Some(server.address())).expect("in order");
     let load = LoadProfile { warmup: Duration::from_millis(100), ..closed(3, iterations(30)) };
-    let begin = in_half_a_second();
-    let [first, second] = [0, 1].map(|index| {
-        let job = Job { share: Share { index, of: 2 }, begin: Some(begin), ..job(&load, 1) };
-        let prepared = &prepared;
-        move || counted(prepared, &job)
-    });
-    let (first, second) = std::thread::scope(|scope| {
-        let second = scope.spawn(second);
-        (first().expect("in time"), second.join().expect("a generator does not panic").expect("in time"))
+    let (tell, ready) = channel::<Steering>();
+    let run = |index| {
+        let job = Job { share: Share { index, of: 2 }, ..job(&load, 1) };
+        let tell = tell.clone();
+        let told = ToldJob::run(&prepared, job, move |steering| tell.send(steering.clone()).expect("someone waits"));
+        told.expect("told in time")
+    };
+    let (begin, [first, second]) = std::thread::scope(|scope| {
+        let generators = [0, 1].map(|index| {
+            scope.spawn({
+                let run = &run;
+                move || run(index)
+            })
+        });
+        let both: Vec<Steering> = ready.iter().take(2).collect();
+        let begin = UnixTime::of(SystemTime::now() + Duration::from_millis(100));
+        both.iter().for_each(|one| one.begin_at(begin));
+        (begin, generators.map(|one| one.join().expect("a generator does not panic")))
     });
     let zero = UnixTime(begin.0 + 100_000_000);
     for (record, _) in [&first, &second] {
@@ -54,12 +96,12 @@ fn two_generators_share_a_load_and_begin_together() {
 }
 
 #[test]
-fn a_job_that_comes_too_late_is_refused() {
+fn a_job_that_is_told_too_late_is_refused() {
     let server = quick_server();
     let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
     let prepared = Prepared::new(&workload, Some(server.address())).expect("in order");
-    let job = Job { begin: Some(UnixTime(0)), ..job(&closed(1, iterations(1)), 1) };
-    assert!(matches!(counted(&prepared, &job), Err(JobError::Late(_))));
+    let told = ToldJob::run(&prepared, job(&closed(1, iterations(1)), 1), |steering| steering.begin_at(UnixTime(0)));
+    assert!(matches!(told, Err(JobError::Late(_))));
     assert_eq!(server.record().connections(), 0);
 }
 

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each of the two binaries uses its part")]
 
 use plimsoll_generator::Prepared;
-use plimsoll_model::job::{Job, JobRecord, Report};
+use plimsoll_model::job::{Begin, Job, JobRecord, Report, SetUp};
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think, WHOLE};
 use plimsoll_model::record::{Account, ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
@@ -111,7 +111,15 @@ pub(crate) fn assert_accounts_hold(record: &JobRecord) {
 
 /// The whole of a load, as a job.
 pub(crate) fn job(load: &LoadProfile, threads: usize) -> Job {
-    Job { load: load.clone(), generator: generator(threads), seed: 7, share: WHOLE, begin: None, stays: false }
+    Job {
+        load: load.clone(),
+        generator: generator(threads),
+        seed: 7,
+        share: WHOLE,
+        begin: Begin::WhenReady,
+        set_up: SetUp::Here,
+        stays: false,
+    }
 }
 
 pub(crate) fn generator(threads: usize) -> GeneratorSpec {

@@ -83,9 +83,10 @@ fn scenario<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     getter(&object, "progress", |ctx| {
         in_scenario(&ctx, |user, _, index| Ok(user.run().progress(index, elapsed(&ctx)?)))
     })?;
-    for name in ["iterationInInstance", "iterationInTest"] {
-        getter(&object, name, |ctx| in_scenario(&ctx, |user, _, _| Ok(user.iteration().in_test as f64)))?;
-    }
+    getter(&object, "iterationInInstance", |ctx| {
+        in_scenario(&ctx, |user, _, _| Ok(user.iteration().in_process as f64))
+    })?;
+    getter(&object, "iterationInTest", |ctx| in_scenario(&ctx, |user, _, _| Ok(user.iteration().in_test as f64)))?;
     Ok(object)
 }
 

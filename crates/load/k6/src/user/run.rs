@@ -8,6 +8,7 @@ use plimsoll_k6_run::metrics::{Registry, Sinks};
 use plimsoll_k6_run::options::Options;
 use plimsoll_k6_run::output::Output;
 use plimsoll_k6_run::scenario::{Executor, Scenario};
+use plimsoll_model::load::{Share, WHOLE};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -36,6 +37,8 @@ pub struct RunState {
     pub secrets: Arc<Secrets>,
     /// Users and iterations so far.
     pub counts: Counts,
+    /// The share of all users that this process has.
+    pub share: Share,
     /// Limits how often a line is written to the console.
     pub log_limit: LogLimit,
     /// Set when the script aborts the run: the message of the script.
@@ -87,6 +90,7 @@ impl RunState {
             schemas: Schemas::default(),
             secrets: Arc::default(),
             counts,
+            share: WHOLE,
             log_limit: LogLimit::default(),
             abort: OnceLock::new(),
             failure: OnceLock::new(),
@@ -105,6 +109,12 @@ impl RunState {
         let (shared_arrays, schemas) = (self.shared_arrays.clone(), self.schemas.clone());
         let secrets = Arc::clone(&self.secrets);
         RunState { shared_arrays, schemas, secrets, ..RunState::new(options, scenarios, registry, self.env.clone()) }
+    }
+
+    /// The same for a share of all users: those of other shares are in other processes.
+    #[must_use]
+    pub fn of_share(self, share: Share) -> RunState {
+        RunState { share, ..self }
     }
 
     /// Sinks for the samples of a thread.

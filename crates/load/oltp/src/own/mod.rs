@@ -11,6 +11,7 @@ pub(crate) use scripts::load_scripts;
 use crate::workload::{SqlUser, SqlWorkload, StatementName};
 use compiled::CompiledTransactions;
 use plimsoll_model::database::Engine;
+use plimsoll_model::load::Share;
 use plimsoll_model::sql::Transaction;
 use plimsoll_sql::{Connection, SqlError};
 use std::sync::Arc;
@@ -20,8 +21,14 @@ use user::OwnUser;
 const NAME_LENGTH: usize = 48;
 
 /// Compiles the study's transactions, for a server of this engine if it is known.
-pub(crate) fn workload(transactions: &[Transaction], engine: Option<Engine>) -> Result<Box<dyn SqlWorkload>, String> {
-    Ok(Box::new(OwnWorkload(Arc::new(CompiledTransactions::new(transactions, engine)?))))
+pub(crate) fn workload(
+    transactions: &[Transaction],
+    engine: Option<Engine>,
+    share: Share,
+) -> Result<Box<dyn SqlWorkload>, String> {
+    let mut compiled = CompiledTransactions::new(transactions, engine)?;
+    compiled.feeds.iter_mut().for_each(|feed| feed.set_share(share));
+    Ok(Box::new(OwnWorkload(Arc::new(compiled))))
 }
 
 /// The workload of a study's own transactions.

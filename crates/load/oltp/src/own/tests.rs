@@ -1,6 +1,7 @@
 use super::*;
 use parameter::Values;
 use plimsoll_feed::SeededRandom;
+use plimsoll_model::load::Share;
 use plimsoll_model::sql::{Distribution, OwnStatement, Parameter};
 use plimsoll_sql::Value;
 use std::fs;
@@ -42,6 +43,22 @@ fn a_feed_is_taken_row_by_row_by_all_users_together_and_then_again() {
     assert_eq!(next(&transactions, &mut one), ["Ada, L.", "x", "1"]);
     assert_eq!(next(&transactions, &mut other), ["Bob", "x", "2"]);
     assert_eq!(next(&transactions, &mut one), ["Ada, L.", "x", "1"]);
+}
+
+#[test]
+fn generators_of_several_shares_take_every_row_once() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("numbers.csv");
+    fs::write(&file, "id\n0\n1\n2\n3\n4\n").expect("a file");
+    let mut taken = Vec::new();
+    for index in 0..2 {
+        let statement = ("INSERT INTO a VALUES (?)", vec![feed(&file, "id")]);
+        let mut compiled = CompiledTransactions::new(&[transaction("t", 1, &[statement])], None).expect("compiled");
+        compiled.feeds.iter_mut().for_each(|feed| feed.set_share(Share { index, of: 2 }));
+        let mut values = Values::default();
+        taken.extend((0..3 - index).flat_map(|_| next(&compiled, &mut values)));
+    }
+    assert_eq!(taken, ["0", "2", "4", "1", "3"]);
 }
 
 #[test]

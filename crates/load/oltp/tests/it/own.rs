@@ -2,6 +2,7 @@
 
 use plimsoll_feed::RandomSource;
 use plimsoll_model::database::{Dataset, Endpoint, Engine};
+use plimsoll_model::load::WHOLE;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Distribution, OwnStatement, Parameter, Retry, Sql, SqlWork, Transaction, Transport};
 use plimsoll_oltp::{StatementObserver, TransactionEnd, compile, load};
@@ -69,7 +70,8 @@ fn values_go_into_columns_of_every_type() {
     for server in servers() {
         let endpoint = server.unix();
         run_script(&script, &endpoint).expect("a table");
-        let workload = compile(&own(&endpoint, "INSERT INTO sale VALUES (?, ?, ?, ?, ?, ?)", parameters.clone()), 1);
+        let workload =
+            compile(&own(&endpoint, "INSERT INTO sale VALUES (?, ?, ?, ?, ?, ?)", parameters.clone()), 1, WHOLE);
         let mut user = workload.expect("a workload").user(0, connect(&endpoint)).expect("a user");
         for _ in 0..2 {
             user.draw_transaction(&mut Half);

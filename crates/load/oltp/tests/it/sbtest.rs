@@ -2,6 +2,7 @@
 
 use plimsoll_feed::SeededRandom;
 use plimsoll_model::database::{Dataset, Endpoint, Engine};
+use plimsoll_model::load::WHOLE;
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest, Retry, Sql, SqlWork, Transport};
 use plimsoll_oltp::{SqlUser, SqlWorkload, StatementObserver, TransactionEnd, compile, load, tables};
 use plimsoll_sql::{CallLimits, Connection, SqlError};
@@ -48,7 +49,7 @@ fn test_of(test: OltpTest, endpoint: &Endpoint) -> Box<dyn SqlWorkload> {
         work: SqlWork::Oltp(oltp),
         check_within: Duration::ZERO,
     };
-    compile(&sql, 1).expect("a workload")
+    compile(&sql, 1, WHOLE).expect("a workload")
 }
 
 /// Runs transactions of a test; gives the user, and its statements by name.

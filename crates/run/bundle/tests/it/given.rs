@@ -1,12 +1,14 @@
 //! A small study and its starts, to be written into bundles.
 
 use plimsoll_bundle::BundleWriter;
+use plimsoll_model::agent::AgentRecord;
 use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFacts, StatementFacts};
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::exposed::{BucketCounts, MetricKind, MetricSample};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::feedback::{AlertTime, FeedbackEnd, FeedbackRecord, FeedbackRules, UsersInWindow};
 use plimsoll_model::host::{Host, LOCAL, Version};
+use plimsoll_model::load::Share;
 use plimsoll_model::objective::{self, Judged, Passed, Reading};
 use plimsoll_model::record::{Account, ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
 use plimsoll_model::result::{
@@ -155,6 +157,7 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
             accounts: [("request:GET /a, b".to_owned(), account())].into(),
         },
         work: Work::Storage(Box::new(storage())),
+        agents: vec![agent()],
     }
 }
 
@@ -188,6 +191,25 @@ fn judged() -> Judged {
         share_of_needed: 1.5,
         share_to_weigh: Some(0.5),
         strain: Some(2.5),
+    }
+}
+
+/// How an agent did.
+fn agent() -> AgentRecord {
+    AgentRecord {
+        name: "east, first".to_owned(),
+        share: Share { index: 1, of: 3 },
+        users: 7,
+        headroom: Headroom { busiest: 0.25, lateness: Nanos(54_321) },
+        cpu: 0.5,
+        stall: Nanos(1_000),
+        sockets: Some(12),
+        round_trip: Some(Nanos(200_000)),
+        retransmitted: Some(3),
+        clock_ahead: -1_500,
+        clock_error: Nanos(90_000),
+        reported: 123_456,
+        lost: Some("nothing was heard of it".to_owned()),
     }
 }
 

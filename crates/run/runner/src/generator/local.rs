@@ -1,8 +1,9 @@
 //! Generates load with threads of this process.
 
-use super::{Generator, JobMessage, JobUnderWay, PreparedWorkload};
+use super::{Generator, JobMessage, JobUnderWay, NotReady, PreparedWorkload};
 use plimsoll_generator::{Jobs, Prepared, Steering};
 use plimsoll_model::job::{Job, JobError, JobRecord, Report};
+use plimsoll_model::units::UnixTime;
 use plimsoll_model::workload::Workload;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +17,8 @@ use std::time::Duration;
 pub struct LocalThreads;
 
 impl Generator for LocalThreads {
-    fn prepare(&self, workload: &Workload, address: Option<SocketAddr>) -> Result<Box<dyn PreparedWorkload>, String> {
-        let prepared = Prepared::new(workload, address).map_err(|error| error.to_string())?;
+    fn prepare(&self, workload: &Workload, address: Option<SocketAddr>) -> Result<Box<dyn PreparedWorkload>, NotReady> {
+        let prepared = Prepared::new(workload, address).map_err(|error| NotReady::Workload(error.to_string()))?;
         Ok(Box::new(LocalWorkload { prepared: Arc::new(prepared), users: None }))
     }
 }
@@ -36,8 +37,8 @@ struct LocalUsers {
     thread: UserThread,
 }
 
-/// A job, the number of its users where a control loop changes it, and where its messages go.
-type QueuedJob = (Job, Steering, Sender<JobMessage>);
+/// A job, what is decided about it meanwhile, and where its messages go.
+type QueuedJob = (Job, Steering, Arc<Sender<JobMessage>>);
 
 /// The thread, until someone waits for its end: the workload, or the job under way.
 type UserThread = Arc<Mutex<Option<JoinHandle<()>>>>;
@@ -54,7 +55,12 @@ impl PreparedWorkload for LocalWorkload {
         let users = users.unwrap_or_else(|| LocalUsers::start(&self.prepared));
         self.users = job.stays.then(|| users.clone());
         let (sender, messages) = channel();
-        let (ends_users, steering) = (!job.stays, Steering::default());
+        let (ends_users, sender) = (!job.stays, Arc::new(sender));
+        // Only the thread of the users keeps the sender: without it, the messages are at their end.
+        let weak = Arc::downgrade(&sender);
+        let steering = Steering::awaiting(move || {
+            let _ = weak.upgrade().map(|sender| sender.send(JobMessage::Ready));
+        });
         // A thread that has ended takes no job, which then ends without a record.
         let _ = users.jobs.send((job, steering.clone(), sender));
         let LocalUsers { interrupted, thread, .. } = users;
@@ -87,10 +93,10 @@ impl LocalUsers {
 
 struct JobQueue {
     queue: Receiver<QueuedJob>,
-    /// The number of users of the job that runs, where a control loop changes it.
+    /// What is decided about the job that runs.
     steering: Steering,
     /// Where the messages of the job that runs go.
-    messages: Option<Sender<JobMessage>>,
+    messages: Option<Arc<Sender<JobMessage>>>,
 }
 
 impl JobQueue {
@@ -144,6 +150,10 @@ impl JobUnderWay for LocalJob {
         Some(message)
     }
 
+    fn begin_at(&mut self, begin: UnixTime) {
+        self.steering.begin_at(begin);
+    }
+
     fn stop(&mut self) {
         self.interrupted.store(true, Ordering::Relaxed);
     }
@@ -154,6 +164,10 @@ impl JobUnderWay for LocalJob {
 
     fn end(&mut self) {
         self.steering.end();
+    }
+
+    fn others_ended(&mut self) {
+        self.steering.others_ended();
     }
 }
 

@@ -38,7 +38,7 @@ fn record<'a>(
     sequences: &'a BTreeMap<String, SequenceCheck>,
     examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
 ) -> Record<'a> {
-    Record { faults: &[], broken: &[], sequences, examples, stopped: None, databases: &[] }
+    Record { faults: &[], broken: &[], sequences, examples, stopped: None, databases: &[], agents: &[] }
 }
 
 fn judged(seconds: &[Interval]) -> Validity {
