@@ -38,7 +38,9 @@ pub mod database;
 pub mod docker;
 pub mod grpc;
 pub mod http;
+pub mod nats;
 pub mod nfs;
+pub mod proxy;
 #[cfg(feature = "s3")]
 pub mod s3;
 pub mod sshfs;

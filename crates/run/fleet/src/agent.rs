@@ -1,0 +1,336 @@
+//! An agent: waits at the broker until a run asks it to work, works for it, and is free again when the run is over or is not
+//! heard any more.
+
+use crate::broker::{self, Broker};
+use crate::coordinator::VERSION;
+use crate::delivery::{Inbox, Outbox};
+use crate::files;
+use crate::message::{AgentFacts, Answer, Beat, Engagement, FORM, Line, Order, Pulse, SentFile, from_bytes, to_bytes};
+use crate::permit::Permits;
+use crate::subjects::{self, AGENT_WAITS};
+use crate::worker::Worker;
+use async_nats::{Client, Message, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use plimsoll_model::units::UnixTime;
+use plimsoll_system::{Interrupt, random_text};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+/// How often an agent looks whether the coordinator is still heard, and whether it is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The pause before another attempt to reach a broker that is not there.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// An agent, as whoever starts it describes it.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Its name in reports.
+    pub name: String,
+    /// What is said of it, for runs that ask for it.
+    pub labels: BTreeSet<String>,
+    /// What it may do.
+    pub permits: Permits,
+    /// Threads that generate load.
+    pub threads: usize,
+}
+
+/// Why an agent cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// This machine refuses what is needed.
+    #[error("failed to set up the line to the broker: {0}")]
+    Machine(#[from] io::Error),
+    /// The connection has ended for good.
+    #[error("the connection to NATS at {0} has ended")]
+    Ended(String),
+}
+
+impl Agent {
+    /// Works for runs, one after the other, until it is interrupted. `tell` gets a sentence for each change: connected,
+    /// working for a run, free.
+    ///
+    /// # Errors
+    /// The machine refuses a thread or a folder.
+    pub fn run(&self, broker: &Broker, interrupt: &Interrupt, tell: &mut dyn FnMut(&str)) -> Result<(), AgentError> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("coordinator").enable_all().build()?;
+        runtime.block_on(async {
+            let Some(client) = self.connect(broker, interrupt, tell).await else { return Ok(()) };
+            self.wait_for_runs(&client, broker, interrupt, tell).await
+        })
+    }
+
+    /// Connects to the broker, which may come later than the agent. None if the agent is interrupted.
+    async fn connect(&self, broker: &Broker, interrupt: &Interrupt, tell: &mut dyn FnMut(&str)) -> Option<Client> {
+        let mut told = String::new();
+        while !interrupt.is_set() {
+            match broker.connect(&format!("plimsoll agent {}", self.name)).await {
+                Ok(client) => return Some(client),
+                Err(error) => {
+                    let error = error.to_string();
+                    if error != told {
+                        tell(&format!("{error}; trying again every second"));
+                        told = error;
+                    }
+                }
+            }
+            sleep(RETRY_AFTER).await;
+        }
+        None
+    }
+
+    async fn wait_for_runs(
+        &self,
+        client: &Client,
+        broker: &Broker,
+        interrupt: &Interrupt,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(), AgentError> {
+        let id = random_text(16)?;
+        let ended = || AgentError::Ended(broker.shown());
+        let mut questions = client.subscribe(subjects::WHO).await.map_err(|_| ended())?;
+        let mut requests = client.subscribe(subjects::of_agent(&id)).await.map_err(|_| ended())?;
+        tell(&format!("agent `{}` waits for runs at {}", self.name, broker.shown()));
+        let mut session: Option<JoinHandle<&'static str>> = None;
+        let mut looks = interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                question = questions.next() => {
+                    let question = question.ok_or_else(ended)?;
+                    answer(client, &question, to_bytes(&self.facts(&id, session.is_some()))).await;
+                }
+                request = requests.next() => {
+                    let request = request.ok_or_else(ended)?;
+                    let Some(engagement) = from_bytes::<Engagement>(&request.payload) else { continue };
+                    let accepted = session.is_none();
+                    if accepted {
+                        tell(&format!("working for {}", engagement.run));
+                        let (line, messages, answers) = self.session(client, &engagement).await?;
+                        session = Some(tokio::spawn(line.run(messages, answers)));
+                    }
+                    answer(client, &request, to_bytes(&accepted)).await;
+                }
+                _ = looks.tick() => {
+                    if interrupt.is_set() {
+                        if let Some(session) = session.take() {
+                            session.abort();
+                            let _ = session.await;
+                        }
+                        return Ok(());
+                    }
+                    if session.as_ref().is_some_and(JoinHandle::is_finished)
+                        && let Some(session) = session.take()
+                    {
+                        tell(&format!("free again: {}", session.await.unwrap_or("it broke off")));
+                    }
+                }
+            }
+        }
+    }
+
+    fn facts(&self, id: &str, is_busy: bool) -> AgentFacts {
+        AgentFacts {
+            name: self.name.clone(),
+            id: id.to_owned(),
+            version: VERSION.to_owned(),
+            form: FORM,
+            labels: self.labels.clone(),
+            processors: plimsoll_telemetry::allowed_processors().len(),
+            memory: plimsoll_telemetry::memory_available(),
+            open_files: plimsoll_telemetry::most_open_files(),
+            is_busy,
+        }
+    }
+
+    /// The work for a run, with what comes from its coordinator and from its worker. It listens already, so that no message
+    /// is missed.
+    async fn session(
+        &self,
+        client: &Client,
+        engagement: &Engagement,
+    ) -> Result<(AgentLine, Subscriber, UnboundedReceiver<Bytes>), AgentError> {
+        let Engagement { session, .. } = engagement;
+        let messages = client.subscribe(subjects::to_agent(session)).await.map_err(io::Error::other)?;
+        let folder = tempfile::Builder::new().prefix("plimsoll-agent-").tempdir()?;
+        let (answers, from_worker) = unbounded_channel();
+        let (orders, to_worker) = channel();
+        let (permits, path) = (self.permits.clone(), folder.path().to_owned());
+        let worker = Worker { permits, threads: self.threads, folder: path, answers: answers.clone() };
+        let thread = thread::Builder::new().name("worker".to_owned()).spawn(move || worker.run(&to_worker))?;
+        let now = Instant::now();
+        let line = AgentLine {
+            client: client.clone(),
+            subject: subjects::to_coordinator(session),
+            outbox: Outbox::new(subjects::most_of_frame(client.max_payload()), now),
+            inbox: Inbox::default(),
+            heard: now,
+            work: Work { orders: Some(orders), thread: Some(thread), folder },
+            answers,
+        };
+        Ok((line, messages, from_worker))
+    }
+}
+
+async fn answer(client: &Client, question: &Message, answer: Bytes) {
+    if let Some(reply) = question.reply.clone() {
+        // Whoever asked asks again.
+        let _ = client.publish(reply, answer).await;
+    }
+}
+
+/// The worker's thread and its folder. Dropping it ends all load, and removes the folder.
+struct Work {
+    orders: Option<Sender<Order>>,
+    thread: Option<thread::JoinHandle<()>>,
+    folder: TempDir,
+}
+
+impl Work {
+    fn order(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order);
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The agent's end of the line to the coordinator of a run.
+struct AgentLine {
+    client: Client,
+    subject: String,
+    outbox: Outbox,
+    inbox: Inbox,
+    /// When the coordinator last gave a sign of life.
+    heard: Instant,
+    work: Work,
+    answers: UnboundedSender<Bytes>,
+}
+
+impl AgentLine {
+    /// Works until the run is over; returns why it is.
+    async fn run(mut self, mut messages: Subscriber, mut answers: UnboundedReceiver<Bytes>) -> &'static str {
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut looked = Instant::now();
+        let why = loop {
+            tokio::select! {
+                biased;
+                _ = looks.tick() => {
+                    // An agent that was stopped, or did not run for another reason, finds old signs of life waiting: by
+                    // now the coordinator has given it up.
+                    let stood_still = std::mem::replace(&mut looked, Instant::now()).elapsed() > AGENT_WAITS;
+                    if stood_still || self.heard.elapsed() > AGENT_WAITS {
+                        break "its coordinator is not heard any more";
+                    }
+                    for frame in self.outbox.overdue(Instant::now()) {
+                        self.publish(&Line::Frame(frame)).await;
+                    }
+                }
+                message = messages.next() => match message {
+                    Some(message) => if self.take(&message.payload).await { break "the run is over" },
+                    None => break "the connection to NATS has ended",
+                },
+                answer = answers.recv() => if let Some(answer) = answer {
+                    for frame in self.outbox.frames(answer, Instant::now()) {
+                        self.publish(&Line::Frame(frame)).await;
+                    }
+                },
+            }
+        };
+        let work = self.work;
+        // Threads that generate load end within one time-out.
+        let _ = tokio::task::spawn_blocking(move || drop(work)).await;
+        why
+    }
+
+    async fn publish(&self, line: &Line<Pulse>) {
+        // What is lost with the connection is sent again.
+        let _ = self.client.publish(self.subject.clone(), line.to_bytes()).await;
+    }
+
+    /// Takes a message of the coordinator. Returns true if it is the last.
+    async fn take(&mut self, message: &Bytes) -> bool {
+        let received = UnixTime::of(SystemTime::now());
+        match Line::<Beat>::read(message) {
+            Some(Line::Sign(Beat { sent, confirmed })) => {
+                let now = Instant::now();
+                self.heard = now;
+                self.outbox.confirm(confirmed, now);
+                let answered = UnixTime::of(SystemTime::now());
+                let pulse = Pulse { beat: sent, received, answered, confirmed: self.inbox.confirmed() };
+                self.publish(&Line::Sign(pulse)).await;
+            }
+            Some(Line::Frame(frame)) => match self.inbox.take(frame).as_deref().and_then(from_bytes::<Order>) {
+                Some(Order::Release) => return true,
+                Some(Order::Prepare { workload, files, bucket, what, address, secrets }) => {
+                    let order =
+                        Order::Prepare { workload, files: Vec::new(), bucket: String::new(), what, address, secrets };
+                    self.fetch(order, workload, files, bucket);
+                }
+                Some(order) => self.work.order(order),
+                None => {}
+            },
+            None => {}
+        }
+        false
+    }
+
+    /// Fetches the files of a workload, then has the worker compile it.
+    fn fetch(&self, order: Order, workload: u32, files: Vec<SentFile>, bucket: String) {
+        let (client, answers, folder) = (self.client.clone(), self.answers.clone(), self.work.folder.path().to_owned());
+        let orders = self.work.orders.clone();
+        tokio::spawn(async move {
+            match fetch(&client, &folder, &files, &bucket).await {
+                Ok(()) => {
+                    if let Some(orders) = orders {
+                        let _ = orders.send(order);
+                    }
+                }
+                Err(why) => {
+                    let _ = answers.send(Answer::Prepared { workload, result: Err(why) }.to_bytes());
+                }
+            }
+        });
+    }
+}
+
+/// Writes the files of a workload below `folder`, with their content from the broker.
+async fn fetch(client: &Client, folder: &Path, files: &[SentFile], bucket: &str) -> Result<(), String> {
+    let mut store = None;
+    for file in files {
+        let Some(sha256) = &file.sha256 else {
+            files::write(folder, file, None)?;
+            continue;
+        };
+        if store.is_none() {
+            store = Some(broker::find_bucket(client, bucket).await?);
+        }
+        let shown = file.path.display();
+        let failed = |error: String| format!("{shown} cannot be had from the broker: {error}");
+        let bucket = store.as_ref().expect("found above");
+        let mut object = bucket.get(sha256.as_str()).await.map_err(|error| failed(error.to_string()))?;
+        let mut content = Vec::new();
+        object.read_to_end(&mut content).await.map_err(|error| failed(error.to_string()))?;
+        files::write(folder, file, Some(&content))?;
+    }
+    Ok(())
+}

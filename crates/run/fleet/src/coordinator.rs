@@ -1,0 +1,425 @@
+//! The coordinator of a run: finds agents, has them work for the run, and is a [`Generator`] whose load they generate.
+
+use crate::broker::{self, Broker, BrokerError};
+use crate::files;
+use crate::job::FleetJob;
+use crate::member::{Desk, FromAgent, Member, NewMember, Topic};
+use crate::message::{AgentFacts, Answer, Engagement, FORM, Order, from_bytes, to_bytes};
+use crate::subjects;
+use async_nats::jetstream::object_store::ObjectStore;
+use async_nats::{Client, Message};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use plimsoll_model::job::Job;
+use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_runner::generator::{Generator, JobUnderWay, NotReady, PreparedWorkload};
+use plimsoll_study::LostAgent;
+use plimsoll_system::{Interrupt, random_text};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+/// How often agents are asked whether they are there, until enough are.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// How long an agent may take to say whether it works for the run.
+const ENGAGE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Milliseconds by which the begin of the first load is told ahead, beside the way of the message.
+const FIRST_LEAD: u32 = 20;
+
+/// How long the end of a run waits for the broker to take what it says.
+const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How soon an interruption is noticed while agents are waited for.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// The version of this program.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The agents that a run is to have.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// How many.
+    pub agents: usize,
+    /// Labels that each of them must have.
+    pub labels: BTreeSet<String>,
+    /// How long they are waited for.
+    pub wait: Duration,
+    /// What follows when one of them is lost.
+    pub when_lost: LostAgent,
+    /// The run, as agents name it to people.
+    pub run: String,
+}
+
+/// Why a run has no fleet.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// The broker cannot be reached.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
+    /// Too few agents came in time.
+    #[error("{0}")]
+    TooFew(String),
+    /// The run was interrupted while it waited for agents.
+    #[error("interrupted while waiting for agents")]
+    Interrupted,
+    /// This machine refuses what is needed.
+    #[error("failed to set up the line to the agents: {0}")]
+    Machine(#[from] std::io::Error),
+}
+
+/// Agents that work for a run: they generate its load together. Dropping it lets them go.
+pub struct Fleet {
+    shared: Arc<Shared>,
+}
+
+/// What the fleet, its workloads and its jobs share.
+pub(crate) struct Shared {
+    pub(crate) members: Vec<Member>,
+    pub(crate) desk: Arc<Desk>,
+    client: Client,
+    /// The name of the bucket with files for the agents, and the files in it by their SHA-256; none before the first file.
+    bucket: String,
+    stored: Mutex<Option<(ObjectStore, BTreeSet<String>)>>,
+    /// The number of the next workload or job.
+    next: AtomicU32,
+    /// What follows when an agent is lost.
+    pub(crate) when_lost: LostAgent,
+    /// The agents of which a load has said that they were lost.
+    told_lost: Mutex<BTreeSet<usize>>,
+    /// Milliseconds by which the begin of a load is told ahead, beside the way of the message.
+    pub(crate) lead: AtomicU32,
+    runtime: Runtime,
+}
+
+impl Fleet {
+    /// Waits for agents and has them work for the run. `tell` gets a sentence whenever the number of those that are there
+    /// has changed.
+    ///
+    /// # Errors
+    /// The broker cannot be reached, too few agents come, or the run is interrupted.
+    pub fn gather(
+        broker: &Broker,
+        wanted: &Wanted,
+        interrupt: &Interrupt,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Fleet, FleetError> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("agents").enable_all().build()?;
+        let client = runtime.block_on(broker.connect(&format!("plimsoll run {}", wanted.run)))?;
+        let desk = Arc::new(Desk::default());
+        let mut search = Search { client: &client, wanted, desk: &desk, known: BTreeMap::new(), members: Vec::new() };
+        runtime.block_on(search.run(broker, interrupt, tell))?;
+        let members = search.members;
+        let bucket = format!("plimsoll-{}", random_text(20)?);
+        let shared = Shared {
+            members,
+            desk,
+            client,
+            bucket,
+            stored: Mutex::new(None),
+            next: AtomicU32::new(1),
+            when_lost: wanted.when_lost,
+            told_lost: Mutex::default(),
+            lead: AtomicU32::new(FIRST_LEAD),
+            runtime,
+        };
+        Ok(Fleet { shared: Arc::new(shared) })
+    }
+
+    /// The names of the agents, with what each said of itself.
+    pub fn agents(&self) -> impl Iterator<Item = (&str, &AgentFacts)> {
+        self.shared.members.iter().map(|member| (member.name.as_str(), &member.facts))
+    }
+}
+
+/// The search for agents.
+struct Search<'a> {
+    client: &'a Client,
+    wanted: &'a Wanted,
+    desk: &'a Arc<Desk>,
+    /// Those that have answered, by id.
+    known: BTreeMap<String, AgentFacts>,
+    members: Vec<Member>,
+}
+
+impl Search<'_> {
+    async fn run(
+        &mut self,
+        broker: &Broker,
+        interrupt: &Interrupt,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(), FleetError> {
+        let lost = |error: String| FleetError::Broker(BrokerError { url: broker.shown(), why: error });
+        let inbox = self.client.new_inbox();
+        let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| lost(error.to_string()))?;
+        let (begun, mut told) = (Instant::now(), None);
+        let mut asked: Option<Instant> = None;
+        loop {
+            if interrupt.is_set() {
+                return Err(FleetError::Interrupted);
+            }
+            if asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
+                asked = Some(Instant::now());
+                let sent = self.client.publish_with_reply(subjects::WHO, inbox.clone(), Bytes::new()).await;
+                sent.map_err(|error| lost(error.to_string()))?;
+            }
+            if let Ok(Some(answer)) = tokio::time::timeout(POLL_EVERY, answers.next()).await {
+                if let Some(facts) = from_bytes::<AgentFacts>(&answer.payload) {
+                    self.known.insert(facts.id.clone(), facts);
+                }
+                // All that have answered are looked at together, so that names decide and not the fastest.
+                continue;
+            }
+            let suitable: Vec<AgentFacts> =
+                self.known.values().filter(|facts| self.unsuitable(facts).is_none()).cloned().collect();
+            let there = self.members.len() + suitable.len();
+            if there >= self.wanted.agents {
+                self.engage(suitable).await.map_err(lost)?;
+            }
+            if self.members.len() >= self.wanted.agents {
+                return Ok(());
+            }
+            if begun.elapsed() >= self.wanted.wait {
+                return Err(FleetError::TooFew(self.too_few()));
+            }
+            if told != Some(there) && begun.elapsed() >= ASK_EVERY {
+                told = Some(there);
+                tell(&format!("waiting for agents: {there} of {} are there", self.wanted.agents));
+            }
+        }
+    }
+
+    /// Has agents work for the run, in the order of their names, until there are enough.
+    async fn engage(&mut self, mut suitable: Vec<AgentFacts>) -> Result<(), String> {
+        suitable.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
+        for facts in suitable {
+            if self.members.len() == self.wanted.agents {
+                break;
+            }
+            let session = random_text(24).map_err(|error| error.to_string())?;
+            let subscribed = self.client.subscribe(subjects::to_coordinator(&session)).await;
+            let messages = subscribed.map_err(|error| error.to_string())?;
+            let engagement = Engagement { session: session.clone(), run: self.wanted.run.clone() };
+            let asked = self.client.request(subjects::of_agent(&facts.id), to_bytes(&engagement));
+            let answer = tokio::time::timeout(ENGAGE_WITHIN, asked).await;
+            let accepted = |message: Message| from_bytes::<bool>(&message.payload).unwrap_or(false);
+            if !answer.is_ok_and(|answer| answer.is_ok_and(accepted)) {
+                // It is gone, or works for another run by now. If it is there, it says so again.
+                self.known.remove(&facts.id);
+                continue;
+            }
+            let index = self.members.len();
+            let name = self.name_of(&facts);
+            // From now on it is one of ours, and not busy with another run.
+            self.known.remove(&facts.id);
+            let new = NewMember { index, name, facts, session, messages };
+            self.members.push(Member::attend(self.client, new, self.desk));
+        }
+        Ok(())
+    }
+
+    /// A name that no other agent of the run has: several agents of a host have the same one unless they are named.
+    fn name_of(&self, facts: &AgentFacts) -> String {
+        let is_free = |name: &str| self.members.iter().all(|member| member.name != name);
+        let numbered = (2..).map(|number| format!("{}-{number}", facts.name));
+        std::iter::once(facts.name.clone()).chain(numbered).find(|name| is_free(name)).expect("numbers have no end")
+    }
+
+    /// Why an agent cannot work for the run.
+    fn unsuitable(&self, facts: &AgentFacts) -> Option<String> {
+        let lacks = || self.wanted.labels.difference(&facts.labels).next();
+        match () {
+            () if self.members.iter().any(|member| member.facts.id == facts.id) => {
+                Some("works for this run".to_owned())
+            }
+            () if (facts.version.as_str(), facts.form) != (VERSION, FORM) => {
+                Some(format!("has another version of Plimsoll: {}, and this is {VERSION}", facts.version))
+            }
+            () if facts.is_busy => Some("works for another run".to_owned()),
+            () => lacks().map(|label| format!("has no label `{label}`")),
+        }
+    }
+
+    fn too_few(&self) -> String {
+        let Wanted { agents, wait, .. } = self.wanted;
+        let is_ours = |facts: &&AgentFacts| self.members.iter().any(|member| member.facts.id == facts.id);
+        let known = self.known.values().filter(|facts| !is_ours(facts));
+        let (there, others): (Vec<_>, Vec<_>) =
+            known.map(|facts| (facts, self.unsuitable(facts))).partition(|(_, why)| why.is_none());
+        let mut text = format!(
+            "expected {agents} agents, found {} after {} s",
+            self.members.len() + there.len(),
+            wait.as_secs_f64().round()
+        );
+        for (facts, why) in others {
+            text += &format!("; `{}` {}", facts.name, why.unwrap_or_default());
+        }
+        text + "; start more with `plimsoll agent --nats URL`, ask for fewer (`--agents`), or wait longer (`--wait`)"
+    }
+}
+
+impl Shared {
+    pub(crate) fn next_number(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The agents that are not lost.
+    fn left(&self) -> Vec<usize> {
+        (0..self.members.len()).filter(|index| self.members[*index].lost().is_none()).collect()
+    }
+
+    /// Why the run ends, if an agent is lost and the study says that it ends then.
+    pub(crate) fn reason_to_stop(&self) -> Option<String> {
+        let stops = self.when_lost == LostAgent::Stop;
+        let (name, why) = self.members.iter().find_map(|member| Some((&member.name, member.lost()?)))?;
+        stops.then(|| {
+            format!(
+                "agent `{name}` was lost ({why}), and the study says that the run stops then (`generator.lost_agent`)"
+            )
+        })
+    }
+
+    /// Notes that a load says of an agent that it was lost. Returns false if one has said so before.
+    pub(crate) fn tell_lost(&self, agent: usize) -> bool {
+        self.told_lost.lock().unwrap_or_else(PoisonError::into_inner).insert(agent)
+    }
+
+    /// Puts contents that are not there yet into the bucket.
+    fn store(&self, contents: &BTreeMap<String, std::path::PathBuf>) -> Result<(), String> {
+        if contents.is_empty() {
+            return Ok(());
+        }
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.is_none() {
+            *stored = Some((self.runtime.block_on(broker::make_bucket(&self.client, &self.bucket))?, BTreeSet::new()));
+        }
+        let (bucket, known) = stored.as_mut().expect("made above");
+        for (sha256, path) in contents {
+            if known.contains(sha256) {
+                continue;
+            }
+            let shown = path.display();
+            let content =
+                std::fs::read(path).map_err(|error| format!("failed to read {shown} for the agents: {error}"))?;
+            let put = self.runtime.block_on(bucket.put(sha256.as_str(), &mut content.as_slice()));
+            put.map_err(|error| format!("failed to send {shown} to the agents: {error}"))?;
+            known.insert(sha256.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let stored = self.stored.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let has_bucket = stored.take().is_some();
+        // Each member's task releases its agent when nobody gives it orders any more.
+        let released: Vec<_> = self.members.drain(..).map(Member::release).collect();
+        let end = async {
+            for task in released {
+                let _ = task.await;
+            }
+            if has_bucket {
+                broker::remove_bucket(&self.client, &self.bucket).await;
+            }
+        };
+        // Agents that are not reached are free when they have heard nothing for a while.
+        let _ = self.runtime.block_on(async { tokio::time::timeout(RELEASE_WITHIN, end).await });
+    }
+}
+
+impl Generator for Fleet {
+    fn prepare(&self, workload: &Workload, address: Option<SocketAddr>) -> Result<Box<dyn PreparedWorkload>, NotReady> {
+        let shared = Arc::clone(&self.shared);
+        let mut what = Box::new(workload.clone());
+        let members = shared.left();
+        check_shared_work(&what, members.len()).map_err(NotReady::Workload)?;
+        let gathered = files::gather(&mut what).map_err(NotReady::Workload)?;
+        shared.store(&gathered.contents).map_err(NotReady::Generator)?;
+        let secrets = what.secrets_mut().into_iter().map(|secret| secret.0.clone()).collect();
+        let number = shared.next_number();
+        let (sender, answers) = channel();
+        shared.desk.listen(Topic::Workload(number), sender);
+        let bucket = shared.bucket.clone();
+        let order = Order::Prepare { workload: number, what, address, files: gathered.files, bucket, secrets };
+        members.iter().for_each(|index| shared.members[*index].order(&order));
+        let mut waited_for: BTreeSet<usize> = members.iter().copied().collect();
+        let is_script = matches!(workload.steps, Steps::Script(_));
+        let mut fleet = FleetWorkload { shared, number, members, is_script, users_stay: false };
+        // One that was lost before its answers were listened to.
+        waited_for.retain(|index| fleet.shared.members[*index].lost().is_none());
+        let mut ready = Vec::new();
+        while !waited_for.is_empty() {
+            // The desk keeps the other end.
+            let Ok((index, answer)) = answers.recv() else { break };
+            if !waited_for.remove(&index) {
+                continue;
+            }
+            match answer {
+                FromAgent::Answer(Answer::Prepared { result: Err(why), .. }) => {
+                    let name = &fleet.shared.members[index].name;
+                    return Err(NotReady::Workload(format!("agent `{name}` cannot do this work: {why}")));
+                }
+                FromAgent::Answer(_) => ready.push(index),
+                FromAgent::Lost(_) => {}
+            }
+        }
+        ready.sort_unstable();
+        fleet.members = ready;
+        if let Some(reason) = fleet.shared.reason_to_stop() {
+            return Err(NotReady::Generator(reason));
+        }
+        if fleet.members.is_empty() {
+            let lost =
+                fleet.shared.members.iter().filter_map(|member| Some(format!("`{}`: {}", member.name, member.lost()?)));
+            let lost: Vec<String> = lost.collect();
+            return Err(NotReady::Generator(format!("no agent is left ({})", lost.join("; "))));
+        }
+        Ok(Box::new(fleet))
+    }
+}
+
+/// Refuses what only users of one process can do together.
+fn check_shared_work(workload: &Workload, agents: usize) -> Result<(), String> {
+    let Steps::Flow(flow) = &workload.steps else { return Ok(()) };
+    if agents > 1 && flow.socket.as_ref().is_some_and(|socket| socket.deliveries.is_some()) {
+        return Err(
+            "deliveries are matched between users of one generator, so that those to users of other agents would \
+                    count as lost: use one agent (`--agents 1`), or leave `deliveries` out"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// A workload that agents have compiled.
+struct FleetWorkload {
+    shared: Arc<Shared>,
+    number: u32,
+    /// The agents that have it.
+    members: Vec<usize>,
+    is_script: bool,
+    /// True if the next job has the users of the last one.
+    users_stay: bool,
+}
+
+impl PreparedWorkload for FleetWorkload {
+    fn begin(&mut self, job: Job) -> Box<dyn JobUnderWay> {
+        // The script of users that stay was set up for their first job.
+        let sets_up = self.is_script && !std::mem::replace(&mut self.users_stay, job.stays);
+        Box::new(FleetJob::begin(&self.shared, self.number, &self.members, &job, sets_up))
+    }
+}
+
+impl Drop for FleetWorkload {
+    fn drop(&mut self) {
+        self.shared.desk.leave(Topic::Workload(self.number));
+        let order = Order::Forget { workload: self.number };
+        self.members.iter().for_each(|index| self.shared.members[*index].order(&order));
+    }
+}

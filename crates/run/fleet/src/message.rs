@@ -1,0 +1,293 @@
+//! What coordinator and agents say to one another, and its form on the wire: MessagePack, which keeps floating-point numbers
+//! as they are, so that all generators compute the same schedule.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use plimsoll_model::job::{Job, JobError, JobRecord};
+use plimsoll_model::units::{Nanos, UnixTime};
+use plimsoll_model::workload::Workload;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The form of the messages. Programs of another form do not work together.
+pub(crate) const FORM: u32 = 1;
+
+/// What an agent says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFacts {
+    /// Its name: that of its host, unless it was given one.
+    pub name: String,
+    /// A text that no other agent has.
+    pub id: String,
+    /// The version of Plimsoll.
+    pub version: String,
+    /// The form of its messages.
+    pub form: u32,
+    /// What its user says of it, such as the rack it stands in.
+    pub labels: BTreeSet<String>,
+    /// Processors that it may use.
+    pub processors: usize,
+    /// Bytes of memory that are available to it, where that is known.
+    pub memory: Option<u64>,
+    /// The most files and sockets that it may open; none for any number.
+    pub open_files: Option<u64>,
+    /// True while it works for a run.
+    pub is_busy: bool,
+}
+
+/// Asks an agent to work for a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Engagement {
+    /// A text that no other engagement has: part of the subjects of its messages.
+    pub(crate) session: String,
+    /// The run, for people.
+    pub(crate) run: String,
+}
+
+/// What the coordinator has an agent do.
+#[derive(PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(Debug))]
+pub(crate) enum Order {
+    /// Compile a workload for the system at an address.
+    Prepare {
+        workload: u32,
+        what: Box<Workload>,
+        address: Option<SocketAddr>,
+        files: Vec<SentFile>,
+        /// The bucket of the object store that has the files.
+        bucket: String,
+        /// The secrets of the workload, in the order of [`Workload::secrets_mut`]: nothing writes them with it.
+        secrets: Vec<String>,
+    },
+    /// Get the users of a job ready.
+    Begin { job: u32, workload: u32, what: Box<Job> },
+    /// Begin its load at an instant of the agent's clock.
+    Go { job: u32, at: UnixTime },
+    /// From now on so many users are to be at work.
+    SetUsers { job: u32, users: u32 },
+    /// No more iterations begin.
+    End { job: u32 },
+    /// Stop the job early.
+    Stop { job: u32 },
+    /// The users of all other agents have ended: a script may be torn down.
+    OthersEnded { job: u32 },
+    /// The workload is not needed any more: its users end.
+    Forget { workload: u32 },
+    /// The run is over: the agent is free.
+    Release,
+}
+
+/// A file, or a folder, that a workload needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SentFile {
+    /// Where it lies on the coordinator's machine: an absolute path.
+    pub(crate) path: PathBuf,
+    /// The SHA-256 of its content in hexadecimal digits; none for a folder.
+    pub(crate) sha256: Option<String>,
+}
+
+/// What an agent says of the orders.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// A workload is compiled, or cannot be.
+    Prepared { workload: u32, result: Result<(), String> },
+    /// The users of a job are ready, and the system answers to a new connection after this time.
+    Ready { job: u32, round_trip: Option<Nanos> },
+    /// The place of the objects of a storage workload.
+    ObjectsPlaced { job: u32, place: String },
+    /// Lines that scripts wrote to their console.
+    Console { job: u32, lines: String },
+    /// What `setup` of a script has returned.
+    SetUp { job: u32, data: Option<String> },
+    /// A second, as [`seconds`](crate::seconds) writes it.
+    #[serde(skip)]
+    Second { job: u32, bytes: Bytes },
+    /// A job is over.
+    Ended { job: u32, result: Result<Box<JobRecord>, JobError>, host: HostDuring },
+}
+
+/// The agent's host while a job ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostDuring {
+    /// TCP segments that were sent again.
+    pub(crate) retransmitted: Option<u64>,
+    /// TCP sockets in use at the end.
+    pub(crate) sockets: Option<u64>,
+}
+
+/// A sign of life of the coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Beat {
+    pub(crate) sent: UnixTime,
+    /// The frame up to which the coordinator has all.
+    pub(crate) confirmed: u64,
+}
+
+/// The agent's answer to a beat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pulse {
+    pub(crate) beat: UnixTime,
+    pub(crate) received: UnixTime,
+    pub(crate) answered: UnixTime,
+    /// The frame up to which the agent has all.
+    pub(crate) confirmed: u64,
+}
+
+/// A message on the subjects of an engagement: a frame of [`delivery`](crate::delivery), or a sign of life.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Line<T> {
+    Frame(Bytes),
+    Sign(T),
+}
+
+const FRAME: u8 = b'F';
+const SIGN: u8 = b'S';
+
+impl<T: Serialize + DeserializeOwned> Line<T> {
+    pub(crate) fn to_bytes(&self) -> Bytes {
+        let (tag, body) = match self {
+            Line::Frame(frame) => (FRAME, frame.clone()),
+            Line::Sign(sign) => (SIGN, to_bytes(sign)),
+        };
+        tagged(tag, &body)
+    }
+
+    /// None for what no program of this form sends.
+    pub(crate) fn read(bytes: &Bytes) -> Option<Line<T>> {
+        match *bytes.first()? {
+            FRAME => Some(Line::Frame(bytes.slice(1..))),
+            SIGN => from_bytes(&bytes[1..]).map(Line::Sign),
+            _ => None,
+        }
+    }
+}
+
+/// An answer as a message. Seconds are the bulk of all messages, and are not written twice.
+const SECOND: u8 = b'2';
+const OTHER: u8 = b'A';
+
+impl Answer {
+    pub(crate) fn to_bytes(&self) -> Bytes {
+        let Answer::Second { job, bytes } = self else { return tagged(OTHER, &to_bytes(self)) };
+        let mut message = BytesMut::with_capacity(5 + bytes.len());
+        message.put_u8(SECOND);
+        message.put_u32(*job);
+        message.extend_from_slice(bytes);
+        message.freeze()
+    }
+
+    /// None for what no program of this form sends.
+    pub(crate) fn read(message: &Bytes) -> Option<Answer> {
+        match *message.first()? {
+            OTHER => from_bytes(&message[1..]),
+            SECOND => {
+                let job = u32::from_be_bytes(message.get(1..5)?.try_into().ok()?);
+                Some(Answer::Second { job, bytes: message.slice(5..) })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn tagged(tag: u8, body: &[u8]) -> Bytes {
+    let mut message = BytesMut::with_capacity(1 + body.len());
+    message.put_u8(tag);
+    message.extend_from_slice(body);
+    message.freeze()
+}
+
+/// Writes a message.
+pub(crate) fn to_bytes<T: Serialize>(message: &T) -> Bytes {
+    rmp_serde::to_vec_named(message).expect("plain data in memory").into()
+}
+
+/// Reads a message; none if it is another, or none at all.
+pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    rmp_serde::from_slice(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::job::{Begin, SetUp};
+    use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Share, Stop};
+    use plimsoll_model::study::GeneratorSpec;
+    use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, Steps};
+    use std::time::Duration;
+
+    #[test]
+    fn an_order_crosses_with_every_digit() {
+        // A third has no end in any base of a computer.
+        let rate = Profile::constant(1000.0 / 3.0);
+        let model = LoadModel::Open { rate, arrivals: Arrivals::Poisson, max_users: 7, overflow: Overflow::Wait };
+        let job = Job {
+            load: LoadProfile {
+                model,
+                warmup: Duration::from_secs(1),
+                stop: Stop::After(Duration::from_secs(2)),
+                drain: Duration::from_millis(3),
+            },
+            generator: GeneratorSpec { threads: 2, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) },
+            seed: u64::MAX,
+            share: Share { index: 1, of: 3 },
+            begin: Begin::WhenTold,
+            set_up: SetUp::Here,
+            stays: false,
+        };
+        let call = GrpcStep {
+            name: "a".to_owned(),
+            call: "a.B/C".to_owned(),
+            message: serde_json::json!({"number": 0.1, "large": u64::MAX, "list": [null, true]}),
+            metadata: Vec::new(),
+            deadline: None,
+            status: 0,
+            sequence: None,
+        };
+        let workload = Workload {
+            target: None,
+            connect: Connect::Shared(3),
+            timeout: Duration::from_secs(1),
+            steps: Steps::Grpc { schema: GrpcSchema::Reflection, calls: vec![call] },
+        };
+        let sent_file = SentFile { path: "/a/b.proto".into(), sha256: Some("00".to_owned()) };
+        for order in [
+            Order::Begin { job: 1, workload: 2, what: Box::new(job) },
+            Order::Prepare {
+                workload: 2,
+                what: Box::new(workload),
+                address: Some(([127, 0, 0, 1], 80).into()),
+                files: vec![sent_file],
+                bucket: "a".to_owned(),
+                secrets: vec!["hidden".to_owned()],
+            },
+            Order::Go { job: 1, at: UnixTime(i64::MAX) },
+        ] {
+            assert_eq!(from_bytes::<Order>(&to_bytes(&order)), Some(order));
+        }
+    }
+
+    #[test]
+    fn an_answer_crosses() {
+        let record = Box::new(JobRecord { window: Nanos(3), ..JobRecord::default() });
+        for answer in [
+            Answer::Second { job: 7, bytes: Bytes::from_static(b"a second") },
+            Answer::Ended { job: 7, result: Ok(record), host: HostDuring::default() },
+            Answer::Ended { job: 7, result: Err(JobError::Late(Nanos(5))), host: HostDuring::default() },
+        ] {
+            assert_eq!(Answer::read(&answer.to_bytes()), Some(answer));
+        }
+        assert_eq!(Answer::read(&Bytes::from_static(b"2ab")), None);
+        assert_eq!(Answer::read(&Bytes::new()), None);
+    }
+
+    #[test]
+    fn signs_of_life_and_frames_are_told_apart() {
+        let beat = Beat { sent: UnixTime(5), confirmed: 7 };
+        for line in [Line::Sign(beat), Line::Frame(Bytes::from_static(b"S"))] {
+            assert_eq!(Line::<Beat>::read(&line.to_bytes()), Some(line));
+        }
+        assert_eq!(Line::<Beat>::read(&Bytes::from_static(b"other")), None);
+    }
+}

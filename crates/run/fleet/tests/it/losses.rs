@@ -1,0 +1,151 @@
+//! Agents, lines and brokers that are lost under a load: it is void, by name, and never a part of itself.
+
+use crate::given::{Ended, RunningAgent};
+use crate::given::{Nats, PATIENCE, agent, agents, closed, fleet, get, job, prepare, quick_server, run};
+use plimsoll_fleet::Broker;
+use plimsoll_model::load::Stop;
+use plimsoll_model::record::Subject;
+use plimsoll_runner::generator::{Generator, NotReady};
+use plimsoll_testkit::proxy::Proxy;
+use std::time::{Duration, Instant};
+
+fn long() -> Stop {
+    Stop::After(PATIENCE)
+}
+
+/// The faults of a load that ended without an agent.
+fn assert_lost(ended: &Ended, name: &str) {
+    let [fault] = ended.record().faults.as_slice() else { panic!("{:?}", ended.record().faults) };
+    assert_eq!(*fault, format!("agent `{name}`: it was lost: nothing was heard of it for 4 s"));
+    let lost = ended.record().agents.iter().filter(|agent| agent.lost.is_some()).map(|agent| agent.name.as_str());
+    assert_eq!(lost.collect::<Vec<_>>(), [name]);
+}
+
+#[test]
+fn a_load_without_one_of_its_agents_is_void_and_the_next_runs_on_those_left() {
+    let Some(nats) = Nats::start() else { return };
+    let broker = nats.broker();
+    let mut agents = agents(&broker, 2);
+    let server = quick_server();
+    let fleet = fleet(&broker, 2);
+    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let mut last = agents.pop();
+    let begun = Instant::now();
+    let ended = run(prepared.as_mut(), job(closed(4, long())), |_| drop(last.take()));
+    assert_lost(&ended, "b");
+    assert!(begun.elapsed() < PATIENCE / 2, "the other stops too");
+    drop(prepared);
+    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let stop = Stop::Iterations { count: 50, limit: PATIENCE };
+    let ended = run(prepared.as_mut(), job(closed(4, stop)), |_| ());
+    assert_eq!(ended.measured(&Subject::Iteration).count(), 50, "all of the load on the one that is left");
+    assert_eq!(ended.record().agents.len(), 1);
+    drop((prepared, agents));
+    // The line notices it after a while.
+    std::thread::sleep(Duration::from_secs(6));
+    let Err(error) = fleet.prepare(&get(server.address()), Some(server.address())) else { panic!("none is left") };
+    let NotReady::Generator(text) = error else { panic!("{error}") };
+    assert!(text.starts_with("no agent is left (`a`: nothing was heard of it for 4 s; `b`: "), "{text}");
+}
+
+/// An agent behind a line of its own, beside one that the broker reaches directly.
+fn behind(nats: &Nats) -> (Proxy, Vec<RunningAgent>) {
+    let line = Proxy::start(nats.server.address()).expect("a port");
+    let far = Broker { url: format!("nats://{}", line.address()), ..Broker::default() };
+    let agents = vec![RunningAgent::start(&nats.broker(), agent("near")), RunningAgent::start(&far, agent("far"))];
+    (line, agents)
+}
+
+#[test]
+fn an_agent_that_is_cut_off_stops_its_load_and_is_free_when_the_line_is_back() {
+    let Some(nats) = Nats::start() else { return };
+    let (line, _agents) = behind(&nats);
+    let server = quick_server();
+    let fleet = fleet(&nats.broker(), 2);
+    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let ended = run(prepared.as_mut(), job(closed(4, long())), |_| line.hold(true));
+    assert_lost(&ended, "far");
+    // It has stopped before it was given up: no request comes any more.
+    let requests = server.record().requests();
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(server.record().requests(), requests);
+    drop((prepared, fleet));
+    line.hold(false);
+    fleet_again(&nats, 2);
+}
+
+fn fleet_again(nats: &Nats, agents: usize) {
+    drop(fleet(&nats.broker(), agents));
+}
+
+#[test]
+fn a_line_that_loses_everything_for_a_moment_costs_nothing() {
+    let Some(nats) = Nats::start() else { return };
+    let (line, _agents) = behind(&nats);
+    let server = quick_server();
+    let fleet = fleet(&nats.broker(), 2);
+    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let mut cut = false;
+    let ended = run(prepared.as_mut(), job(closed(4, Stop::After(Duration::from_secs(4)))), |second| {
+        if second == 1 && !cut {
+            line.cut();
+            cut = true;
+        }
+    });
+    assert!(cut && ended.record().faults.is_empty(), "{:?}", ended.record().faults);
+    let seconds: Vec<i64> = ended.intervals.iter().map(|interval| interval.second).collect();
+    assert!(seconds.starts_with(&[0, 1, 2, 3]), "{seconds:?}");
+    assert_eq!(ended.accounts()["request:page"].0, server.record().requests(), "no second is missing");
+}
+
+#[test]
+fn a_line_that_is_slow_delays_the_begin_and_not_the_load() {
+    let Some(nats) = Nats::start() else { return };
+    let (line, _agents) = behind(&nats);
+    line.delay(Duration::from_millis(40));
+    let server = quick_server();
+    let fleet = fleet(&nats.broker(), 2);
+    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    for _ in 0..2 {
+        let stop = Stop::Iterations { count: 100, limit: PATIENCE };
+        let ended = run(prepared.as_mut(), job(closed(4, stop)), |_| ());
+        assert!(ended.record().faults.is_empty(), "{:?}", ended.record().faults);
+        assert_eq!(ended.measured(&Subject::Iteration).count(), 100);
+        let far = &ended.record().agents[0];
+        assert!(far.name == "far" && far.clock_error.0 >= 40_000_000, "{far:?}");
+    }
+}
+
+#[test]
+fn a_broker_that_restarts_is_survived() {
+    let Some(mut nats) = Nats::start() else { return };
+    let broker = nats.broker();
+    let _agents = agents(&broker, 2);
+    let server = quick_server();
+    let fleet = fleet(&broker, 2);
+    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let mut restarted = false;
+    let ended = run(prepared.as_mut(), job(closed(4, Stop::After(Duration::from_secs(4)))), |second| {
+        if second == 0 && !restarted {
+            nats.server.restart().expect("it starts again");
+            restarted = true;
+        }
+    });
+    assert!(restarted && ended.record().faults.is_empty(), "{:?}", ended.record().faults);
+    assert_eq!(ended.accounts()["request:page"].0, server.record().requests(), "no second is missing");
+}
+
+#[test]
+fn a_broker_that_stays_away_voids_the_load_and_agents_stop() {
+    let Some(mut nats) = Nats::start() else { return };
+    let broker = nats.broker();
+    let _agents = agents(&broker, 2);
+    let server = quick_server();
+    let fleet = fleet(&broker, 2);
+    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let ended = run(prepared.as_mut(), job(closed(4, long())), |_| nats.server.kill());
+    assert_eq!(ended.record().faults.len(), 2, "{:?}", ended.record().faults);
+    let requests = server.record().requests();
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(server.record().requests(), requests);
+}
