@@ -1,7 +1,9 @@
 //! The command line.
 
+mod fleet;
 mod script;
 
+pub(crate) use fleet::{Agent, Fleet};
 pub(crate) use script::{
     Flags, InspectFlags, LogFormat, LogOutput, NewScript, Project, Script, Shown, Template, Vendor,
 };
@@ -55,6 +57,11 @@ pub(crate) enum Command {
     },
     /// Run a study and write its report
     Run(Run),
+    /// Generate load for runs on other machines
+    ///
+    /// Waits at a NATS broker until a run asks it to work (`plimsoll run --nats URL --agents N`), and goes on
+    /// waiting when the run is over. Nothing listens on it, and it loads only hosts that it is allowed to.
+    Agent(Agent),
     /// Write the report of a bundle again
     Report {
         /// The bundle: the folder that a run has written
@@ -155,6 +162,8 @@ pub(crate) struct Run {
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod agent;
 mod audit;
 mod check;
 mod compare;
@@ -34,6 +35,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             plan::plan(&file, study::Extent::of(quick, until_decided, time))?
         }
         Command::Run(arguments) => run::run(&arguments)?,
+        Command::Agent(arguments) => agent::agent(&arguments)?,
         Command::Report { bundle, out, gate } => report::report(&bundle, out.as_deref(), gate)?,
         Command::ReleaseReport { bundles, out } => release_report::release_report(&bundles, &out)?,
         Command::Compare(arguments) => compare::compare(&arguments)?,

@@ -2,6 +2,7 @@
 //!
 //! The format is versioned. New fields keep the version; a changed or removed field raises it.
 
+mod agents;
 mod capacity;
 mod database;
 mod feedback;
@@ -70,6 +71,8 @@ struct Report<'a> {
     protocol: &'a str,
     load: &'a str,
     workload: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agents: Option<Vec<agents::Agent>>,
     host: &'a Host,
     versions: &'a [Version],
 }
@@ -311,6 +314,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         protocol: facts.protocol.name(),
         load: &facts.load,
         workload: &facts.workload,
+        agents: agents::agents(input),
         host: &input.host,
         versions: &input.versions,
     };

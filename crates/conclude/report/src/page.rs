@@ -1,5 +1,6 @@
 //! The content of a report as texts: the one source of the Markdown and the HTML template.
 
+pub(crate) mod agents;
 pub(crate) mod capacity;
 mod cells;
 pub(crate) mod counts;
@@ -15,6 +16,7 @@ use crate::chart::{Figure, Forest};
 use crate::described::ValueRow;
 use crate::method::{FloorRow, Gate};
 use crate::{described, figures, method, text};
+use agents::AgentRow;
 use capacity::CapacityView;
 use cells::ConditionView;
 use counts::CountRow;
@@ -90,6 +92,7 @@ pub(crate) struct Page {
     /// True if the list of trials has a column with the time measured, because those times differ.
     pub(crate) tells_measured_time: bool,
     pub(crate) counts: Vec<CountRow>,
+    pub(crate) agents: Vec<AgentRow>,
     pub(crate) notes: Vec<Fact>,
     pub(crate) host: Vec<Fact>,
     pub(crate) versions: Vec<Fact>,
@@ -215,6 +218,7 @@ impl Page {
             trials: trials(input),
             tells_measured_time: measured_time::range(input).is_some(),
             counts: counts::counts(input),
+            agents: agents::agents(input),
             notes: facts::notes(input, analysis),
             host: facts::host(&input.host),
             versions: [facts::versions(&input.versions), facts::commands(input)].concat(),

@@ -30,6 +30,7 @@ pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
         judge: report::Judge::Nothing,
         prints_answer: true,
         keep_going: false,
+        fleet: None,
         signals: &signals,
     })
 }

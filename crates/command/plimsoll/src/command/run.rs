@@ -11,12 +11,13 @@ use crate::progress::Progress;
 use crate::say;
 use plimsoll_analysis::analyse;
 use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
 use plimsoll_model::start::Plan;
-use plimsoll_runner::generator::LocalThreads;
+use plimsoll_runner::generator::{Generator, LocalThreads};
 use plimsoll_runner::{Ending, Run, RunError};
-use plimsoll_study::Study;
+use plimsoll_study::{LostAgent, Study};
 use plimsoll_system::Launcher;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -32,8 +33,13 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let stem = file.study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let named_by = if stem == "study" { folder_name(&file.study).unwrap_or(stem) } else { stem };
     let out = arguments.output.out.clone().unwrap_or_else(|| new_folder(&named_by));
-    let resume_command =
-        format!("plimsoll run {name}{}{} --resume --out {}", file.flag(), extent.flag(), out.display());
+    let resume_command = format!(
+        "plimsoll run {name}{}{}{} --resume --out {}",
+        file.flag(),
+        extent.flag(),
+        arguments.fleet.flags(),
+        out.display()
+    );
     let judge = match () {
         () if arguments.quick => Judge::Nothing,
         () if arguments.gate => Judge::Gate,
@@ -49,6 +55,7 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
         judge,
         prints_answer: true,
         keep_going: arguments.keep_going,
+        fleet: Some(&arguments.fleet),
         signals: &signals,
     })
 }
@@ -72,6 +79,8 @@ pub(super) struct Task<'a> {
     pub(super) prints_answer: bool,
     /// True if the run goes on where the machine is too busy for loads to count.
     pub(super) keep_going: bool,
+    /// The agents that generate the load, if the arguments ask for any.
+    pub(super) fleet: Option<&'a arguments::Fleet>,
     /// What interrupts the run.
     pub(super) signals: &'a Listener,
 }
@@ -97,8 +106,10 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     study::check_before_start(task.name, &study, &plan)?;
     task.signals.say(words_of_signals(task));
     let mut broken_off = false;
+    // Without agents there is no new bundle either; a bundle to go on with may be complete.
+    let fleet = if task.resume { None } else { gather_agents(task, study.lost_agent)? };
     match open_bundle(task, &study, &plan) {
-        Ok(bundle) => match carry_out(task, &study, &plan, bundle)? {
+        Ok(bundle) => match carry_out(task, &study, &plan, fleet, bundle)? {
             Ending::Interrupted => {
                 tell_interrupted(task);
                 return Ok(Exit::Interrupted);
@@ -123,7 +134,14 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
 }
 
 /// Runs what the bundle does not have yet.
-fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
+fn carry_out(
+    task: &Task<'_>,
+    study: &Study,
+    plan: &Plan,
+    fleet: Option<Fleet>,
+    mut bundle: BundleWriter,
+) -> Result<Ending, Failure> {
+    let fleet = if fleet.is_some() { fleet } else { gather_agents(task, study.lost_agent)? };
     let mut progress = Progress::new(study, task.out, plan);
     let mut forecaster = Forecaster::new(plan);
     if !plan.looks.is_empty() {
@@ -144,12 +162,13 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
             )),
         }
     }
+    let generator: &dyn Generator = fleet.as_ref().map_or(&LocalThreads as &dyn Generator, |fleet| fleet);
     let run = Run {
         study,
         plan,
         launcher: &launcher,
         program: &program,
-        generator: &LocalThreads,
+        generator,
         folder: &bundle.folder(),
         recorded: &bundle.recorded().clone(),
         interrupted: task.signals.interrupt(),
@@ -184,14 +203,37 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
             let kept = format!("the trials that had ended are kept; with the cause removed, go on:  {how}");
             Failure::new(Exit::Usage, anyhow::anyhow!("{error}\n{kept}"))
         }
+        (RunError::Generator(_), Some(how)) => {
+            let kept = format!("the trials that had ended are kept; with agents that work, go on:  {how}");
+            Failure::new(Exit::SystemFailed, anyhow::anyhow!("{error}\n{kept}"))
+        }
         _ => failure(error),
     })
+}
+
+/// Waits for the agents that the arguments ask for, if they ask for any.
+fn gather_agents(task: &Task<'_>, when_lost: LostAgent) -> Result<Option<Fleet>, Failure> {
+    let Some((arguments, (broker, agents))) = task.fleet.and_then(|fleet| Some((fleet, fleet.wanted()?))) else {
+        return Ok(None);
+    };
+    let (labels, wait, run) = (arguments.labels(), arguments.wait(), task.out.display().to_string());
+    let wanted = Wanted { agents, labels, wait, when_lost, run };
+    let fleet = Fleet::gather(&broker, &wanted, task.signals.interrupt(), &mut say::note);
+    let fleet = fleet.map_err(|error| match error {
+        FleetError::Interrupted => Failure::new(Exit::Interrupted, error),
+        error => Failure::new(Exit::Usage, error),
+    })?;
+    let agent = |(name, facts): (&str, &AgentFacts)| format!("{name} ({} processors)", facts.processors);
+    say::note(&format!("agents  {}", fleet.agents().map(agent).collect::<Vec<String>>().join(", ")));
+    Ok(Some(fleet))
 }
 
 /// The failure of a run that ended early.
 pub(super) fn failure(error: RunError) -> Failure {
     let exit = match error {
-        RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } => Exit::SystemFailed,
+        RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } | RunError::Generator(_) => {
+            Exit::SystemFailed
+        }
         RunError::Bundle(_) => Exit::Usage,
     };
     Failure::new(exit, error)

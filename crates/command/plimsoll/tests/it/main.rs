@@ -1,6 +1,7 @@
 //! The command from end to end: real studies in folders of their own, real systems, real load, and
 //! a look at what is left on the disk and in the process list.
 
+mod agents;
 mod architecture;
 mod audit;
 mod bad_input;

@@ -1,6 +1,6 @@
 //! Facts about the study, the run and the machine.
 
-use super::cells;
+use super::{agents, cells};
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
 use plimsoll_analysis::words::{counted, filled, load_unit, unit};
@@ -172,8 +172,13 @@ fn generator(input: &Input) -> String {
         Protocol::Sql | Protocol::Storage => "a thread for each user".to_owned(),
         _ => counted(spec.threads, "thread"),
     };
+    let agents = agents::records(input).len();
+    let whose = match agents {
+        0 => format!("{threads} on {processors}"),
+        _ => format!("{}, each with threads of its own", counted(agents, "agent")),
+    };
     format!(
-        "{threads} on {processors}; a {} is void when the busiest thread is above {:.0} % of a processor or \
+        "{whose}; a {} is void when the busiest thread is above {:.0} % of a processor or \
          starts work more than {} ms late (p99)",
         load_unit(&input.plan),
         spec.max_cpu * 100.0,
@@ -284,6 +289,7 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
             format!("tables show those that were made most often; {rare} more are in report.json and results.csv.");
         notes.push(fact("Requests", text));
     }
+    notes.extend((!agents::records(input).is_empty()).then(agents::note));
     let needed = grouped(1000.0);
     notes.push(fact("Percentiles", format!("a p99 takes {needed} values in a trial, a p95 200: ten beyond it.")));
     notes

@@ -38,6 +38,7 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
         // The answer to the study's own question is not asked for here.
         prints_answer: false,
         keep_going: true,
+        fleet: None,
         signals: &signals,
     })?;
     if ended == Exit::SystemFailed {

@@ -1,0 +1,26 @@
+//! `plimsoll agent`: generates load for runs on other machines.
+
+use super::interrupt::{Listener, Words};
+use crate::arguments;
+use crate::exit::{Exit, Failure};
+use crate::say;
+use plimsoll_fleet::{Agent, Permits};
+
+pub(super) fn agent(arguments: &arguments::Agent) -> Result<Exit, Failure> {
+    let signals = Listener::start(Exit::Interrupted as i32)?;
+    signals.say(Words {
+        first: Some("stopping what runs (once more ends the program at once)".to_owned()),
+        second: Some("ended at once".to_owned()),
+    });
+    let threads = arguments.threads.map(|threads| threads as usize);
+    let agent = Agent {
+        name: arguments.name.clone().unwrap_or_else(plimsoll_telemetry::host_name),
+        labels: arguments.labels.iter().cloned().collect(),
+        permits: Permits { allow: arguments.allow.clone(), folders: arguments.allow_folder.clone() },
+        threads: threads.unwrap_or_else(|| plimsoll_telemetry::allowed_processors().len().max(1)),
+    };
+    let broker = arguments.login.broker(&arguments.nats);
+    let run = agent.run(&broker, signals.interrupt(), &mut say::note);
+    run.map_err(|error| Failure::new(Exit::SystemFailed, error))?;
+    Ok(Exit::Fine)
+}
