@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Frames that were not confirmed for this long are sent again.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes of a frame before its part of a message: its number, and whether more of the message follows.
 const HEAD: usize = 9;

@@ -3,7 +3,7 @@
 use crate::clock::{self, Clock, Offset};
 use crate::delivery::{Inbox, Outbox};
 use crate::message::{AgentFacts, Answer, Beat, Line, Order, Pulse, to_bytes};
-use crate::subjects::{self, BEAT_EVERY, COORDINATOR_WAITS};
+use crate::subjects::{self, BEAT_EVERY, COORDINATOR_WAITS, FIRST_BEATS, FIRST_BEATS_EVERY};
 use async_nats::{Client, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::sleep_until;
 
 /// What comes from the agents, each with the agent's index.
 #[derive(Debug)]
@@ -172,8 +172,7 @@ struct MemberLine {
 
 impl MemberLine {
     async fn run(mut self, mut messages: Subscriber, mut orders: UnboundedReceiver<Bytes>) {
-        let mut beats = interval(BEAT_EVERY);
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut beats, mut next_beat) = (0, tokio::time::Instant::now());
         let why = loop {
             tokio::select! {
                 message = messages.next() => match message {
@@ -188,11 +187,13 @@ impl MemberLine {
                         return;
                     }
                 },
-                _ = beats.tick() => {
+                () = sleep_until(next_beat) => {
                     if self.heard.elapsed() > COORDINATOR_WAITS {
                         break format!("nothing was heard of it for {} s", COORDINATOR_WAITS.as_secs());
                     }
                     self.beat().await;
+                    beats += 1;
+                    next_beat += if beats < FIRST_BEATS { FIRST_BEATS_EVERY } else { BEAT_EVERY };
                 }
             }
         };

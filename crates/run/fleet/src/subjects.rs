@@ -9,7 +9,11 @@ use std::time::Duration;
 pub(crate) const WHO: &str = "plimsoll.who";
 
 /// How often the coordinator gives a sign of life, which the agent answers at once.
-pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(250);
+pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(500);
+
+/// The first signs of life come faster, so that the agent's clock is known before its first load: so many, this far apart.
+pub(crate) const FIRST_BEATS: u32 = 8;
+pub(crate) const FIRST_BEATS_EVERY: Duration = Duration::from_millis(20);
 
 /// An agent that has heard nothing for this long stops its load and is free again. That is sooner than the coordinator
 /// gives it up, so that no load of it goes on beside the next one.
