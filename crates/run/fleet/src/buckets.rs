@@ -1,7 +1,8 @@
 //! A histogram as bytes, and the addition of such bytes to another histogram. A histogram of a second has a few hundred
 //! buckets in use of some twenty thousand: only those cross the network, and only those are touched when they are added.
 //!
-//! Each used bucket is two numbers of variable length (LEB128): how many buckets it is past the one before, and its count.
+//! Each used bucket is two numbers of variable length (LEB128): how many buckets it is below the one before, and its count. The
+//! highest comes first: a histogram grows with its largest value, and so it grows once.
 
 use hdrhistogram::Histogram;
 use plimsoll_model::record::DIGITS;
@@ -12,6 +13,9 @@ const BITS: u32 = (2 * 10_u32.pow(DIGITS as u32)).next_power_of_two().ilog2();
 /// Buckets for each doubling of the value, but for the first, which has twice as many.
 const HALF: u64 = 1 << (BITS - 1);
 
+/// Buckets in all.
+const BUCKETS: u64 = (u64::BITS - BITS + 2) as u64 * HALF;
+
 /// The bytes end within a number, or a number in them is too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are no histogram")]
@@ -19,25 +23,24 @@ pub(crate) struct NoHistogram;
 
 /// The used buckets of a histogram.
 pub(crate) fn encode(histogram: &Histogram<u64>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut next = 0;
-    for used in histogram.iter_recorded() {
-        let bucket = bucket_of(used.value_iterated_to());
-        put(&mut bytes, bucket - next);
-        put(&mut bytes, used.count_at_value());
-        next = bucket + 1;
+    let used: Vec<(u64, u64)> =
+        histogram.iter_recorded().map(|used| (bucket_of(used.value_iterated_to()), used.count_at_value())).collect();
+    let (mut bytes, mut above) = (Vec::with_capacity(2 * used.len()), BUCKETS);
+    for (bucket, count) in used.into_iter().rev() {
+        put(&mut bytes, above - bucket);
+        put(&mut bytes, count);
+        above = bucket;
     }
     bytes
 }
 
 /// Adds what [`encode`] wrote.
 pub(crate) fn add(mut bytes: &[u8], into: &mut Histogram<u64>) -> Result<(), NoHistogram> {
-    let mut next = 0_u64;
+    let mut bucket = BUCKETS;
     while !bytes.is_empty() {
-        let bucket = take(&mut bytes)?.checked_add(next).ok_or(NoHistogram)?;
+        bucket = bucket.checked_sub(take(&mut bytes)?).filter(|bucket| *bucket < BUCKETS).ok_or(NoHistogram)?;
         let count = take(&mut bytes)?;
-        into.record_n(lowest_value(bucket)?, count).map_err(|_| NoHistogram)?;
-        next = bucket + 1;
+        into.record_n(lowest_value(bucket), count).map_err(|_| NoHistogram)?;
     }
     Ok(())
 }
@@ -49,12 +52,9 @@ fn bucket_of(value: u64) -> u64 {
 }
 
 /// The smallest value in a bucket.
-fn lowest_value(bucket: u64) -> Result<u64, NoHistogram> {
+fn lowest_value(bucket: u64) -> u64 {
     let shift = (bucket / HALF).saturating_sub(1);
-    if shift > u64::from(u64::BITS - BITS) {
-        return Err(NoHistogram);
-    }
-    Ok((bucket - shift * HALF) << shift)
+    (bucket - shift * HALF) << shift
 }
 
 fn put(bytes: &mut Vec<u8>, mut number: u64) {

@@ -193,7 +193,8 @@ impl MemberLine {
                     }
                     self.beat().await;
                     beats += 1;
-                    next_beat += if beats < FIRST_BEATS { FIRST_BEATS_EVERY } else { BEAT_EVERY };
+                    let pause = if beats < FIRST_BEATS { FIRST_BEATS_EVERY } else { BEAT_EVERY };
+                    next_beat = tokio::time::Instant::now() + pause;
                 }
             }
         };
