@@ -149,6 +149,7 @@ impl Agent {
             processors: plimsoll_telemetry::allowed_processors().len(),
             memory: plimsoll_telemetry::memory_available(),
             open_files: plimsoll_telemetry::most_open_files(),
+            network: plimsoll_telemetry::network(),
             is_busy,
         }
     }

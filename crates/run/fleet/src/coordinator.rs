@@ -10,13 +10,14 @@ use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::{Client, Message};
 use bytes::Bytes;
 use futures_util::StreamExt;
+use plimsoll_model::database::Address;
 use plimsoll_model::job::Job;
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_runner::generator::{Generator, JobUnderWay, NotReady, PreparedWorkload};
 use plimsoll_study::LostAgent;
 use plimsoll_system::{Interrupt, random_text};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -251,8 +252,9 @@ impl Search<'_> {
         let known = self.known.values().filter(|facts| !is_ours(facts));
         let (there, others): (Vec<_>, Vec<_>) =
             known.map(|facts| (facts, self.unsuitable(facts))).partition(|(_, why)| why.is_none());
+        let plural = if *agents == 1 { "" } else { "s" };
         let mut text = format!(
-            "expected {agents} agents, found {} after {} s",
+            "expected {agents} agent{plural}, found {} after {} s",
             self.members.len() + there.len(),
             wait.as_secs_f64().round()
         );
@@ -339,6 +341,11 @@ impl Generator for Fleet {
         let mut what = Box::new(workload.clone());
         let members = shared.left();
         check_shared_work(&what, members.len()).map_err(NotReady::Workload)?;
+        let own = plimsoll_telemetry::network();
+        let elsewhere = members.iter().map(|index| &shared.members[*index]).find(|member| member.facts.network != own);
+        if let Some(member) = elsewhere {
+            check_reach(&what, address, &member.name).map_err(NotReady::Workload)?;
+        }
         let gathered = files::gather(&mut what).map_err(NotReady::Workload)?;
         shared.store(&gathered.contents).map_err(NotReady::Generator)?;
         let secrets = what.secrets_mut().into_iter().map(|secret| secret.0.clone()).collect();
@@ -395,6 +402,25 @@ fn check_shared_work(workload: &Workload, agents: usize) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// Refuses a target at the loopback of this machine, which is not that of an agent elsewhere.
+fn check_reach(workload: &Workload, address: Option<SocketAddr>, agent: &str) -> Result<(), String> {
+    let of_database = match &workload.steps {
+        Steps::Sql(sql) => sql.endpoint.as_ref().and_then(|endpoint| match &endpoint.address {
+            Address::Tcp { host, .. } if host == "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
+            Address::Tcp { host, .. } => host.parse().ok(),
+            Address::Unix(_) => None,
+        }),
+        _ => None,
+    };
+    match address.map(|address| address.ip()).or(of_database) {
+        Some(target) if target.to_canonical().is_loopback() => Err(format!(
+            "the target is at {target}, the loopback of this machine, and agent `{agent}` is on another: let the system listen \
+             on an address that agents reach, and name that as the target and under `allow` (docs/agents.md)"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A workload that agents have compiled.

@@ -33,6 +33,8 @@ pub struct AgentFacts {
     pub memory: Option<u64>,
     /// The most files and sockets that it may open; none for any number.
     pub open_files: Option<u64>,
+    /// A text that is the same for all whose loopback is the same; none where that is not known.
+    pub network: Option<String>,
     /// True while it works for a run.
     pub is_busy: bool,
 }

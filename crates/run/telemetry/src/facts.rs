@@ -34,6 +34,15 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// A text that is the same for all processes whose loopback is the same: the kernel's boot and the network namespace. None if
+/// the kernel does not say.
+#[must_use]
+pub fn network() -> Option<String> {
+    let boot = line_of("/proc/sys/kernel/random/boot_id")?;
+    let namespace = fs::read_link("/proc/self/ns/net").ok()?;
+    Some(format!("{boot} {}", namespace.display()))
+}
+
 /// The processors that this thread may use, in ascending order; empty if the kernel does not say.
 #[must_use]
 pub fn allowed_processors() -> Vec<usize> {

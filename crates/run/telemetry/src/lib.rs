@@ -34,7 +34,7 @@ mod sockets;
 mod usage;
 mod waits;
 
-pub use facts::{allowed_processors, host_facts, host_name};
+pub use facts::{allowed_processors, host_facts, host_name, network};
 pub use lateness::{UnknownLateness, WakeupLateness, lateness};
 pub use machine_state::{MachineState, machine_state, memory_available, most_open_files, processors};
 pub use others::{UseByOthers, other_processes};

@@ -1,9 +1,10 @@
 //! Runs whose load agents generate: each agent is a process, at a real broker.
 
-use crate::common::{Ended, Place, Started, TINY, edited};
+use crate::common::{Ended, Place, START, Started, TINY, edited};
 use plimsoll_testkit::nats::Server;
 use plimsoll_testkit::skipped;
 use rustix::process::Signal;
+use std::process::Command;
 use std::time::Duration;
 
 /// A place with a broker. None, and a line that says so, where there is no `nats-server`.
@@ -168,6 +169,77 @@ fn agents_of_a_run_that_is_killed_are_free_and_the_run_goes_on() {
     given.place.plimsoll(&given.resume(&url, "2")).with_any_verdict().says(&["done before"]);
     let bundle = plimsoll_bundle::read(&given.place.path("bundle")).unwrap();
     assert!(bundle.complete && bundle.problems.is_empty(), "{:?}", bundle.problems);
+}
+
+/// Two hosts in one script: a network namespace with broker, run and systems, and one with an agent, joined by a cable.
+const TWO_HOSTS: &str = r#"
+set -eu
+ip link set lo up
+ip link add here type veth peer name there
+unshare --net sleep 600 &
+host=$!
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+until [ "$(readlink /proc/$host/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
+ip link set there netns $host
+ip addr add 10.9.0.1/24 dev here
+ip link set here up
+nsenter -t $host -n ip addr add 10.9.0.2/24 dev there
+nsenter -t $host -n ip link set there up
+nsenter -t $host -n ip link set lo up
+"$NATS" -js -sd jetstream -a 10.9.0.1 -p 4222 >/dev/null 2>&1 &
+nsenter -t $host -n "$PLIMSOLL" agent --nats nats://10.9.0.1:4222 --name far --allow 10.9.0.1 2>agent.log &
+until grep -q 'waits for runs' agent.log; do sleep 0.05; done
+for study in loopback network; do
+    "$PLIMSOLL" run $study.toml --nats nats://10.9.0.1:4222 --agents 1 --out $study 2>$study.log && code=0 || code=$?
+    echo "$study $code"
+done
+"#;
+
+#[test]
+fn an_agent_on_another_host_loads_what_it_reaches_and_the_loopback_of_the_run_is_refused() {
+    let can = rustix::process::geteuid().is_root()
+        && ["unshare", "nsenter", "ip"].iter().all(|program| {
+            Command::new("sh")
+                .args(["-c", &format!("command -v {program}")])
+                .output()
+                .is_ok_and(|found| found.status.success())
+        });
+    let Some(nats) = plimsoll_testkit::nats::program().filter(|_| can) else {
+        return skipped("there is no `nats-server`, or no network can be made (root, `unshare`, `nsenter`, `ip`)");
+    };
+    let place = Place::empty();
+    place.write("loopback.toml", TINY);
+    let start = START.replace("{address}", "10.9.0.1:{port}");
+    let there = edited(&edited(TINY, START, &start), "\"{counter.address}\"", "\"10.9.0.1:{counter.port}\"");
+    let there = edited(
+        &there,
+        "[workload]",
+        "ready = { tcp = \"10.9.0.1:{port}\" }\n\n[targets]\nallow = [\"10.9.0.1\"]\n\n[workload]",
+    );
+    place.write("network.toml", there);
+    let mut command = Command::new("unshare");
+    command.args(["--net", "bash", "-c", TWO_HOSTS]).current_dir(place.path("."));
+    command.env("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll")).env("NATS", nats);
+    let ended = Started::new(command).end();
+    let log = |name: &str| place.read(&format!("{name}.log"));
+    assert!(ended.stdout.contains("loopback 3\n"), "{}\n{}\n{}", ended.stdout, ended.stderr, log("loopback"));
+    assert!(
+        log("loopback")
+            .contains("the target is at 127.0.0.1, the loopback of this machine, and agent `far` is on another")
+    );
+    assert!(
+        !ended.stdout.contains("network 3\n") && !ended.stdout.contains("network 2\n"),
+        "{}\n{}",
+        ended.stdout,
+        log("network")
+    );
+    let bundle = plimsoll_bundle::read(&place.path("network")).unwrap();
+    assert!(bundle.complete && bundle.problems.is_empty(), "{:?}", bundle.problems);
+    let loads = bundle.starts.iter().flat_map(|start| &start.loads);
+    for load in loads {
+        assert!(load.summary.validity.counts(), "{:?}", load.summary.validity);
+        assert!(load.summary.agents[0].round_trip.is_some());
+    }
 }
 
 #[test]

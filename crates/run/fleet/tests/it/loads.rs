@@ -123,7 +123,7 @@ fn agents_are_taken_by_label_and_those_that_are_busy_are_named() {
     request.wait = Duration::from_secs(2);
     let gathered = Fleet::gather(&broker, &request, &Interrupt::new(), &mut |text| said.push(text.to_owned()));
     let Err(FleetError::TooFew(text)) = gathered else { panic!("an agent works for two runs") };
-    assert!(text.starts_with("expected 1 agents, found 0 after 2 s; "), "{text}");
+    assert!(text.starts_with("expected 1 agent, found 0 after 2 s; "), "{text}");
     assert!(text.contains("`a` has no label `east`") && text.contains("`far` works for another run"), "{text}");
     assert_eq!(said, ["waiting for agents: 0 of 1 are there"]);
     drop(busy);

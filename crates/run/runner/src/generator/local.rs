@@ -147,6 +147,10 @@ impl JobUnderWay for LocalJob {
             Err(RecvTimeoutError::Disconnected) => JobMessage::Ended(Err(self.ended_without_record())),
         };
         self.is_over |= matches!(message, JobMessage::Ended(_));
+        if matches!(message, JobMessage::Ended(Err(_))) {
+            // The thread has ended: the next job has new users.
+            self.stop();
+        }
         Some(message)
     }
 
