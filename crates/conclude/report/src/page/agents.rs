@@ -69,8 +69,9 @@ pub(crate) fn note() -> Fact {
     fact(
         "Agents",
         "each generated its share of every load, and their records were merged. The table has what was worst in any load, and \
-         sums over all of them of segments sent again and of bytes reported: busiest thread and lateness (p99) as for one \
-         generator; sockets in use on the agent's host; the way to the system, as the least time in which it accepted a \
-         connection before the load; the clock against that of the machine that ran the study.",
+         sums over all of them of what was resent and reported: busiest thread and lateness (p99) as for one generator; \
+         sockets in use on the agent's host; connects in, the least time in which the system accepted a connection from it \
+         before the load; resent, TCP segments that its host sent again; the clock against that of the machine that ran the \
+         study; reported, bytes of its messages.",
     )
 }

@@ -88,6 +88,29 @@ pub(crate) fn fleet(broker: &Broker, agents: usize) -> Fleet {
     Fleet::gather(broker, &wanted(agents), &Interrupt::new(), &mut |_| ()).expect("as many agents")
 }
 
+/// A broker, agents that work for a run, and a server for them to load.
+pub(crate) struct Given {
+    pub(crate) fleet: Fleet,
+    pub(crate) agents: Vec<RunningAgent>,
+    pub(crate) server: Server,
+    pub(crate) nats: Nats,
+}
+
+impl Given {
+    /// So many agents. None, and a line that says so, where there is no `nats-server`.
+    pub(crate) fn with_agents(count: usize) -> Option<Given> {
+        let nats = Nats::start()?;
+        let agents = agents(&nats.broker(), count);
+        let fleet = fleet(&nats.broker(), count);
+        Some(Given { fleet, agents, server: quick_server(), nats })
+    }
+
+    /// GET requests to the server, compiled by the agents that are left.
+    pub(crate) fn prepare(&self) -> Box<dyn PreparedWorkload> {
+        prepare(&self.fleet, &get(self.server.address()), self.server.address())
+    }
+}
+
 pub(crate) fn quick_server() -> Server {
     Server::start(Behaviour::at_once(Reply::of_size(10))).expect("a port")
 }

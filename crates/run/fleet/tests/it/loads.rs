@@ -1,12 +1,13 @@
 //! Loads of several agents are those of one generator.
 
+use crate::given::{Given, PATIENCE, RunningAgent};
 use crate::given::{Nats, agent, agents, closed, fleet, follow, get, job, open, prepare, quick_server, run, wanted};
-use crate::given::{PATIENCE, RunningAgent};
 use plimsoll_fleet::{Agent, Fleet, FleetError};
-use plimsoll_model::job::Job;
+use plimsoll_model::job::{Begin, Job, JobError};
 use plimsoll_model::load::{Arrivals, Stop};
 use plimsoll_model::record::Subject;
-use plimsoll_runner::generator::{Generator, LocalThreads, NotReady};
+use plimsoll_model::units::UnixTime;
+use plimsoll_runner::generator::{Generator, JobMessage, LocalThreads, NotReady};
 use plimsoll_system::Interrupt;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -43,18 +44,14 @@ fn any_number_of_agents_offers_the_same_arrivals() {
 
 #[test]
 fn iterations_that_users_share_are_as_many_as_with_one_generator() {
-    let Some(nats) = Nats::start() else { return };
-    let broker = nats.broker();
-    let _agents = agents(&broker, 3);
-    let server = quick_server();
-    let fleet = fleet(&broker, 3);
-    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let Some(given) = Given::with_agents(3) else { return };
+    let mut prepared = given.prepare();
     let stop = Stop::Iterations { count: 1000, limit: PATIENCE };
     let ended = run(prepared.as_mut(), job(closed(7, stop)), |_| ());
     assert_eq!(ended.measured(&Subject::Iteration).count(), 1000);
     assert_eq!(ended.accounts()["request:page"], (1000, 1000));
     assert_eq!(
-        server.record().connections() as usize,
+        given.server.record().connections() as usize,
         7 + 3 * 3,
         "those of users, and three to measure each agent's way"
     );
@@ -62,29 +59,37 @@ fn iterations_that_users_share_are_as_many_as_with_one_generator() {
 
 #[test]
 fn users_that_stay_keep_their_connections_from_load_to_load() {
-    let Some(nats) = Nats::start() else { return };
-    let broker = nats.broker();
-    let _agents = agents(&broker, 2);
-    let server = quick_server();
-    let fleet = fleet(&broker, 2);
-    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let Some(given) = Given::with_agents(2) else { return };
+    let mut prepared = given.prepare();
     let load = closed(4, Stop::After(Duration::from_millis(200)));
     for stays in [true, true, false] {
         let ended = run(prepared.as_mut(), Job { stays, ..job(load.clone()) }, |_| ());
         assert!(ended.measured(&Subject::Iteration).count() > 0);
         assert!(ended.record().faults.is_empty());
     }
-    assert_eq!(server.record().connections(), 4 + 2 * 3);
+    assert_eq!(given.server.record().connections(), 4 + 2 * 3);
+}
+
+#[test]
+fn a_load_that_is_told_too_late_ends_and_the_next_has_new_users() {
+    let server = quick_server();
+    let mut prepared = prepare(&LocalThreads, &get(server.address()), server.address());
+    let stop = Stop::Iterations { count: 20, limit: PATIENCE };
+    let told = Job { begin: Begin::WhenTold, stays: true, ..job(closed(2, stop)) };
+    let mut late = prepared.begin(told.clone());
+    assert!(matches!(late.next(PATIENCE), Some(JobMessage::Ready)));
+    late.begin_at(UnixTime(0));
+    let ended = follow(late.as_mut(), &mut |_| ());
+    assert!(matches!(ended.result, Some(Err(JobError::Late(_)))), "{:?}", ended.result);
+    drop(late);
+    let ended = run(prepared.as_mut(), Job { begin: Begin::WhenReady, stays: false, ..told }, |_| ());
+    assert_eq!(ended.measured(&Subject::Iteration).count(), 20);
 }
 
 #[test]
 fn a_load_that_is_stopped_ends_on_every_agent() {
-    let Some(nats) = Nats::start() else { return };
-    let broker = nats.broker();
-    let _agents = agents(&broker, 2);
-    let server = quick_server();
-    let fleet = fleet(&broker, 2);
-    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let Some(given) = Given::with_agents(2) else { return };
+    let mut prepared = given.prepare();
     let mut under_way = prepared.begin(job(closed(2, Stop::After(PATIENCE))));
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(500) {
@@ -98,12 +103,9 @@ fn a_load_that_is_stopped_ends_on_every_agent() {
 
 #[test]
 fn a_workload_for_a_host_that_an_agent_may_not_load_is_refused_by_name() {
-    let Some(nats) = Nats::start() else { return };
-    let broker = nats.broker();
-    let _agents = agents(&broker, 1);
-    let fleet = fleet(&broker, 1);
+    let Some(given) = Given::with_agents(1) else { return };
     let elsewhere = "192.0.2.7:80".parse().expect("an address");
-    let Err(error) = fleet.prepare(&get(elsewhere), Some(elsewhere)) else { panic!("it was not refused") };
+    let Err(error) = given.fleet.prepare(&get(elsewhere), Some(elsewhere)) else { panic!("it was not refused") };
     let expected = "agent `a` cannot do this work: it may not load `192.0.2.7`: start it with `--allow 192.0.2.7`, if that is \
                     yours to load";
     assert_eq!(error, NotReady::Workload(expected.to_owned()));

@@ -1,7 +1,7 @@
 //! Agents, lines and brokers that are lost under a load: it is void, by name, and never a part of itself.
 
-use crate::given::{Ended, RunningAgent};
-use crate::given::{Nats, PATIENCE, agent, agents, closed, fleet, get, job, prepare, quick_server, run};
+use crate::given::{Ended, Given, RunningAgent};
+use crate::given::{Nats, PATIENCE, agent, closed, fleet, get, job, prepare, quick_server, run};
 use plimsoll_fleet::Broker;
 use plimsoll_model::load::Stop;
 use plimsoll_model::record::Subject;
@@ -23,27 +23,25 @@ fn assert_lost(ended: &Ended, name: &str) {
 
 #[test]
 fn a_load_without_one_of_its_agents_is_void_and_the_next_runs_on_those_left() {
-    let Some(nats) = Nats::start() else { return };
-    let broker = nats.broker();
-    let mut agents = agents(&broker, 2);
-    let server = quick_server();
-    let fleet = fleet(&broker, 2);
-    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
-    let mut last = agents.pop();
+    let Some(mut given) = Given::with_agents(2) else { return };
+    let mut prepared = given.prepare();
+    let mut last = given.agents.pop();
     let begun = Instant::now();
     let ended = run(prepared.as_mut(), job(closed(4, long())), |_| drop(last.take()));
     assert_lost(&ended, "b");
     assert!(begun.elapsed() < PATIENCE / 2, "the other stops too");
     drop(prepared);
-    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let mut prepared = given.prepare();
     let stop = Stop::Iterations { count: 50, limit: PATIENCE };
     let ended = run(prepared.as_mut(), job(closed(4, stop)), |_| ());
     assert_eq!(ended.measured(&Subject::Iteration).count(), 50, "all of the load on the one that is left");
     assert_eq!(ended.record().agents.len(), 1);
-    drop((prepared, agents));
+    drop(prepared);
+    given.agents.clear();
     // The line notices it after a while.
     std::thread::sleep(Duration::from_secs(6));
-    let Err(error) = fleet.prepare(&get(server.address()), Some(server.address())) else { panic!("none is left") };
+    let address = given.server.address();
+    let Err(error) = given.fleet.prepare(&get(address), Some(address)) else { panic!("none is left") };
     let NotReady::Generator(text) = error else { panic!("{error}") };
     assert!(text.starts_with("no agent is left (`a`: nothing was heard of it for 4 s; `b`: "), "{text}");
 }
@@ -118,34 +116,26 @@ fn a_line_that_is_slow_delays_the_begin_and_not_the_load() {
 
 #[test]
 fn a_broker_that_restarts_is_survived() {
-    let Some(mut nats) = Nats::start() else { return };
-    let broker = nats.broker();
-    let _agents = agents(&broker, 2);
-    let server = quick_server();
-    let fleet = fleet(&broker, 2);
-    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
+    let Some(mut given) = Given::with_agents(2) else { return };
+    let mut prepared = given.prepare();
     let mut restarted = false;
     let ended = run(prepared.as_mut(), job(closed(4, Stop::After(Duration::from_secs(4)))), |second| {
         if second == 0 && !restarted {
-            nats.server.restart().expect("it starts again");
+            given.nats.server.restart().expect("it starts again");
             restarted = true;
         }
     });
     assert!(restarted && ended.record().faults.is_empty(), "{:?}", ended.record().faults);
-    assert_eq!(ended.accounts()["request:page"].0, server.record().requests(), "no second is missing");
+    assert_eq!(ended.accounts()["request:page"].0, given.server.record().requests(), "no second is missing");
 }
 
 #[test]
 fn a_broker_that_stays_away_voids_the_load_and_agents_stop() {
-    let Some(mut nats) = Nats::start() else { return };
-    let broker = nats.broker();
-    let _agents = agents(&broker, 2);
-    let server = quick_server();
-    let fleet = fleet(&broker, 2);
-    let mut prepared = prepare(&fleet, &get(server.address()), server.address());
-    let ended = run(prepared.as_mut(), job(closed(4, long())), |_| nats.server.kill());
+    let Some(mut given) = Given::with_agents(2) else { return };
+    let mut prepared = given.prepare();
+    let ended = run(prepared.as_mut(), job(closed(4, long())), |_| given.nats.server.kill());
     assert_eq!(ended.record().faults.len(), 2, "{:?}", ended.record().faults);
-    let requests = server.record().requests();
+    let requests = given.server.record().requests();
     std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(server.record().requests(), requests);
+    assert_eq!(given.server.record().requests(), requests);
 }
