@@ -2,7 +2,8 @@
 
 use async_nats::jetstream::object_store::{Config, ObjectStore};
 use async_nats::jetstream::stream::StorageType;
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectOptions, ServerAddr};
+use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How to reach the broker.
 #[derive(Clone, Debug, Default)]
 pub struct Broker {
-    /// Addresses of its servers, such as `nats://10.0.0.5:4222`, with commas between them; `tls://` asks for TLS.
+    /// Addresses of its servers, such as `nats://10.0.0.5:4222`, with commas between them; `tls://` asks for TLS, and
+    /// `user:password@` or `token@` before the host logs in.
     pub url: String,
     /// A file with credentials: a JWT and its key, as `nsc` writes it.
     pub credentials: Option<PathBuf>,
@@ -57,7 +59,16 @@ impl Broker {
         if let Some((certificate, key)) = &self.certificate {
             options = options.add_client_certificate(certificate.clone(), key.clone());
         }
-        let servers: Vec<&str> = self.url.split(',').map(str::trim).collect();
+        let servers: Result<Vec<ServerAddr>, _> = self.url.split(',').map(|url| url.trim().parse()).collect();
+        let servers =
+            servers.map_err(|error| failed(format!("expected addresses such as nats://host:4222: {error}")))?;
+        // The client looks at the login of an address only where it is told.
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        match servers.iter().find_map(|server| Some((decoded(server.username()?), server.password().map(decoded)))) {
+            Some((user, Some(password))) => options = options.user_and_password(user, password),
+            Some((token, None)) => options = options.token(token),
+            None => {}
+        }
         options.connect(servers).await.map_err(|error| failed(error.to_string()))
     }
 

@@ -51,3 +51,4 @@ pub use memory::growth_of_memory;
 pub use mounted::Mounted;
 pub use record::{Record, Request};
 pub use skip::skipped;
+pub use tls::PemFiles;

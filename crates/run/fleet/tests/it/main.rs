@@ -5,3 +5,4 @@ mod given;
 mod loads;
 mod losses;
 mod scripts;
+mod security;

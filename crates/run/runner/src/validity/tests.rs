@@ -94,6 +94,36 @@ fn a_late_schedule_voids_the_trial() {
 }
 
 #[test]
+fn an_agent_at_its_limit_voids_the_trial_by_name_however_idle_the_others_are() {
+    let agent = |name: &str, busiest: f64, lateness: u64, clock_error: u64| AgentRecord {
+        name: name.to_owned(),
+        headroom: Headroom { busiest, lateness: Nanos(lateness) },
+        clock_error: Nanos(clock_error),
+        ..AgentRecord::default()
+    };
+    let judged = |agents: &[AgentRecord]| {
+        let mut watch = Watch::new(&load(2), false);
+        [0, 1].iter().for_each(|number| watch.observe(&second(*number, 0.1, 0, 0)));
+        let (sequences, examples) = (BTreeMap::new(), BTreeMap::new());
+        watch.judge(WINDOW, &generator(), &Record { agents, ..record(&sequences, &examples) }).validity
+    };
+    let idle = agent("a", 0.1, 1_000, 1_000);
+    assert_eq!(judged(&[idle.clone(), agent("b", 0.6, 1_000, 1_000)]), Validity::Valid);
+    let Validity::Void(reasons) = judged(&[idle.clone(), agent("b", 0.9, 20_000_000, 1_000)]) else {
+        panic!("it counts")
+    };
+    let [busy, late] = reasons.as_slice() else { panic!("{reasons:?}") };
+    assert!(
+        busy.starts_with("agent `b` was the limit: its busiest thread used 90 % of a processor, above 70 %"),
+        "{busy}"
+    );
+    assert!(late.starts_with("agent `b` missed its schedule: "), "{late}");
+    let warnings = unknown_clocks(&[idle, agent("b", 0.1, 0, 12_300_000)]);
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("the clock of agent `b` is known only to ±12.3 ms"), "{warning}");
+}
+
+#[test]
 fn a_system_that_only_fails_has_failed_for_a_reason() {
     let mut watch = Watch::new(&load(2), false);
     watch.observe(&second(0, 0.1, 0, 10));
