@@ -5,7 +5,7 @@ use crate::result::Headroom;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// How one of several agents did in a load.
+/// The record of one of several agents in a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {
     /// Its name.
@@ -14,7 +14,7 @@ pub struct AgentRecord {
     pub share: Share,
     /// The most users that were at work at the end of a second.
     pub users: u64,
-    /// How near it came to its limits in the measure phase.
+    /// Its distance from its limits in the measure phase.
     pub headroom: Headroom,
     /// CPU of its threads in the measure phase, in cores.
     pub cpu: f64,
@@ -22,18 +22,18 @@ pub struct AgentRecord {
     pub stall: Nanos,
     /// TCP sockets in use on its host when the load was over; none where that is not known.
     pub sockets: Option<u64>,
-    /// How long the system took to accept a connection from it before the load: the least of several attempts. None where
+    /// The time in which the system accepted a connection from it before the load: the least of several attempts. None where
     /// users do not connect to one address.
     pub round_trip: Option<Nanos>,
     /// TCP segments that its host sent again while it got ready and while the load ran; none where that is not known.
     pub retransmitted: Option<u64>,
-    /// How far its clock was ahead of the coordinator's, in nanoseconds.
+    /// Nanoseconds by which its clock was ahead of the coordinator's.
     pub clock_ahead: i64,
     /// The most by which that may be wrong.
     pub clock_error: Nanos,
     /// Bytes of its messages to the coordinator in this load.
     pub reported: u64,
-    /// Why it was lost under this load; none if it was not.
+    /// The reason why it was lost under this load; none if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }

@@ -27,7 +27,7 @@ pub struct Job {
     pub share: Share,
     /// When warm-up begins.
     pub begin: Begin,
-    /// Who calls `setup` and `teardown` of a script.
+    /// The generator that calls `setup` and `teardown` of a script.
     pub set_up: SetUp,
     /// True if the users stay for the next job of the same prepared workload, with their connections and values. That
     /// job has the same load, apart from its lengths. For the users no time passes between the two: pauses go on where
@@ -54,7 +54,7 @@ pub enum Begin {
     WhenTold,
 }
 
-/// Who calls `setup` and `teardown` of a script, which are called once for all users of a load.
+/// The generator that calls `setup` and `teardown` of a script, which are called once for all users of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SetUp {
@@ -81,7 +81,7 @@ pub enum Report {
     },
     /// Lines that scripts wrote to their console, each with its end.
     Console(String),
-    /// What `setup` of a script has returned, as JSON, where other generators have shares of the load: they need it.
+    /// The result of a script's `setup` as JSON, where other generators have shares of the load: they need it.
     SetUp(Option<String>),
 }
 

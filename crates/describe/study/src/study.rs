@@ -57,7 +57,7 @@ pub struct Study {
     pub factors: Vec<Factor>,
     /// Hosts and addresses that it may load besides this machine.
     pub targets_allow: Vec<String>,
-    /// What follows when an agent is lost under a load.
+    /// The consequence of an agent that is lost under a load.
     pub lost_agent: LostAgent,
     pub(crate) generator: GeneratorSpec,
     pub(crate) decide: Vec<Decision>,

@@ -24,13 +24,13 @@ pub trait Jobs {
     /// The job that ran has ended.
     fn ended(&mut self, record: JobRecord);
 
-    /// What the caller decides about the job that runs.
+    /// The caller's decisions about the job that runs.
     fn steering(&self) -> Steering {
         Steering::default()
     }
 }
 
-/// What the caller decides about a load while it gets ready and runs: when it begins, where that is told
+/// The caller's decisions about a load while it gets ready and runs: when it begins, where that is told
 /// ([`Begin::WhenTold`](plimsoll_model::job::Begin)), and how many users there are and when it ends, where a control loop
 /// changes that. Clones belong to the same load.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ impl Steering {
     /// This number of users means that the load is over. There are never so many.
     const OVER: u64 = u64::MAX;
 
-    /// How soon an interruption is noticed by a load that waits for its begin.
+    /// The time after which a load that waits for its begin looks for an interruption.
     const POLL_EVERY: Duration = Duration::from_millis(20);
 
     /// The steering of a load that waits for its begin: `on_ready` is called when its users are ready, and
@@ -123,7 +123,7 @@ impl Steering {
 pub struct LocalJob<'a> {
     /// The job.
     pub job: &'a Job,
-    /// What the caller decides about it.
+    /// The caller's decisions about it.
     pub steering: &'a Steering,
     /// The caller sets this to stop the job.
     pub interrupted: &'a AtomicBool,

@@ -27,7 +27,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-/// How often an agent looks whether the coordinator is still heard, and whether it is to end.
+/// The time after which an agent looks again whether the coordinator is still heard, and whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The pause before another attempt to reach a broker that is not there.
@@ -38,15 +38,15 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub struct Agent {
     /// Its name in reports.
     pub name: String,
-    /// What is said of it, for runs that ask for it.
+    /// Words that runs may ask for.
     pub labels: BTreeSet<String>,
-    /// What it may do.
+    /// The hosts and folders that it may use.
     pub permits: Permits,
     /// Threads that generate load.
     pub threads: usize,
 }
 
-/// Why an agent cannot go on.
+/// The reason why an agent cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// This machine refuses what is needed.

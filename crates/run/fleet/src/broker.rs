@@ -16,7 +16,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// The longest that an attempt to connect may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// How to reach the broker.
+/// The addresses of the broker, and the login there.
 #[derive(Clone, Debug, Default)]
 pub struct Broker {
     /// Addresses of its servers, such as `nats://10.0.0.5:4222`, with commas between them; `tls://` asks for TLS, and
@@ -36,7 +36,7 @@ pub struct Broker {
 pub struct BrokerError {
     /// The address, without user and password.
     pub url: String,
-    /// What went wrong.
+    /// The reason in words.
     pub why: String,
 }
 

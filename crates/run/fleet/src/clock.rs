@@ -23,7 +23,7 @@ pub(crate) struct Beat {
     pub(crate) returned: UnixTime,
 }
 
-/// How far the clock of an agent is ahead of the coordinator's.
+/// The lead of an agent's clock over the coordinator's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offset {
     /// Nanoseconds by which it is ahead; below zero if it is behind.

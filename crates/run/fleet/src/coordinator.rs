@@ -24,19 +24,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// How often agents are asked whether they are there, until enough are.
+/// Agents are asked again after this time whether they are there, until enough are.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
-/// How long an agent may take to say whether it works for the run.
+/// The longest time in which an agent says whether it works for the run.
 const ENGAGE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Milliseconds by which the begin of the first load is told ahead, beside the way of the message.
 const FIRST_LEAD: u32 = 20;
 
-/// How long the end of a run waits for the broker to take what it says.
+/// The longest time for which the end of a run waits for the broker to take its last messages.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How soon an interruption is noticed while agents are waited for.
+/// An interruption is noticed after at most this time while agents are waited for.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// The version of this program.
@@ -45,19 +45,19 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The agents that a run is to have.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// How many.
+    /// Their number.
     pub agents: usize,
     /// Labels that each of them must have.
     pub labels: BTreeSet<String>,
-    /// How long they are waited for.
+    /// The longest time to wait for them.
     pub wait: Duration,
-    /// What follows when one of them is lost.
+    /// The consequence of one that is lost.
     pub when_lost: LostAgent,
     /// The run, as agents name it to people.
     pub run: String,
 }
 
-/// Why a run has no fleet.
+/// The reason why a run has no fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// The broker cannot be reached.
@@ -79,7 +79,7 @@ pub struct Fleet {
     shared: Arc<Shared>,
 }
 
-/// What the fleet, its workloads and its jobs share.
+/// The state that the fleet, its workloads and its jobs share.
 pub(crate) struct Shared {
     pub(crate) members: Vec<Member>,
     pub(crate) desk: Arc<Desk>,
@@ -89,7 +89,7 @@ pub(crate) struct Shared {
     stored: Mutex<Option<(ObjectStore, BTreeSet<String>)>>,
     /// The number of the next workload or job.
     next: AtomicU32,
-    /// What follows when an agent is lost.
+    /// The consequence of an agent that is lost.
     pub(crate) when_lost: LostAgent,
     /// The agents of which a load has said that they were lost.
     told_lost: Mutex<BTreeSet<usize>>,
@@ -143,7 +143,7 @@ struct Search<'a> {
     client: &'a Client,
     wanted: &'a Wanted,
     desk: &'a Arc<Desk>,
-    /// Those that have answered, by id.
+    /// The agents that have answered, by id.
     known: BTreeMap<String, AgentFacts>,
     members: Vec<Member>,
 }
@@ -231,7 +231,7 @@ impl Search<'_> {
         std::iter::once(facts.name.clone()).chain(numbered).find(|name| is_free(name)).expect("numbers have no end")
     }
 
-    /// Why an agent cannot work for the run.
+    /// The reason why an agent cannot work for the run, if there is one.
     fn unsuitable(&self, facts: &AgentFacts) -> Option<String> {
         let lacks = || self.wanted.labels.difference(&facts.labels).next();
         match () {
@@ -275,7 +275,7 @@ impl Shared {
         (0..self.members.len()).filter(|index| self.members[*index].lost().is_none()).collect()
     }
 
-    /// Why the run ends, if an agent is lost and the study says that it ends then.
+    /// The reason why the run ends, if an agent is lost and the study says that it ends then.
     pub(crate) fn reason_to_stop(&self) -> Option<String> {
         let stops = self.when_lost == LostAgent::Stop;
         let (name, why) = self.members.iter().find_map(|member| Some((&member.name, member.lost()?)))?;

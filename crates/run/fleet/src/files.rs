@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) files: Vec<SentFile>,
-    /// Where each content can be read.
+    /// A file with each content.
     pub(crate) contents: BTreeMap<String, PathBuf>,
     bytes: u64,
 }

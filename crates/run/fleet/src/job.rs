@@ -32,9 +32,9 @@ pub(crate) struct FleetJob {
     zero: Option<UnixTime>,
     /// Messages for the caller.
     ahead: VecDeque<JobMessage>,
-    /// Why the load does not count.
+    /// The reasons why the load does not count.
     faults: Vec<String>,
-    /// What an agent broke off for.
+    /// The error for which an agent broke off.
     error: Option<JobError>,
     is_over: bool,
 }
@@ -56,7 +56,7 @@ struct Part {
     record: Option<JobRecord>,
     /// Bytes of the agent's messages before this job.
     received_before: u64,
-    /// Why the agent was lost, if it was.
+    /// The reason why the agent was lost, if it was.
     lost: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Load from many hosts. Agents wait at a NATS broker; a run has some of them generate its load, each its share. To the run,
 //! the [`Fleet`] is a generator like the threads of its own process.
 //!
-//! What agents generate together is what one generator would: each computes the whole schedule and takes its share, all
+//! Together, agents generate the load of one generator: each computes the whole schedule and takes its share, all
 //! begin at one instant, and their histograms add up bucket by bucket. A load of which any part is missing is void.
 
 mod agent;

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::sleep_until;
 
-/// What comes from the agents, each with the agent's index.
+/// A message from an agent, beside the agent's index.
 #[derive(Debug)]
 pub(crate) enum FromAgent {
     Answer(Answer),
@@ -24,7 +24,7 @@ pub(crate) enum FromAgent {
     Lost(String),
 }
 
-/// What an answer is about.
+/// The subject of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Topic {
     Workload(u32),
@@ -136,12 +136,12 @@ impl Member {
         self.task
     }
 
-    /// Why it is lost, if it is.
+    /// The reason why it is lost, if it is.
     pub(crate) fn lost(&self) -> Option<String> {
         locked(&self.state).lost.clone()
     }
 
-    /// How far its clock is ahead; none before it has answered once.
+    /// The lead of its clock; none before it has answered once.
     pub(crate) fn offset(&self) -> Option<Offset> {
         locked(&self.state).clock.offset()
     }

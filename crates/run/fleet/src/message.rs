@@ -1,4 +1,4 @@
-//! What coordinator and agents say to one another, and its form on the wire: MessagePack, which keeps floating-point numbers
+//! Messages between coordinator and agents, and their form on the wire: MessagePack, which keeps floating-point numbers
 //! as they are, so that all generators compute the same schedule.
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// The form of the messages. Programs of another form do not work together.
 pub(crate) const FORM: u32 = 1;
 
-/// What an agent says of itself.
+/// An agent's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFacts {
     /// Its name: that of its host, unless it was given one.
@@ -25,7 +25,7 @@ pub struct AgentFacts {
     pub version: String,
     /// The form of its messages.
     pub form: u32,
-    /// What its user says of it, such as the rack it stands in.
+    /// Words from whoever started it, such as the rack that it stands in.
     pub labels: BTreeSet<String>,
     /// Processors that it may use.
     pub processors: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Engagement {
     pub(crate) run: String,
 }
 
-/// What the coordinator has an agent do.
+/// An order of the coordinator to an agent.
 #[derive(PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(Debug))]
 pub(crate) enum Order {
@@ -84,13 +84,13 @@ pub(crate) enum Order {
 /// A file, or a folder, that a workload needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SentFile {
-    /// Where it lies on the coordinator's machine: an absolute path.
+    /// Its absolute path on the coordinator's machine.
     pub(crate) path: PathBuf,
     /// The SHA-256 of its content in hexadecimal digits; none for a folder.
     pub(crate) sha256: Option<String>,
 }
 
-/// What an agent says of the orders.
+/// An agent's answer to orders.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// A workload is compiled, or cannot be.
@@ -101,7 +101,7 @@ pub(crate) enum Answer {
     ObjectsPlaced { job: u32, place: String },
     /// Lines that scripts wrote to their console.
     Console { job: u32, lines: String },
-    /// What `setup` of a script has returned.
+    /// The result of a script's `setup`.
     SetUp { job: u32, data: Option<String> },
     /// A second, as [`seconds`](crate::seconds) writes it.
     #[serde(skip)]

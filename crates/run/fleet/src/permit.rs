@@ -1,4 +1,4 @@
-//! What an agent agrees to do: load only for its own loopback, and for the hosts that whoever started it has listed.
+//! The limits that an agent keeps: it loads only its own loopback, and the hosts that whoever started it has listed.
 
 use plimsoll_model::database::Address;
 use plimsoll_model::storage::Store;
@@ -6,7 +6,7 @@ use plimsoll_model::workload::{Steps, Workload};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-/// What whoever started an agent allows it.
+/// The hosts and folders that an agent may use.
 #[derive(Clone, Debug, Default)]
 pub struct Permits {
     /// Hosts that it may load besides its own loopback: names or addresses.

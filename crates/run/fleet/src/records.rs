@@ -11,7 +11,7 @@ use plimsoll_model::script::ScriptFacts;
 use plimsoll_model::storage::{Residency, StorageFacts};
 use plimsoll_model::units::Nanos;
 
-/// How one agent does while a load runs, from its seconds.
+/// An agent under a load, observed through its seconds.
 #[derive(Debug)]
 pub(crate) struct AgentWatch {
     /// The seconds of the measure phase: those from 0 to below this number.

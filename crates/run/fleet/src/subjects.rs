@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A coordinator asks here who is there.
 pub(crate) const WHO: &str = "plimsoll.who";
 
-/// How often the coordinator gives a sign of life, which the agent answers at once.
+/// The time between two signs of life of the coordinator, which the agent answers at once.
 pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(500);
 
 /// The first signs of life come faster, so that the agent's clock is known before its first load: so many, this far apart.
@@ -25,17 +25,17 @@ pub(crate) const COORDINATOR_WAITS: Duration = Duration::from_secs(4);
 /// Bytes of a message that the broker takes beside our own.
 const SPARE: usize = 1024;
 
-/// Where an agent is asked to work for a run.
+/// The subject at which an agent is asked to work for a run.
 pub(crate) fn of_agent(id: &str) -> String {
     format!("plimsoll.agent.{id}")
 }
 
-/// Where messages of an engagement go to the agent.
+/// The subject of messages of an engagement to the agent.
 pub(crate) fn to_agent(session: &str) -> String {
     format!("plimsoll.session.{session}.agent")
 }
 
-/// Where they go to the coordinator.
+/// The subject of those to the coordinator.
 pub(crate) fn to_coordinator(session: &str) -> String {
     format!("plimsoll.session.{session}.coordinator")
 }

@@ -1,4 +1,4 @@
-//! What an agent does for a run: compiles workloads, and runs jobs with the threads of this process.
+//! The work of an agent for a run: it compiles workloads, and runs jobs with the threads of this process.
 
 use crate::files;
 use crate::message::{Answer, HostDuring, Order};
@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// How soon an order is taken while jobs run.
+/// An order is taken after at most this time while jobs run.
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
 /// Attempts to measure how far the system is, and how long each may take.
@@ -168,7 +168,7 @@ fn running(jobs: &mut [RunningJob], number: u32) -> Option<&mut RunningJob> {
     jobs.iter_mut().find(|job| job.number == number)
 }
 
-/// How long the system takes to accept a connection: the least of several attempts.
+/// The time in which the system accepts a connection: the least of several attempts.
 fn round_trip(address: SocketAddr) -> Option<Nanos> {
     let attempt = |_| {
         let begun = Instant::now();

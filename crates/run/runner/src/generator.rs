@@ -20,7 +20,7 @@ pub trait Generator {
     fn prepare(&self, workload: &Workload, address: Option<SocketAddr>) -> Result<Box<dyn PreparedWorkload>, NotReady>;
 }
 
-/// Why a workload cannot be offered, in words.
+/// The reason why a workload cannot be offered, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// Something is wrong with the workload, or with its system.

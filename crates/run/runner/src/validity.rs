@@ -42,7 +42,7 @@ pub(crate) struct Record<'a> {
     pub(crate) stopped: Option<&'a str>,
     /// Facts about the databases, with the work that users did on them.
     pub(crate) databases: &'a [DatabaseFacts],
-    /// How each agent did; none where this process generated the load.
+    /// The records of its agents; none where this process generated the load.
     pub(crate) agents: &'a [AgentRecord],
 }
 

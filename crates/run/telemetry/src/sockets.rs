@@ -20,7 +20,7 @@ pub(crate) struct SocketCounters {
 /// TCP sockets of the network namespace of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpSockets {
-    /// Those in use; none where the kernel does not say it.
+    /// Sockets in use; none where the kernel does not say it.
     pub in_use: Option<u64>,
     /// Segments sent again since the machine started; none where the kernel does not say it.
     pub retransmitted: Option<u64>,

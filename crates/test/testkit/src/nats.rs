@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long the server may take to answer.
+/// The longest time in which the server answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server. Dropping it ends it.
@@ -46,13 +46,13 @@ impl Server {
         Ok(Some(server))
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same for clients.
+    /// That address as a URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://{}", self.address)

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How often a connection looks for a change of the faults.
+/// A connection looks for a change of the faults after this time.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A running proxy. Dropping it closes its port and connections.
@@ -45,7 +45,7 @@ impl Proxy {
         Ok(Proxy { running, faults })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.running.address()

@@ -30,7 +30,7 @@ pub(crate) struct Agent {
     pub(crate) threads: Option<u32>,
 }
 
-/// Where the agents of a run are found, and which.
+/// The agents of a run: their broker, number and labels.
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {
     /// Have agents generate the load: addresses of NATS servers, with commas between them
@@ -42,14 +42,14 @@ pub(crate) struct Fleet {
     /// A label that each of these agents must have; may be repeated
     #[arg(long = "agent-label", value_name = "LABEL", requires = "nats")]
     labels: Vec<String>,
-    /// How long agents are waited for
+    /// The longest time to wait for agents
     #[arg(long, value_name = "TIME", value_parser = super::time, default_value = "60s")]
     wait: Duration,
     #[command(flatten)]
     login: Login,
 }
 
-/// What the broker knows us by, and what we know it by.
+/// Credentials for the broker, and the authorities that vouch for it.
 #[derive(Debug, Args)]
 pub(crate) struct Login {
     /// A file with credentials for NATS: a JWT and its key, as `nsc` writes it

@@ -22,7 +22,7 @@ pub(super) struct Agent {
     lost: Option<String>,
 }
 
-/// How each agent did, at its worst over all loads; none where the run generated its own load.
+/// The agents, each at its worst over all loads; none where the run generated its own load.
 pub(super) fn agents(input: &Input) -> Option<Vec<Agent>> {
     let agents = records(input).into_iter().map(|agent| Agent {
         users: agent.users,

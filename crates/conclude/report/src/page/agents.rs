@@ -7,7 +7,7 @@ use plimsoll_model::agent::{AgentRecord, add_records};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::units::Nanos;
 
-/// How an agent did, at its worst over all loads.
+/// An agent at its worst over all loads.
 pub(crate) struct AgentRow {
     pub(crate) name: String,
     pub(crate) users: String,
@@ -22,7 +22,7 @@ pub(crate) struct AgentRow {
     pub(crate) lost: String,
 }
 
-/// How each agent did over all loads; empty where the run generated its own load.
+/// The records of the agents over all loads; empty where the run generated its own load.
 pub(crate) fn records(input: &Input) -> Vec<AgentRecord> {
     let mut records = Vec::new();
     input.trials().for_each(|trial| add_records(&mut records, &trial.load.summary.agents));

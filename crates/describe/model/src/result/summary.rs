@@ -85,7 +85,7 @@ pub struct LoadSummary {
     pub replies: Replies,
     /// The kind of work that users did.
     pub work: Work,
-    /// How each agent did; empty where the run's own process generated the load.
+    /// The records of its agents; empty where the run's own process generated the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentRecord>,
 }

@@ -21,12 +21,12 @@ table! {
         max_cpu: Option<Literal<Share>>,
         /// Lateness at the 99th percentile above which the schedule counts as missed, which makes a trial void. Default: "5ms"; with an `[objective]`, a tenth of its shortest limit, from 5 ms to 50 ms.
         max_lateness: Option<Literal<PositiveTimeSpan>>,
-        /// What follows when an agent is lost under a load, in a run with agents: the load does not count, and "repeat" has its block run again with the agents that are left, while "stop" ends the run, which can be resumed. Default: "repeat".
+        /// The consequence of an agent that is lost under a load, in a run with agents: the load does not count, and "repeat" has its block run again with the agents that are left, while "stop" ends the run, which can be resumed. Default: "repeat".
         lost_agent: Option<Literal<LostAgent>>,
     }
 }
 
-/// What follows when an agent is lost under a load, which does not count then.
+/// The consequence of an agent that is lost under a load, which does not count then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LostAgent {
     /// Its block runs again with the agents that are left.

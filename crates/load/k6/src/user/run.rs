@@ -111,7 +111,7 @@ impl RunState {
         RunState { shared_arrays, schemas, secrets, ..RunState::new(options, scenarios, registry, self.env.clone()) }
     }
 
-    /// The same for a share of all users: those of other shares are in other processes.
+    /// This run for a share of all users: those of other shares are in other processes.
     #[must_use]
     pub fn of_share(self, share: Share) -> RunState {
         RunState { share, ..self }

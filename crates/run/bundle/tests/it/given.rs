@@ -194,7 +194,7 @@ fn judged() -> Judged {
     }
 }
 
-/// How an agent did.
+/// The record of an agent.
 fn agent() -> AgentRecord {
     AgentRecord {
         name: "east, first".to_owned(),

@@ -74,7 +74,7 @@ pub(crate) fn agent(name: &str) -> Agent {
     Agent { name: name.to_owned(), labels: BTreeSet::new(), permits: Permits::default(), threads: 1 }
 }
 
-/// So many agents, by the names `a`, `b`, `c` and so on.
+/// This number of agents, by the names `a`, `b`, `c` and so on.
 pub(crate) fn agents(broker: &Broker, count: usize) -> Vec<RunningAgent> {
     (b'a'..).take(count).map(|letter| RunningAgent::start(broker, agent(&char::from(letter).to_string()))).collect()
 }
@@ -97,7 +97,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// So many agents. None, and a line that says so, where there is no `nats-server`.
+    /// A number of agents. None, and a line that says so, where there is no `nats-server`.
     pub(crate) fn with_agents(count: usize) -> Option<Given> {
         let nats = Nats::start()?;
         let agents = agents(&nats.broker(), count);
@@ -151,7 +151,7 @@ pub(crate) fn job(load: LoadProfile) -> Job {
     Job { load, generator, seed: 7, share: WHOLE, begin: Begin::WhenReady, set_up: SetUp::Here, stays: false }
 }
 
-/// What a job has shown.
+/// The reports and the result of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     pub(crate) intervals: Vec<Interval>,
@@ -172,7 +172,7 @@ impl Ended {
         all
     }
 
-    /// What was sent and answered under each name.
+    /// The numbers of requests sent and answered, by name.
     pub(crate) fn accounts(&self) -> BTreeMap<&str, (u64, u64)> {
         let accounts = self.record().accounts.iter();
         accounts.map(|(subject, account)| (subject.as_str(), (account.sent, account.answered))).collect()

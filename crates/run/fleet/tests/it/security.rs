@@ -1,4 +1,4 @@
-//! Who may speak with agents: brokers with passwords, accounts and TLS.
+//! Brokers with passwords, accounts and TLS.
 
 use crate::given::{Nats, RunningAgent, agent, fleet, wanted};
 use plimsoll_fleet::{Broker, Fleet, FleetError};

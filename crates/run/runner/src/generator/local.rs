@@ -93,7 +93,7 @@ impl LocalUsers {
 
 struct JobQueue {
     queue: Receiver<QueuedJob>,
-    /// What is decided about the job that runs.
+    /// The caller's decisions about the job that runs.
     steering: Steering,
     /// Where the messages of the job that runs go.
     messages: Option<Arc<Sender<JobMessage>>>,
