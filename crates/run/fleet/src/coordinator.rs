@@ -297,7 +297,9 @@ impl Shared {
             return Ok(());
         }
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
-        if stored.is_none() {
+        // A broker that was restarted has kept nothing.
+        let is_there = || self.runtime.block_on(broker::find_bucket(&self.client, &self.bucket)).is_ok();
+        if stored.is_none() || !is_there() {
             *stored = Some((self.runtime.block_on(broker::make_bucket(&self.client, &self.bucket))?, BTreeSet::new()));
         }
         let (bucket, known) = stored.as_mut().expect("made above");

@@ -3,7 +3,7 @@
 use plimsoll_model::database::Address;
 use plimsoll_model::storage::Store;
 use plimsoll_model::workload::{Steps, Workload};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 /// The hosts and folders that an agent may use.
@@ -48,11 +48,15 @@ impl Permits {
     fn check_host(&self, host: &str, address: Option<IpAddr>) -> Result<(), String> {
         let listed = |name: &str| self.allow.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
         let address = address.or_else(|| host.trim_matches(['[', ']']).parse().ok());
-        let is_own = match address {
-            Some(address) => address.to_canonical().is_loopback() || listed(&address.to_string()),
-            None => host.eq_ignore_ascii_case("localhost"),
+        let is_allowed = match address {
+            Some(address) => {
+                let is_own = address.to_canonical().is_loopback() || listed(&address.to_string());
+                is_own || (listed(host) && names(host, address)?)
+            }
+            // Users look it up here, and go to no other.
+            None => host.eq_ignore_ascii_case("localhost") || listed(host),
         };
-        if is_own || listed(host) {
+        if is_allowed {
             return Ok(());
         }
         Err(format!("it may not load `{host}`: start it with `--allow {host}`, if that is yours to load"))
@@ -70,6 +74,18 @@ impl Permits {
     }
 }
 
+/// True if a listed name has this address here. The run looked it up too, but whoever speaks at the broker may say anything.
+fn names(host: &str, address: IpAddr) -> Result<bool, String> {
+    let found = (host, 0).to_socket_addrs();
+    let mut found = found.map_err(|error| format!("it may load `{host}`, but cannot look it up: {error}"))?;
+    if found.any(|one| one.ip().to_canonical() == address.to_canonical()) {
+        return Ok(true);
+    }
+    Err(format!(
+        "it may load `{host}`, which has not the address {address} here: allow that too, if it is yours to load"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,14 +99,16 @@ mod tests {
 
     #[test]
     fn only_the_loopback_and_listed_hosts_are_loaded() {
-        let permits = Permits { allow: vec!["10.0.0.5".to_owned(), "Shop.test".to_owned()], folders: Vec::new() };
+        let permits =
+            Permits { allow: ["10.0.0.5", "Shop.test", "LocalHost"].map(str::to_owned).into(), folders: Vec::new() };
         for (host, address, allowed) in [
             ("localhost", "127.0.0.1:80", true),
             ("any.name", "[::1]:80", true),
             ("any.name", "[::ffff:127.0.0.1]:80", true),
             ("10.0.0.5", "10.0.0.5:80", true),
-            ("shop.test", "192.0.2.7:80", true),
             // A name that says one thing does not make an address that is another.
+            ("shop.test", "192.0.2.7:80", false),
+            ("localhost", "192.0.2.8:80", false),
             ("localhost", "192.0.2.7:80", false),
             ("10.0.0.6", "10.0.0.6:80", false),
         ] {

@@ -141,6 +141,7 @@ fn carry_out(
     fleet: Option<Fleet>,
     mut bundle: BundleWriter,
 ) -> Result<Ending, Failure> {
+    must_go_on_alike(task, &bundle)?;
     let fleet = if fleet.is_some() { fleet } else { gather_agents(task, study.lost_agent)? };
     let mut progress = Progress::new(study, task.out, plan);
     let mut forecaster = Forecaster::new(plan);
@@ -209,6 +210,25 @@ fn carry_out(
         }
         _ => failure(error),
     })
+}
+
+/// Refuses to go on with load from elsewhere: agents, or this process, for the whole of a run.
+fn must_go_on_alike(task: &Task<'_>, bundle: &BundleWriter) -> Result<(), Failure> {
+    let loads = || bundle.recorded().starts.values().flat_map(|start| &start.loads);
+    let (had_agents, has_agents) =
+        (loads().any(|load| !load.agents.is_empty()), task.fleet.is_some_and(|fleet| fleet.wanted().is_some()));
+    if loads().next().is_none() || had_agents == has_agents {
+        return Ok(());
+    }
+    let (was, remedy) = match had_agents {
+        true => ("agents", "name the broker and their number again (`--nats`, `--agents`)"),
+        false => ("this machine", "leave `--nats` and `--agents` out"),
+    };
+    let text = format!(
+        "the load of the trials in {} came from {was}, and so must that of the others: {remedy}",
+        task.out.display()
+    );
+    Err(Failure::new(Exit::Usage, anyhow::anyhow!(text)))
 }
 
 /// Waits for the agents that the arguments ask for, if they ask for any.

@@ -166,6 +166,11 @@ fn agents_of_a_run_that_is_killed_are_free_and_the_run_goes_on() {
     run.end();
     says(&mut one, "free again: its coordinator is not heard any more");
     says(&mut two, "free again: its coordinator is not heard any more");
+    given
+        .place
+        .plimsoll(&["run", "study.toml", "--out", "bundle", "--resume"])
+        .with(2)
+        .says(&["the load of the trials in bundle came from agents, and so must that of the others"]);
     given.place.plimsoll(&given.resume(&url, "2")).with_any_verdict().says(&["done before"]);
     let bundle = plimsoll_bundle::read(&given.place.path("bundle")).unwrap();
     assert!(bundle.complete && bundle.problems.is_empty(), "{:?}", bundle.problems);
