@@ -11,5 +11,5 @@ pub use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 pub use plimsoll_engine::job::{Jobs, Steering};
 pub use plimsoll_protocols::flow::diagnostics;
 pub use plimsoll_scripts as script;
-pub use plimsoll_scripts::study::{metrics, notes, project, sources};
+pub use plimsoll_scripts::study::{hashes_of_copies, metrics, notes, project, sources};
 pub use prepared::{PrepareError, Prepared, check};

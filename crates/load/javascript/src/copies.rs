@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub const FOLDER_OF_COPIES: &str = "vendor";
 
 /// The name of the file with the hashes.
-const HASHES: &str = "SHA256SUMS";
+pub const HASHES_OF_COPIES: &str = "SHA256SUMS";
 
 const SCHEME: &str = "https://";
 
@@ -59,7 +59,7 @@ impl Copies {
     /// The list of hashes cannot be read.
     pub fn within(folder: PathBuf, taken_by: String) -> Result<Self, FileError> {
         let folder = folder.strip_prefix(".").map(Path::to_owned).unwrap_or(folder);
-        let list = folder.join(HASHES);
+        let list = folder.join(HASHES_OF_COPIES);
         let text = match std::fs::read_to_string(&list) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             text => text.map_err(|source| FileError::Unreadable { path: list.clone(), source, near: None })?,
@@ -127,7 +127,7 @@ impl Copies {
             return Ok(());
         }
         let lines: String = hashes.iter().map(|(path, hash)| format!("{hash}  {path}\n")).collect();
-        std::fs::write(self.folder.join(HASHES), lines)
+        std::fs::write(self.folder.join(HASHES_OF_COPIES), lines)
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(new.copy, Copy::New);
         std::fs::create_dir(&folder).expect("a folder");
         open().expect("there are none").take(&[new]).expect("it is written");
-        let list = std::fs::read_to_string(folder.join(HASHES)).expect("a file");
+        let list = std::fs::read_to_string(folder.join(HASHES_OF_COPIES)).expect("a file");
         assert_eq!(list, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  cdn.test/a.js\n");
         let copies = open().expect("it is whole");
         assert!(copies.check(url, b"abc").is_ok());
@@ -213,7 +213,7 @@ mod tests {
         assert!(unknown.contains("vendor/cdn.test/b.js") && unknown.contains("`take them`"), "{unknown}");
         let found = [None, Some(&b"abc"[..]), Some(b"abd")].map(|content| copies.import(url, content).copy);
         assert_eq!(found, [Copy::Missing, Copy::Known, Copy::Changed]);
-        std::fs::write(folder.join(HASHES), "what is this").expect("a file");
+        std::fs::write(folder.join(HASHES_OF_COPIES), "what is this").expect("a file");
         let faulty = open().expect_err("it is no list").to_string();
         assert!(faulty.contains("SHA256SUMS") && faulty.contains("line 1: expected a SHA-256"), "{faulty}");
     }

@@ -91,7 +91,7 @@ mod stack;
 mod typescript;
 mod vm;
 
-pub use copies::{Copies, Copy, FOLDER_OF_COPIES, RemoteImport};
+pub use copies::{Copies, Copy, FOLDER_OF_COPIES, HASHES_OF_COPIES, RemoteImport};
 pub use event_loop::{EventLoop, Handler, Host, Level, OpId, Operations, Request, Then, Wakeup};
 pub use fault::{Exception, Fault, ImportChain, Place};
 pub use files::{FileError, Files, project_of};

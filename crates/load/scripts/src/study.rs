@@ -9,7 +9,9 @@ use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::offer::Offering;
-use plimsoll_javascript::{Copies, Entry, FOLDER_OF_COPIES, Files, Program, ResultFormat, project_of};
+use plimsoll_javascript::{
+    Copies, Entry, FOLDER_OF_COPIES, Files, HASHES_OF_COPIES, Program, ResultFormat, project_of,
+};
 use plimsoll_k6::user::Purpose;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::metrics::{Contains, Metric};
@@ -127,7 +129,7 @@ impl CompiledScript {
         let mut torn_down = None;
         // A user that was stopped for good is missing in every later load.
         let mut broken = Vec::new();
-        load.run_series(|series| {
+        let ran = load.run_series(|series| {
             let mut next = Some(first.clone());
             while let Some(job) = next {
                 let steering = jobs.steering();
@@ -158,7 +160,12 @@ impl CompiledScript {
                 jobs.ended(JobRecord { broken: broken.clone(), facts: WorkFacts::Script(facts), ..record });
                 next = if job.stays { jobs.next() } else { None };
             }
-        })?;
+        });
+        if matches!(ran, Err(JobError::Late(_))) && calls_teardown {
+            // It was set up, and its users were ready.
+            let _ = self.tear_down(&run, &network, data.clone());
+        }
+        ran?;
         if torn_down.is_none() && calls_teardown {
             self.tear_down(&run, &network, data)?;
         }
@@ -258,6 +265,13 @@ pub fn project(workload: &Workload) -> Option<PathBuf> {
     let Steps::Script(script) = &workload.steps else { return None };
     let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
     Some(project_of(folder.unwrap_or(Path::new("."))))
+}
+
+/// The file with the hashes of remote modules that were copied into a script's project; none if there is no such file.
+#[must_use]
+pub fn hashes_of_copies(workload: &Workload) -> Option<PathBuf> {
+    let file = project(workload)?.join(FOLDER_OF_COPIES).join(HASHES_OF_COPIES);
+    Some(file).filter(|file| file.is_file())
 }
 
 /// The metrics that a workload's script defines; none if the workload is not a script, or if the script cannot be

@@ -24,11 +24,14 @@ use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 /// The time after which an agent looks again whether the coordinator is still heard, and whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The longest time in which the files of a workload come.
+const FETCH_WITHIN: Duration = Duration::from_secs(300);
 
 /// The pause before another attempt to reach a broker that is not there.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -116,15 +119,15 @@ impl Agent {
                     let accepted = session.is_none();
                     if accepted {
                         tell(&format!("working for {}", engagement.run));
-                        let (line, messages, answers) = self.session(client, &engagement).await?;
+                        let (line, messages, answers) = self.session(client, &engagement, interrupt).await?;
                         session = Some(tokio::spawn(line.run(messages, answers)));
                     }
                     answer(client, &request, to_bytes(&accepted)).await;
                 }
                 _ = looks.tick() => {
                     if interrupt.is_set() {
+                        // A session ends by itself then.
                         if let Some(session) = session.take() {
-                            session.abort();
                             let _ = session.await;
                         }
                         return Ok(());
@@ -160,6 +163,7 @@ impl Agent {
         &self,
         client: &Client,
         engagement: &Engagement,
+        interrupt: &Interrupt,
     ) -> Result<(AgentLine, Subscriber, UnboundedReceiver<Bytes>), AgentError> {
         let Engagement { session, .. } = engagement;
         let messages = client.subscribe(subjects::to_agent(session)).await.map_err(io::Error::other)?;
@@ -177,7 +181,9 @@ impl Agent {
             inbox: Inbox::default(),
             heard: now,
             work: Work { orders: Some(orders), thread: Some(thread), folder },
+            fetches: JoinSet::new(),
             answers,
+            interrupt: interrupt.clone(),
         };
         Ok((line, messages, from_worker))
     }
@@ -198,6 +204,11 @@ struct Work {
 }
 
 impl Work {
+    /// True if the thread has ended although there are orders to come.
+    fn has_broken_off(&self) -> bool {
+        self.thread.as_ref().is_some_and(thread::JoinHandle::is_finished)
+    }
+
     fn order(&self, order: Order) {
         if let Some(orders) = &self.orders {
             let _ = orders.send(order);
@@ -223,7 +234,10 @@ struct AgentLine {
     /// When the coordinator last gave a sign of life.
     heard: Instant,
     work: Work,
+    /// Workloads whose files are on their way.
+    fetches: JoinSet<()>,
     answers: UnboundedSender<Bytes>,
+    interrupt: Interrupt,
 }
 
 impl AgentLine {
@@ -242,6 +256,12 @@ impl AgentLine {
                     if stood_still || self.heard.elapsed() > AGENT_WAITS {
                         break "its coordinator is not heard any more";
                     }
+                    if self.interrupt.is_set() {
+                        break "it was interrupted";
+                    }
+                    if self.work.has_broken_off() {
+                        break "its worker broke off";
+                    }
                     for frame in self.outbox.overdue(Instant::now()) {
                         self.publish(&Line::Frame(frame)).await;
                     }
@@ -257,7 +277,9 @@ impl AgentLine {
                 },
             }
         };
-        let work = self.work;
+        let AgentLine { work, mut fetches, .. } = self;
+        // A fetch holds the orders of the worker.
+        fetches.shutdown().await;
         // Threads that generate load end within one time-out.
         let _ = tokio::task::spawn_blocking(move || drop(work)).await;
         why
@@ -296,11 +318,12 @@ impl AgentLine {
     }
 
     /// Fetches the files of a workload, then has the worker compile it.
-    fn fetch(&self, order: Order, workload: u32, files: Vec<SentFile>, bucket: String) {
+    fn fetch(&mut self, order: Order, workload: u32, files: Vec<SentFile>, bucket: String) {
         let (client, answers, folder) = (self.client.clone(), self.answers.clone(), self.work.folder.path().to_owned());
         let orders = self.work.orders.clone();
-        tokio::spawn(async move {
-            match fetch(&client, &folder, &files, &bucket).await {
+        self.fetches.spawn(async move {
+            let fetched = timeout(FETCH_WITHIN, fetch(&client, &folder, &files, &bucket)).await;
+            match fetched.unwrap_or_else(|_| Err("its files did not come from the broker in time".to_owned())) {
                 Ok(()) => {
                     if let Some(orders) = orders {
                         let _ = orders.send(order);
@@ -331,7 +354,9 @@ async fn fetch(client: &Client, folder: &Path, files: &[SentFile], bucket: &str)
         let mut object = bucket.get(sha256.as_str()).await.map_err(|error| failed(error.to_string()))?;
         let mut content = Vec::new();
         object.read_to_end(&mut content).await.map_err(|error| failed(error.to_string()))?;
-        files::write(folder, file, Some(&content))?;
+        let (folder, file) = (folder.to_owned(), file.clone());
+        let written = tokio::task::spawn_blocking(move || files::write(&folder, &file, Some(&content)));
+        written.await.map_err(|error| error.to_string())??;
     }
     Ok(())
 }

@@ -12,13 +12,13 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use plimsoll_model::database::Address;
 use plimsoll_model::job::Job;
-use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_runner::generator::{Generator, JobUnderWay, NotReady, PreparedWorkload};
 use plimsoll_study::LostAgent;
 use plimsoll_system::{Interrupt, random_text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ const ASK_EVERY: Duration = Duration::from_millis(500);
 const ENGAGE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Milliseconds by which the begin of the first load is told ahead, beside the way of the message.
-const FIRST_LEAD: u32 = 20;
+const FIRST_LEAD: u32 = 50;
 
 /// The longest time for which the end of a run waits for the broker to take its last messages.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
@@ -178,11 +178,11 @@ impl Search<'_> {
             }
             let suitable: Vec<AgentFacts> =
                 self.known.values().filter(|facts| self.unsuitable(facts).is_none()).cloned().collect();
-            let there = self.members.len() + suitable.len();
+            let there = self.left() + suitable.len();
             if there >= self.wanted.agents {
                 self.engage(suitable).await.map_err(lost)?;
             }
-            if self.members.len() >= self.wanted.agents {
+            if self.left() >= self.wanted.agents {
                 return Ok(());
             }
             if begun.elapsed() >= self.wanted.wait {
@@ -199,7 +199,7 @@ impl Search<'_> {
     async fn engage(&mut self, mut suitable: Vec<AgentFacts>) -> Result<(), String> {
         suitable.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
         for facts in suitable {
-            if self.members.len() == self.wanted.agents {
+            if self.left() == self.wanted.agents {
                 break;
             }
             let session = random_text(24).map_err(|error| error.to_string())?;
@@ -222,6 +222,11 @@ impl Search<'_> {
             self.members.push(Member::attend(self.client, new, self.desk));
         }
         Ok(())
+    }
+
+    /// The number of agents that work for the run and are not lost.
+    fn left(&self) -> usize {
+        self.members.iter().filter(|member| member.lost().is_none()).count()
     }
 
     /// A name that no other agent of the run has: several agents of a host have the same one unless they are named.
@@ -255,7 +260,7 @@ impl Search<'_> {
         let plural = if *agents == 1 { "" } else { "s" };
         let mut text = format!(
             "expected {agents} agent{plural}, found {} after {} s",
-            self.members.len() + there.len(),
+            self.left() + there.len(),
             wait.as_secs_f64().round()
         );
         for (facts, why) in others {
@@ -359,7 +364,8 @@ impl Generator for Fleet {
         members.iter().for_each(|index| shared.members[*index].order(&order));
         let mut waited_for: BTreeSet<usize> = members.iter().copied().collect();
         let is_script = matches!(workload.steps, Steps::Script(_));
-        let mut fleet = FleetWorkload { shared, number, members, is_script, users_stay: false };
+        let spoilt = Arc::default();
+        let mut fleet = FleetWorkload { shared, number, members, is_script, users_stay: false, spoilt };
         // One that was lost before its answers were listened to.
         waited_for.retain(|index| fleet.shared.members[*index].lost().is_none());
         let mut ready = Vec::new();
@@ -395,6 +401,14 @@ impl Generator for Fleet {
 
 /// Refuses what only users of one process can do together.
 fn check_shared_work(workload: &Workload, agents: usize) -> Result<(), String> {
+    if let Connect::Shared(connections) = workload.connect
+        && (connections as usize) < agents
+    {
+        return Err(format!(
+            "the users share {connections} connections, and each of {agents} agents needs one of its own: use fewer agents, or \
+             let them share more (`connections`)"
+        ));
+    }
     let Steps::Flow(flow) = &workload.steps else { return Ok(()) };
     if agents > 1 && flow.socket.as_ref().is_some_and(|socket| socket.deliveries.is_some()) {
         return Err(
@@ -434,13 +448,19 @@ struct FleetWorkload {
     is_script: bool,
     /// True if the next job has the users of the last one.
     users_stay: bool,
+    /// Set if these users ended early: some agents have new ones by then, and others do not.
+    spoilt: Arc<AtomicBool>,
 }
 
 impl PreparedWorkload for FleetWorkload {
     fn begin(&mut self, job: Job) -> Box<dyn JobUnderWay> {
         // The script of users that stay was set up for their first job.
-        let sets_up = self.is_script && !std::mem::replace(&mut self.users_stay, job.stays);
-        Box::new(FleetJob::begin(&self.shared, self.number, &self.members, &job, sets_up))
+        let stayed = std::mem::replace(&mut self.users_stay, job.stays);
+        if !stayed {
+            self.spoilt.store(false, Ordering::Relaxed);
+        }
+        let sets_up = self.is_script && !stayed;
+        Box::new(FleetJob::begin(&self.shared, self.number, &self.members, &job, sets_up, &self.spoilt))
     }
 }
 

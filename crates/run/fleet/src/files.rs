@@ -34,7 +34,8 @@ pub(crate) fn gather(workload: &mut Workload) -> Result<Gathered, String> {
     }
     let mut gathered = Gathered::default();
     // What a script imports and opens is found by loading it, and all of it lies in its project.
-    for file in plimsoll_generator::sources(workload) {
+    for file in plimsoll_generator::sources(workload).into_iter().chain(plimsoll_generator::hashes_of_copies(workload))
+    {
         gathered.add_file(&std::path::absolute(&file).map_err(|error| unread(&file, &error))?)?;
     }
     let mark = plimsoll_generator::project(workload).map(|project| project.join(".git"));

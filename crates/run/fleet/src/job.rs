@@ -7,12 +7,12 @@ use crate::records::{self, AgentWatch};
 use crate::seconds::SecondMerger;
 use plimsoll_model::agent::AgentRecord;
 use plimsoll_model::job::{Begin, Job, JobError, JobRecord, Report, SetUp};
-use plimsoll_model::load::Share;
+use plimsoll_model::load::{LoadModel, Share};
 use plimsoll_model::units::{Nanos, UnixTime};
 use plimsoll_runner::generator::{JobMessage, JobUnderWay};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -36,6 +36,14 @@ pub(crate) struct FleetJob {
     faults: Vec<String>,
     /// The error for which an agent broke off.
     error: Option<JobError>,
+    /// True once all agents are to stop, also those that begin later.
+    is_stopping: bool,
+    /// The last number of users that a control loop asked for.
+    users: Option<u32>,
+    /// True once no more iterations begin.
+    has_ended: bool,
+    /// Set if the users of the job do not stay as they are: it was stopped, or failed.
+    spoilt: Arc<AtomicBool>,
     is_over: bool,
 }
 
@@ -63,7 +71,14 @@ struct Part {
 impl FleetJob {
     /// Has the agents get the users of a job ready. They have its workload. If the job `sets_up` a script, the first agent
     /// does that, and the others begin with what comes of it.
-    pub(crate) fn begin(shared: &Arc<Shared>, workload: u32, members: &[usize], job: &Job, sets_up: bool) -> FleetJob {
+    pub(crate) fn begin(
+        shared: &Arc<Shared>,
+        workload: u32,
+        members: &[usize],
+        job: &Job,
+        sets_up: bool,
+        spoilt: &Arc<AtomicBool>,
+    ) -> FleetJob {
         let (shared, number) = (Arc::clone(shared), shared.next_number());
         let (sender, answers) = channel();
         shared.desk.listen(Topic::Job(number), sender);
@@ -93,9 +108,26 @@ impl FleetJob {
             ahead: VecDeque::new(),
             faults: Vec::new(),
             error: None,
+            is_stopping: false,
+            users: None,
+            has_ended: false,
+            spoilt: Arc::clone(spoilt),
             is_over: false,
             shared,
         };
+        if let LoadModel::Open { max_users, .. } = job.load.model
+            && (max_users as usize) < members.len()
+        {
+            fleet.end_unbegun(&format!(
+                "`max_users` is {max_users}, and each of {} agents needs a user for its arrivals: use fewer agents, or allow more",
+                members.len()
+            ));
+            return fleet;
+        }
+        if spoilt.load(Ordering::Relaxed) {
+            fleet.end_unbegun("its users ended early in an earlier load on this start");
+            return fleet;
+        }
         fleet.begin_part(0, SetUp::Here);
         if !sets_up {
             fleet.begin_others(&SetUp::Elsewhere(None));
@@ -107,7 +139,18 @@ impl FleetJob {
         let share = self.parts[place].share;
         let what = Box::new(Job { share, begin: Begin::WhenTold, set_up, ..self.job.clone() });
         self.parts[place].has_begun = true;
-        self.member(place).order(&Order::Begin { job: self.number, workload: self.workload, what });
+        let job = self.number;
+        self.member(place).order(&Order::Begin { job, workload: self.workload, what });
+        // It has missed what was decided before.
+        if let Some(users) = self.users {
+            self.member(place).order(&Order::SetUsers { job, users });
+        }
+        if self.has_ended {
+            self.member(place).order(&Order::End { job });
+        }
+        if self.is_stopping {
+            self.member(place).order(&Order::Stop { job });
+        }
         // One that was lost before its answers were listened to.
         if let Some(why) = self.member(place).lost() {
             self.lose(place, &why);
@@ -121,6 +164,18 @@ impl FleetJob {
                 self.begin_part(place, set_up.clone());
             }
         }
+    }
+
+    /// Ends the job without a load, which is void.
+    fn end_unbegun(&mut self, why: &str) {
+        self.faults.push(why.to_owned());
+        for place in 0..self.parts.len() {
+            (self.parts[place].has_begun, self.parts[place].has_ended) = (true, true);
+            self.merger.ended(place);
+        }
+        self.is_over = true;
+        let record = Box::new(self.merged());
+        self.ahead.push_back(JobMessage::Ended(Ok(record)));
     }
 
     fn member(&self, place: usize) -> &Member {
@@ -338,14 +393,18 @@ impl JobUnderWay for FleetJob {
     }
 
     fn stop(&mut self) {
+        self.is_stopping = true;
+        self.spoilt.store(true, Ordering::Relaxed);
         self.order_all(&Order::Stop { job: self.number });
     }
 
     fn set_users(&mut self, users: u32) {
+        self.users = Some(users);
         self.order_all(&Order::SetUsers { job: self.number, users });
     }
 
     fn end(&mut self) {
+        self.has_ended = true;
         self.order_all(&Order::End { job: self.number });
     }
 

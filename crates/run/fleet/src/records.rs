@@ -143,6 +143,7 @@ fn merge_statements((one, other): (StatementFacts, StatementFacts)) -> Statement
         measured: one.measured + other.measured,
         total: one.total + other.total,
         longest: one.longest.max(other.longest),
+        failed: one.failed + other.failed,
         p50: None,
         p95: None,
         p99: None,

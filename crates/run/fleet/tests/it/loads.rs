@@ -4,9 +4,10 @@ use crate::given::{Given, PATIENCE, RunningAgent};
 use crate::given::{Nats, agent, agents, closed, fleet, follow, get, job, open, prepare, quick_server, run, wanted};
 use plimsoll_fleet::{Agent, Fleet, FleetError};
 use plimsoll_model::job::{Begin, Job, JobError};
-use plimsoll_model::load::{Arrivals, Stop};
+use plimsoll_model::load::{Arrivals, LoadModel, Stop};
 use plimsoll_model::record::Subject;
 use plimsoll_model::units::UnixTime;
+use plimsoll_model::workload::{Connect, Workload};
 use plimsoll_runner::generator::{Generator, JobMessage, LocalThreads, NotReady};
 use plimsoll_system::Interrupt;
 use std::collections::BTreeSet;
@@ -139,4 +140,20 @@ fn a_broker_that_is_not_there_is_named_without_its_password() {
     let Err(error) = Fleet::gather(&broker, &wanted(1), &Interrupt::new(), &mut |_| ()) else { panic!("no broker") };
     let text = error.to_string();
     assert!(text.starts_with("failed to connect to NATS at nats://127.0.0.1:9: "), "{text}");
+}
+
+#[test]
+fn fewer_connections_or_users_than_agents_are_refused() {
+    let Some(given) = Given::with_agents(2) else { return };
+    let address = given.server.address();
+    let shared = Workload { connect: Connect::Shared(1), ..get(address) };
+    let Err(error) = given.fleet.prepare(&shared, Some(address)) else { panic!("an agent has no connection") };
+    let expected = "the users share 1 connections, and each of 2 agents needs one of its own";
+    assert!(error.to_string().starts_with(expected), "{error}");
+    let mut load = open(100.0, Arrivals::Constant, Duration::from_millis(200));
+    let LoadModel::Open { max_users, .. } = &mut load.model else { panic!("it is open") };
+    *max_users = 1;
+    let ended = run(given.prepare().as_mut(), job(load), |_| ());
+    let faults = &ended.record().faults;
+    assert!(faults[0].starts_with("`max_users` is 1, and each of 2 agents needs a user"), "{faults:?}");
 }

@@ -139,3 +139,20 @@ fn a_broker_that_stays_away_voids_the_load_and_agents_stop() {
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(given.server.record().requests(), requests);
 }
+
+/// The first to be lost is not the last that a load would begin on: those that begin after it stop too.
+#[test]
+fn a_load_that_begins_without_the_second_of_three_agents_ends_at_once() {
+    let Some(mut given) = Given::with_agents(3) else { return };
+    let mut prepared = given.prepare();
+    drop(given.agents.remove(1));
+    std::thread::sleep(Duration::from_secs(5));
+    let ended = run(prepared.as_mut(), job(closed(3, long())), |_| ());
+    assert_lost(&ended, "b");
+    drop(prepared);
+    let stop = Stop::Iterations { count: 30, limit: PATIENCE };
+    let ended = run(given.prepare().as_mut(), job(closed(3, stop)), |_| ());
+    assert_eq!(ended.measured(&Subject::Iteration).count(), 30);
+    let told = "agent `b` was lost before this load";
+    assert!(!ended.record().warnings.iter().any(|warning| warning.starts_with(told)), "a load has said so before");
+}
