@@ -24,10 +24,10 @@ impl Given {
     }
 
     /// Starts an agent of this name, and waits until it is at the broker.
-    fn agent(&self, name: &str) -> Started {
+    fn agent(&self, name: &str) -> Agent {
         let mut agent = self.place.start(&["agent", "--nats", &self.broker.url(), "--name", name]);
         agent.wait_until("an agent at the broker", |agent| agent.stderr().contains("waits for runs"));
-        agent
+        Agent(Some(agent))
     }
 
     /// The arguments of a run with so many agents.
@@ -40,13 +40,34 @@ impl Given {
     }
 }
 
+/// An agent, which ends with its test.
+struct Agent(Option<Started>);
+
+impl Agent {
+    fn signal(&self, signal: Signal) {
+        self.0.as_ref().expect("it runs").signal(signal);
+    }
+
+    fn end(mut self) -> Ended {
+        self.0.take().expect("it runs").end()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if let Some(agent) = &mut self.0 {
+            agent.kill();
+        }
+    }
+}
+
 /// A study of one block, whose three trials last long enough to lose an agent in one.
 fn longer() -> String {
     edited(&edited(TINY, "\"300ms\"", "\"3s\""), "repeats  = 2", "repeats  = 1")
 }
 
-fn says(agent: &mut Started, text: &str) {
-    agent.wait_until(text, |agent| agent.stderr().contains(text));
+fn says(agent: &mut Agent, text: &str) {
+    agent.0.as_mut().expect("it runs").wait_until(text, |agent| agent.stderr().contains(text));
 }
 
 #[test]
@@ -94,7 +115,7 @@ fn variants_take_turns_on_agents_too() {
 }
 
 /// Runs a study, and does something to the second of two agents in the second trial.
-fn lost_in_the_second_trial(study: &str, signal: Signal) -> Option<(Given, Started, Started, Ended)> {
+fn lost_in_the_second_trial(study: &str, signal: Signal) -> Option<(Given, Agent, Agent, Ended)> {
     let given = Given::new(study)?;
     let (first, second, url) = (given.agent("first"), given.agent("second"), given.broker.url());
     let mut run = given.place.start(&given.run(&url, "2"));
@@ -264,7 +285,7 @@ fn a_run_without_its_agents_leaves_no_bundle_and_says_who_was_there() {
 fn an_agent_waits_for_a_broker_that_comes_later() {
     let Some(mut given) = Given::new(TINY) else { return };
     given.broker.kill();
-    let mut agent = given.place.start(&["agent", "--nats", &given.broker.url(), "--name", "early"]);
+    let mut agent = Agent(Some(given.place.start(&["agent", "--nats", &given.broker.url(), "--name", "early"])));
     says(&mut agent, "trying again every second");
     given.broker.restart().expect("it starts");
     says(&mut agent, "agent `early` waits for runs at nats://127.0.0.1:");

@@ -227,6 +227,12 @@ impl Started {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Ends it at once, if it has not ended.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
         let deadline = Instant::now() + PATIENCE;
