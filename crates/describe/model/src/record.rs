@@ -15,7 +15,8 @@ use std::fmt;
 
 pub use account::Account;
 pub use interval::{
-    DIGITS, GeneratorSecond, Interval, LONGEST, TICK, TICKS, Tally, Tick, failed_alone, failed_of_all, histogram,
+    DIGITS, GeneratorSecond, Interval, LONGEST, MergedSeconds, TICK, TICKS, Tally, Tick, failed_alone, failed_of_all,
+    histogram,
 };
 pub use sequence::SequenceRecorder;
 

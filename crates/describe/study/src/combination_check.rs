@@ -2,7 +2,8 @@
 //! need of one another holds.
 
 use crate::document::{Fault, Faults, Span};
-use crate::study::{PortChoice, Study, TrialTables, host_of, hosts, length_of, may_load};
+use crate::hosts::{host_of, hosts, may_load};
+use crate::study::{PortChoice, Study, TrialTables, length_of};
 use crate::table::database::{DatabaseTables, kept_data};
 use crate::table::design::{respect_fixed_port, respect_shared_data};
 use crate::table::factors::{Factors, NamedFactor};

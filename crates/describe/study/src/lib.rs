@@ -28,6 +28,7 @@
 mod against_itself;
 mod combination_check;
 mod document;
+mod hosts;
 mod placeholder_check;
 mod quick;
 mod quick_load;
@@ -42,6 +43,7 @@ mod value;
 
 pub use against_itself::against_itself;
 pub use document::{Diagnostic, Severity, Span, Style, render};
+pub use hosts::may_load;
 pub use quick::quick;
 pub use read::read;
 pub use schema::json_schema;

@@ -2,6 +2,7 @@
 
 use crate::combination_check::MOST_CONNECTIONS;
 use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
+use crate::hosts::may_load;
 use crate::quick_load::shortened;
 use crate::sample_size;
 use crate::table::database::{DatabaseTable, check_connections, most_users};
@@ -16,7 +17,7 @@ use crate::table::system::SystemTable;
 use crate::table::workload::{StudyContext, WorkloadTable};
 use crate::trial_spec::TrialSpec;
 use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
-use plimsoll_model::database::{Address, Database, Origin};
+use plimsoll_model::database::Database;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
@@ -571,31 +572,7 @@ impl TrialTables {
     }
 }
 
-/// Whether load may go to `host` when `allow` lists hosts and addresses besides this machine's.
-pub(crate) fn may_load(allow: &[String], host: &str, addresses: &[IpAddr]) -> bool {
-    let listed = |name: &str| allow.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
-    let own = |address: &IpAddr| address.to_canonical().is_loopback() || listed(&address.to_string());
-    listed(host) || (!addresses.is_empty() && addresses.iter().all(own))
-}
-
 /// What warm-up, measure and drain of `load` take.
 pub(crate) fn length_of(load: &LoadProfile) -> PhaseLengths {
     PhaseLengths { warmup: load.warmup, measure: load.stop.limit(), drain: load.drain }
-}
-
-/// The hosts that a trial connects to, but for those that it starts itself.
-pub(crate) fn hosts(spec: &TrialSpec) -> impl Iterator<Item = &str> {
-    let target = spec.workload.target.iter().map(|target| target.host.as_str());
-    target.chain(spec.databases.iter().filter_map(host_of))
-}
-
-/// The host of a database that runs already, if it is reached by TCP.
-pub(crate) fn host_of(database: &Database) -> Option<&str> {
-    match &database.origin {
-        Origin::External(external) => match &external.endpoint.address {
-            Address::Tcp { host, .. } => Some(host),
-            Address::Unix(_) => None,
-        },
-        Origin::Started(_) => None,
-    }
 }

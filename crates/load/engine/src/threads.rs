@@ -4,10 +4,9 @@ use crate::recorder::{Findings, ThreadReport};
 use crate::schedule::ThreadShare;
 use plimsoll_model::job::JobError;
 use plimsoll_model::load::Share;
-use plimsoll_model::record::Interval;
+use plimsoll_model::record::{Interval, MergedSeconds};
 use plimsoll_model::units::Processors;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -130,9 +129,7 @@ pub fn configure_thread(cpus: Option<&Processors>, index: usize) -> Result<(), J
 
 /// Merges the seconds of all threads, and passes each on when the last thread has passed it.
 pub struct IntervalMerger {
-    pending: BTreeMap<i64, Interval>,
-    /// The last second that each thread has passed.
-    passed: Vec<i64>,
+    seconds: MergedSeconds,
     findings: Vec<Findings>,
 }
 
@@ -140,34 +137,26 @@ impl IntervalMerger {
     /// A merger for so many threads.
     #[must_use]
     pub fn new(threads: usize) -> IntervalMerger {
-        IntervalMerger { pending: BTreeMap::new(), passed: vec![i64::MIN; threads], findings: Vec::new() }
+        IntervalMerger { seconds: MergedSeconds::of(threads), findings: Vec::new() }
     }
 
     /// Takes a report of a thread.
     pub fn take(&mut self, report: ThreadReport, on_interval: &mut dyn FnMut(Interval)) {
         match report {
-            ThreadReport::Interval(thread, interval) => {
-                let second = interval.second;
-                self.passed[thread] = second;
-                let merged = self.pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() });
-                merged.merge(&interval);
-            }
+            ThreadReport::Interval(thread, interval) => self.seconds.second(thread, interval.second).merge(&interval),
             ThreadReport::Finished(thread, found) => {
-                self.passed[thread] = i64::MAX;
+                self.seconds.ended(thread);
                 self.findings.push(*found);
             }
         }
-        let all_passed = self.passed.iter().copied().min().unwrap_or(i64::MAX);
-        while let Some(entry) = self.pending.first_entry()
-            && *entry.key() <= all_passed
-        {
-            on_interval(entry.remove());
+        while let Some(interval) = self.seconds.take() {
+            on_interval(interval);
         }
     }
 
     /// Passes on the remaining seconds. There are some if a thread ended early.
     pub fn finish(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
-        self.pending.into_values().for_each(on_interval);
+        self.seconds.left().for_each(on_interval);
         self.findings
     }
 }

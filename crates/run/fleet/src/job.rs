@@ -4,10 +4,11 @@ use crate::coordinator::Shared;
 use crate::member::{FromAgent, Member, Topic};
 use crate::message::{Answer, HostDuring, Order};
 use crate::records::{self, AgentWatch};
-use crate::seconds::SecondMerger;
+use crate::seconds;
 use plimsoll_model::agent::AgentRecord;
 use plimsoll_model::job::{Begin, Job, JobError, JobRecord, Report, SetUp};
 use plimsoll_model::load::{LoadModel, Share};
+use plimsoll_model::record::MergedSeconds;
 use plimsoll_model::units::{Nanos, UnixTime};
 use plimsoll_runner::generator::{JobMessage, JobUnderWay};
 use std::collections::VecDeque;
@@ -27,7 +28,7 @@ pub(crate) struct FleetJob {
     job: Job,
     answers: Receiver<(usize, FromAgent)>,
     parts: Vec<Part>,
-    merger: SecondMerger,
+    merger: MergedSeconds,
     /// The begin of the measure phase, once it is known.
     zero: Option<UnixTime>,
     /// Messages for the caller.
@@ -40,8 +41,8 @@ pub(crate) struct FleetJob {
     is_stopping: bool,
     /// The last number of users that a control loop asked for.
     users: Option<u32>,
-    /// True once no more iterations begin.
-    has_ended: bool,
+    /// True once a control loop has ended the load: no more iterations begin.
+    is_closing: bool,
     /// Set if the users of the job do not stay as they are: it was stopped, or failed.
     spoilt: Arc<AtomicBool>,
     is_over: bool,
@@ -102,7 +103,7 @@ impl FleetJob {
             workload,
             job: job.clone(),
             answers,
-            merger: SecondMerger::new(parts.len()),
+            merger: MergedSeconds::of(parts.len()),
             parts,
             zero: None,
             ahead: VecDeque::new(),
@@ -110,7 +111,7 @@ impl FleetJob {
             error: None,
             is_stopping: false,
             users: None,
-            has_ended: false,
+            is_closing: false,
             spoilt: Arc::clone(spoilt),
             is_over: false,
             shared,
@@ -145,7 +146,7 @@ impl FleetJob {
         if let Some(users) = self.users {
             self.member(place).order(&Order::SetUsers { job, users });
         }
-        if self.has_ended {
+        if self.is_closing {
             self.member(place).order(&Order::End { job });
         }
         if self.is_stopping {
@@ -203,7 +204,7 @@ impl FleetJob {
                 self.ahead.push_back(JobMessage::Report(Report::Console(lines)));
             }
             FromAgent::Answer(Answer::SetUp { data, .. }) => self.begin_others(&SetUp::Elsewhere(data)),
-            FromAgent::Answer(Answer::Second { bytes, .. }) => match self.merger.take(place, &bytes) {
+            FromAgent::Answer(Answer::Second { bytes, .. }) => match seconds::take(&bytes, place, &mut self.merger) {
                 Ok(second) => {
                     self.parts[place].watch.observe(&second);
                     self.pass_seconds_on();
@@ -281,7 +282,7 @@ impl FleetJob {
     }
 
     fn pass_seconds_on(&mut self) {
-        while let Some(interval) = self.merger.next() {
+        while let Some(interval) = self.merger.take() {
             let zero = self.zero.unwrap_or_default();
             self.ahead.push_back(JobMessage::Report(Report::Second { zero, interval: Box::new(interval) }));
         }
@@ -404,7 +405,7 @@ impl JobUnderWay for FleetJob {
     }
 
     fn end(&mut self) {
-        self.has_ended = true;
+        self.is_closing = true;
         self.order_all(&Order::End { job: self.number });
     }
 

@@ -3,6 +3,7 @@
 use plimsoll_model::database::Address;
 use plimsoll_model::storage::Store;
 use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_study::may_load;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
@@ -46,15 +47,14 @@ impl Permits {
     }
 
     fn check_host(&self, host: &str, address: Option<IpAddr>) -> Result<(), String> {
-        let listed = |name: &str| self.allow.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+        let listed = may_load(&self.allow, host, &[]);
         let address = address.or_else(|| host.trim_matches(['[', ']']).parse().ok());
         let is_allowed = match address {
             Some(address) => {
-                let is_own = address.to_canonical().is_loopback() || listed(&address.to_string());
-                is_own || (listed(host) && names(host, address)?)
+                may_load(&self.allow, &address.to_string(), &[address]) || (listed && names(host, address)?)
             }
             // Users look it up here, and go to no other.
-            None => host.eq_ignore_ascii_case("localhost") || listed(host),
+            None => host.eq_ignore_ascii_case("localhost") || listed,
         };
         if is_allowed {
             return Ok(());

@@ -2,7 +2,9 @@
 
 use crate::buckets::{self, NoHistogram};
 use hdrhistogram::Histogram;
-use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
+use plimsoll_model::record::{
+    ErrorKind, GeneratorSecond, Interval, MergedSeconds, RecordedPhase, Subject, TICKS, Tally, Tick,
+};
 use plimsoll_model::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -126,14 +128,6 @@ fn add(sent: &SentSecond<'_>, into: &mut Interval) -> Result<GeneratorSecond, Un
     Ok(generator)
 }
 
-/// Merges the seconds of agents, and passes each on when all of them have passed it.
-#[derive(Debug)]
-pub(crate) struct SecondMerger {
-    pending: BTreeMap<i64, Interval>,
-    /// The last second that each agent has passed.
-    passed: Vec<i64>,
-}
-
 /// A second of one agent, as far as it concerns the agent itself.
 #[derive(Debug)]
 pub(crate) struct SecondOfAgent {
@@ -141,36 +135,14 @@ pub(crate) struct SecondOfAgent {
     pub(crate) generator: GeneratorSecond,
 }
 
-impl SecondMerger {
-    /// A merger for so many agents.
-    pub(crate) fn new(agents: usize) -> SecondMerger {
-        SecondMerger { pending: BTreeMap::new(), passed: vec![i64::MIN; agents] }
-    }
-
-    /// Takes what [`encode`] wrote on an agent.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(crate) fn take(&mut self, agent: usize, bytes: &[u8]) -> Result<SecondOfAgent, Unreadable> {
-        let sent: SentSecond<'_> = rmp_serde::from_slice(bytes).map_err(|error| Unreadable(error.to_string()))?;
-        let second = sent.second;
-        let merged = self.pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() });
-        let generator = add(&sent, merged)?;
-        self.passed[agent] = second;
-        Ok(SecondOfAgent { second, generator })
-    }
-
-    /// No more seconds come from this agent.
-    pub(crate) fn ended(&mut self, agent: usize) {
-        self.passed[agent] = i64::MAX;
-    }
-
-    /// The next second that all agents have passed.
-    pub(crate) fn next(&mut self) -> Option<Interval> {
-        let all_passed = self.passed.iter().copied().min().unwrap_or(i64::MAX);
-        let first = self.pending.first_entry().filter(|first| *first.key() <= all_passed)?;
-        Some(first.remove())
-    }
+/// Adds a second that an agent has sent, as [`encode`] writes it, to those of the others.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn take(bytes: &[u8], agent: usize, merged: &mut MergedSeconds) -> Result<SecondOfAgent, Unreadable> {
+    let sent: SentSecond<'_> = rmp_serde::from_slice(bytes).map_err(|error| Unreadable(error.to_string()))?;
+    let generator = add(&sent, merged.second(agent, sent.second))?;
+    Ok(SecondOfAgent { second: sent.second, generator })
 }
 
 #[cfg(test)]
@@ -210,34 +182,34 @@ mod tests {
             let parts: Vec<Interval> = (0..agents).map(|agent| interval(3, &of(agent))).collect();
             let mut expected = Interval { second: 3, ..Interval::default() };
             parts.iter().for_each(|part| expected.merge(part));
-            let mut merger = SecondMerger::new(agents);
+            let mut merger = MergedSeconds::of(agents);
             for (agent, part) in parts.iter().enumerate().rev() {
-                prop_assert!(merger.next().is_none(), "not all have passed it");
-                let taken = merger.take(agent, &encode(part)).expect("its own bytes");
+                prop_assert!(merger.take().is_none(), "not all have passed it");
+                let taken = take(&encode(part), agent, &mut merger).expect("its own bytes");
                 prop_assert_eq!((taken.second, &taken.generator), (3, &part.generator));
             }
-            prop_assert_eq!(merger.next(), Some(expected));
-            prop_assert!(merger.next().is_none());
+            prop_assert_eq!(merger.take(), Some(expected));
+            prop_assert!(merger.take().is_none());
         }
     }
 
     #[test]
     fn a_second_waits_for_every_agent_that_has_not_ended() {
-        let mut merger = SecondMerger::new(2);
-        let send = |merger: &mut SecondMerger, agent, second| {
-            merger.take(agent, &encode(&interval(second, &[(0, 5)]))).expect("its own bytes");
+        let mut merger = MergedSeconds::of(2);
+        let send = |merger: &mut MergedSeconds, agent, second| {
+            take(&encode(&interval(second, &[(0, 5)])), agent, merger).expect("its own bytes");
         };
         send(&mut merger, 0, 0);
         send(&mut merger, 0, 1);
         send(&mut merger, 1, 0);
-        assert_eq!(merger.next().map(|interval| interval.second), Some(0));
-        assert!(merger.next().is_none());
+        assert_eq!(merger.take().map(|interval| interval.second), Some(0));
+        assert!(merger.take().is_none());
         merger.ended(1);
-        assert_eq!(merger.next().map(|interval| interval.second), Some(1));
+        assert_eq!(merger.take().map(|interval| interval.second), Some(1));
     }
 
     #[test]
     fn other_bytes_are_refused() {
-        assert!(SecondMerger::new(1).take(0, b"not a second").is_err());
+        assert!(take(b"not a second", 0, &mut MergedSeconds::of(1)).is_err());
     }
 }

@@ -148,7 +148,7 @@ fn an_agent_that_is_killed_costs_a_block_which_runs_again_on_the_one_that_is_lef
 }
 
 #[test]
-fn an_agent_that_stood_still_loads_nothing_when_it_goes_on() {
+fn an_agent_that_stood_still_lets_go_when_it_goes_on() {
     let Some((given, mut first, mut second, ended)) = lost_in_the_second_trial(&longer(), Signal::STOP) else {
         return;
     };

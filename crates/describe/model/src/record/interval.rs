@@ -157,6 +157,45 @@ impl Interval {
     }
 }
 
+/// The seconds of several recorders, merged, each until all of them have passed it.
+#[derive(Debug)]
+pub struct MergedSeconds {
+    pending: BTreeMap<i64, Interval>,
+    /// The last second that each recorder has passed.
+    passed: Vec<i64>,
+}
+
+impl MergedSeconds {
+    /// Those of so many recorders.
+    #[must_use]
+    pub fn of(recorders: usize) -> MergedSeconds {
+        MergedSeconds { pending: BTreeMap::new(), passed: vec![i64::MIN; recorders] }
+    }
+
+    /// The second of this number, to which what the recorder has recorded in it is to be added. The recorder passes it.
+    pub fn second(&mut self, recorder: usize, second: i64) -> &mut Interval {
+        self.passed[recorder] = second;
+        self.pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() })
+    }
+
+    /// No more seconds come from this recorder.
+    pub fn ended(&mut self, recorder: usize) {
+        self.passed[recorder] = i64::MAX;
+    }
+
+    /// Takes the next second that all recorders have passed.
+    pub fn take(&mut self) -> Option<Interval> {
+        let all_passed = self.passed.iter().copied().min().unwrap_or(i64::MAX);
+        let first = self.pending.first_entry().filter(|first| *first.key() <= all_passed)?;
+        Some(first.remove())
+    }
+
+    /// The seconds that are left. There are some if a recorder ended early.
+    pub fn left(self) -> impl Iterator<Item = Interval> {
+        self.pending.into_values()
+    }
+}
+
 /// The iterations that ended in a tenth of a second. Ticks show from when on a trial is steady.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {

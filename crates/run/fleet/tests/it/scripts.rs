@@ -116,3 +116,17 @@ fn a_script_runs_on_a_single_agent_too() {
     assert_eq!(paths.len(), 62);
     assert_eq!(paths.last().map(String::as_str), Some("/teardown/abc"));
 }
+
+#[test]
+fn files_that_a_broker_has_lost_are_sent_anew() {
+    let Some(mut nats) = Nats::start() else { return };
+    let broker = nats.broker();
+    let _agents = agents(&broker, 2);
+    let server = Server::start(Behaviour::at_once(Reply::of_size(2))).expect("a port");
+    let folder = tempfile::tempdir().expect("a folder");
+    let workload = script(folder.path(), &format!("http://{}", server.address()));
+    let fleet = fleet(&broker, 2);
+    drop(fleet.prepare(&workload, None).unwrap_or_else(|error| panic!("{error}")));
+    nats.server.restart().expect("it starts again");
+    drop(fleet.prepare(&workload, None).unwrap_or_else(|error| panic!("{error}")));
+}
