@@ -34,8 +34,8 @@ max_lateness = "10s"
 measures = ["metric:api[/slow].avg", "metric:requests.rate"]
 "#;
 
-/// A server that says of each request to `/fast` that it took 30 ms, and of each to `/slow` 200 ms. It counts each as ten: a p99
-/// takes 1,000, which a busy machine does not make in so short a time.
+/// A server that says of each request to `/fast` that it took 30 ms, and of each to `/slow` 200 ms. It counts each as a
+/// hundred: a p99 takes 1,000, which a busy machine does not make in so short a time.
 const SERVER: &str = r##"
 import asyncio, sys
 
@@ -66,7 +66,7 @@ async def serve(reader, writer):
             if path == "/metrics":
                 body = "".join(line + "\n" for line in metrics()).encode()
             else:
-                served[path] += 10
+                served[path] += 100
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -90,8 +90,8 @@ fn what_a_system_says_of_itself_is_measured_decides_and_is_drawn() {
         .prints(&["api[/slow], mean: 200 ms", "requests per second: "]);
     let markdown = place.read("bundle/report/report.md");
     for row in [
-        r"api\[/fast\], mean and p99 | 30.0 ms ",
-        r"api\[/slow\], mean and p99 | 200 ms, ",
+        r"api\[/fast\], mean and p99 | 30.0 ms",
+        r"api\[/slow\], mean and p99 | 200 ms",
         "(in the bucket 100 ms to 250 ms)",
         "(in the bucket 25.0 ms to 50.0 ms)",
         "queue, mean and peak | 4.10 kB, 4.10 kB",
@@ -236,7 +236,7 @@ const DIES_ONCE: &str = r#"
 import os
 
 def die():
-    if os.environ.get("INSTANCE") == "2" and served["/fast"] == 2000 and not os.path.exists("was-killed"):
+    if os.environ.get("INSTANCE") == "2" and served["/fast"] == 20000 and not os.path.exists("was-killed"):
         os.mkdir("was-killed")
         os.kill(os.getpid(), 9)
 
@@ -246,7 +246,7 @@ async def serve("#;
 fn an_instance_that_is_killed_under_load_fails_its_start_by_name_and_the_study_goes_on() {
     let place = Place::with_study(INSTANCES);
     let mortal = edited(SERVER, "\nasync def serve(", DIES_ONCE);
-    place.write("web.py", edited(&mortal, "served[path] += 10", "served[path] += 10; die()"));
+    place.write("web.py", edited(&mortal, "served[path] += 100", "served[path] += 100; die()"));
     place.write("proxy.py", PROXY);
     let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with_any_verdict();
     ended.says(&["failed: the system `web-2` ended by itself", "with signal 9 (SIGKILL)"]);

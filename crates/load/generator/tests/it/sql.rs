@@ -224,7 +224,8 @@ fn what_nobody_waits_for_any_more_is_ended_on_the_server() {
         let statement = |sql: &str| OwnStatement { sql: sql.to_owned(), parameters: Vec::new(), rows: None };
         let statements = vec![statement("UPDATE account SET balance = 0 WHERE id = 1"), statement(sleep)];
         let work = SqlWork::Own(vec![Transaction { name: "long".to_owned(), weight: 1, atomic: true, statements }]);
-        let workload = Workload { timeout: Duration::from_millis(300), ..workload(sql(server.tcp(), work)) };
+        // Long enough that it ends in the sleep, and not before it, where the machine is busy.
+        let workload = Workload { timeout: Duration::from_secs(3), ..workload(sql(server.tcp(), work)) };
         let prepared = Prepared::new(&workload, None).expect("the workload is in order");
         let outcome = run_prepared(&prepared, &closed(1, each(2)), 1, &AtomicBool::new(false));
         assert_eq!(outcome.errors("long"), [(ErrorKind::Timeout, 2)], "{engine}");
