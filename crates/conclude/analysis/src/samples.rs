@@ -2,6 +2,7 @@
 
 use crate::input::Input;
 use plimsoll_model::exposed::MetricSample;
+use plimsoll_model::host::{LOCAL, is_local};
 use plimsoll_model::result::{LoadSummary, RungResult, Slice, TrialResult};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, is_part_of};
 use plimsoll_model::start::RungPart;
@@ -20,9 +21,10 @@ fn of_all_variants<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a
     trial.start.processes.iter().map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
-/// The samples of the machine, each with the end of its span as in [`processes`].
+/// The samples of the machine that Plimsoll itself runs on, each with the end of its span as in [`processes`].
 pub fn host<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a HostSample)> {
-    trial.start.host.iter().map(move |sample| (sample.at - measure_phase_begin(trial), sample))
+    let local = trial.start.host.iter().filter(|sample| is_local(&sample.machine));
+    local.map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
 /// The counters of the variant's databases, each with the end of its span as in [`processes`].
@@ -151,14 +153,28 @@ pub(crate) fn systems_during<'a>(
     means(measured.filter_map(|sample| Some((sample.system.as_str(), of(sample)?))))
 }
 
-/// The mean of what is sampled of the machine over the measure phase of one load.
+/// The machine that all systems of the variant run on; that of Plimsoll itself where they run on several.
+pub(crate) fn machine_of_systems<'a>(trial: TrialResult<'a>) -> &'a str {
+    let mut machines = processes(trial).map(|(_, sample)| sample.machine.as_str());
+    let first = machines.next().unwrap_or(LOCAL);
+    if machines.all(|machine| machine == first) { first } else { LOCAL }
+}
+
+/// True if two names are those of one machine.
+pub(crate) fn is_same_machine(one: &str, other: &str) -> bool {
+    one == other || (is_local(one) && is_local(other))
+}
+
+/// The mean of what is sampled of a machine over the measure phase of one load.
 pub(crate) fn host_during(
     trial: TrialResult<'_>,
     load: &LoadSummary,
+    machine: &str,
     of: impl Fn(&HostSample) -> Option<f64>,
 ) -> Option<f64> {
     let window = window(load);
-    let measured = trial.start.host.iter().filter(|sample| window.contains(&(sample.at - 0.5)));
+    let of_machine = trial.start.host.iter().filter(|sample| is_same_machine(&sample.machine, machine));
+    let measured = of_machine.filter(|sample| window.contains(&(sample.at - 0.5)));
     mean(&measured.filter_map(of).collect::<Vec<f64>>())
 }
 

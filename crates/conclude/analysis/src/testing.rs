@@ -75,6 +75,7 @@ pub(crate) fn start(scale: f64) -> StartResult {
             validity: Validity::Valid,
             warnings: Vec::new(),
             timing: StartTiming { started_unix_ms: 0, took: Nanos(3_000_000_000) },
+            hosts: Vec::new(),
             systems: vec![systems(0)],
         },
         processes: Vec::new(),

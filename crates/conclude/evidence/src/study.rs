@@ -88,6 +88,7 @@ pub fn start(start: &Start, seconds: i64, scale: f64) -> StartResult {
                 started_unix_ms: started(i64::from(start.number)),
                 took: Nanos(window.0 + 1_000_000_000),
             },
+            hosts: Vec::new(),
             systems: vec![VariantSystems {
                 variant,
                 ready_after: Nanos(1_000_000),

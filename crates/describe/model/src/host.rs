@@ -10,7 +10,9 @@ pub(crate) fn local() -> String {
     LOCAL.to_owned()
 }
 
-fn is_local(machine: &str) -> bool {
+/// True if this is the name of the machine that Plimsoll itself runs on; records that were made without one have none.
+#[must_use]
+pub fn is_local(machine: &str) -> bool {
     machine.is_empty() || machine == LOCAL
 }
 

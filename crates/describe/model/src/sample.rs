@@ -153,6 +153,26 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Adds others behind these.
+    pub fn extend(&mut self, others: Samples) {
+        self.processes.extend(others.processes);
+        self.host.extend(others.host);
+        self.databases.extend(others.databases);
+        self.waits.extend(others.waits);
+        self.metrics.extend(others.metrics);
+    }
+
+    /// Lets all instants begin `seconds` earlier.
+    pub fn shift(&mut self, seconds: f64) {
+        let Samples { processes, host, databases, waits, metrics } = self;
+        let instants = processes.iter_mut().map(|sample| &mut sample.at);
+        let instants = instants.chain(host.iter_mut().map(|sample| &mut sample.at));
+        let instants = instants.chain(databases.iter_mut().map(|sample| &mut sample.at));
+        let instants = instants.chain(waits.iter_mut().map(|sample| &mut sample.at));
+        let instants = instants.chain(metrics.iter_mut().map(|sample| &mut sample.at));
+        instants.for_each(|at| *at -= seconds);
+    }
+
     /// True if nothing was sampled.
     #[must_use]
     pub fn is_empty(&self) -> bool {

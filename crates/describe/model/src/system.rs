@@ -12,6 +12,9 @@ use std::time::Duration;
 pub struct SystemSpec {
     /// Name in the study.
     pub name: String,
+    /// The label of the agent on whose host it runs; none where it runs on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
     /// Folder in which its commands run.
     pub dir: PathBuf,
     /// Run once before the first trial that needs it.

@@ -52,4 +52,4 @@ pub use study::{PortChoice, Study};
 pub use table::generator::LostAgent;
 pub use table::secret::SecretSource;
 pub use trial_spec::TrialSpec;
-pub use value::Bindings;
+pub use value::{Bindings, Place};

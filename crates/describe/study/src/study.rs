@@ -123,6 +123,13 @@ impl Study {
         self.tables.ports(assignment, &mut ignored)
     }
 
+    /// The systems of the trial with these levels that run on other hosts, each with the label of the agent there.
+    #[must_use]
+    pub fn system_hosts(&self, assignment: &Assignment) -> Vec<(String, String)> {
+        let mut ignored = Faults::new(self.tables.source.clone()); // reported by `resolve`
+        self.tables.hosts(assignment, &mut ignored)
+    }
+
     /// Where the secrets of the study come from, by their names.
     #[must_use]
     pub fn secrets(&self) -> BTreeMap<String, SecretSource> {
@@ -516,6 +523,14 @@ impl TrialTables {
             choices.extend(choice.map(|choice| (name.clone(), choice)));
         }
         choices
+    }
+
+    fn hosts(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, String)> {
+        // No label can depend on a port or a secret.
+        let none = Bindings::default();
+        let scope = self.scope(assignment, &none);
+        let systems = self.running_systems(assignment);
+        systems.filter_map(|(name, table)| Some((name.clone(), table.host(&scope.inside(name), faults)?))).collect()
     }
 
     /// The port that the study gives a system or a database.

@@ -197,6 +197,7 @@ impl TrialSummary {
             warnings: Vec::new(),
             timing: StartTiming { started_unix_ms: self.started_unix_ms, took: self.took },
             systems: vec![systems],
+            hosts: Vec::new(),
         };
         FinishedStart { summary, loads: vec![load] }
     }

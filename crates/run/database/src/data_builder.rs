@@ -185,6 +185,7 @@ impl DataBuilder<'_> {
     fn spec(&self, place: &Place, command: Vec<String>) -> SystemSpec {
         SystemSpec {
             name: self.database.name.clone(),
+            on: None,
             dir: place.sockets.clone(),
             build: None,
             start: CommandLine(command),

@@ -279,6 +279,7 @@ fn system(
     let version = vec![installation.programs.server.display().to_string(), "--version".to_owned()];
     SystemSpec {
         name: database.name.clone(),
+        on: None,
         dir: data_folder.folder().to_owned(),
         build: None,
         start: CommandLine(start),

@@ -43,6 +43,7 @@ impl StudyCommand<'_> {
     fn spec(&self) -> SystemSpec {
         SystemSpec {
             name: self.database.to_owned(),
+            on: None,
             dir: self.dir.to_owned(),
             build: None,
             start: self.command.clone(),

@@ -5,18 +5,23 @@ use crate::broker::{self, Broker};
 use crate::coordinator::VERSION;
 use crate::delivery::{Inbox, Outbox};
 use crate::files;
-use crate::message::{AgentFacts, Answer, Beat, Engagement, FORM, Line, Order, Pulse, SentFile, from_bytes, to_bytes};
+use crate::message::{
+    AgentFacts, Answer, Beat, Engagement, FORM, FromHost, HostOrder, Line, Order, PlaceForSystems, Pulse, Refusal,
+    SentFile, from_bytes, to_bytes,
+};
 use crate::permit::Permits;
 use crate::subjects::{self, AGENT_WAITS};
+use crate::systems::Systems;
 use crate::worker::Worker;
 use async_nats::{Client, Message, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use plimsoll_model::units::UnixTime;
-use plimsoll_system::{Interrupt, random_text};
+use plimsoll_system::{Interrupt, Launcher, random_text};
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -47,6 +52,21 @@ pub struct Agent {
     pub permits: Permits,
     /// Threads that generate load.
     pub threads: usize,
+    /// How it runs systems; none if it only generates load.
+    pub systems: Option<SystemsHere>,
+}
+
+/// How an agent runs systems of studies on its host.
+#[derive(Clone, Debug)]
+pub struct SystemsHere {
+    /// The folder that stands for those of studies.
+    pub folder: PathBuf,
+    /// The address at which others reach the host; none for that by which the host reaches the broker.
+    pub address: Option<IpAddr>,
+    /// What starts them.
+    pub launcher: Launcher,
+    /// This program: `{plimsoll}` in systems.
+    pub program: PathBuf,
 }
 
 /// The reason why an agent cannot go on.
@@ -58,6 +78,9 @@ pub enum AgentError {
     /// The connection has ended for good.
     #[error("the connection to NATS at {0} has ended")]
     Ended(String),
+    /// It is not known how others reach this host.
+    #[error("failed to find the address of this host at which its systems are reached ({0}): name it with `--address`")]
+    NoAddress(io::Error),
 }
 
 impl Agent {
@@ -101,6 +124,7 @@ impl Agent {
         tell: &mut dyn FnMut(&str),
     ) -> Result<(), AgentError> {
         let id = random_text(16)?;
+        let place = self.systems.as_ref().map(|systems| systems.place(broker)).transpose()?;
         let ended = || AgentError::Ended(broker.shown());
         let mut questions = client.subscribe(subjects::WHO).await.map_err(|_| ended())?;
         let mut requests = client.subscribe(subjects::of_agent(&id)).await.map_err(|_| ended())?;
@@ -111,18 +135,20 @@ impl Agent {
             tokio::select! {
                 question = questions.next() => {
                     let question = question.ok_or_else(ended)?;
-                    answer(client, &question, to_bytes(&self.facts(&id, session.is_some()))).await;
+                    let facts = AgentFacts { systems: place.clone(), ..self.facts(&id, session.is_some()) };
+                    answer(client, &question, to_bytes(&facts)).await;
                 }
                 request = requests.next() => {
                     let request = request.ok_or_else(ended)?;
                     let Some(engagement) = from_bytes::<Engagement>(&request.payload) else { continue };
-                    let accepted = session.is_none();
-                    if accepted {
+                    let mut folder = None;
+                    if session.is_none() {
                         tell(&format!("working for {}", engagement.run));
                         let (line, messages, answers) = self.session(client, &engagement, interrupt).await?;
+                        folder = Some(line.work.folder.path().to_owned());
                         session = Some(tokio::spawn(line.run(messages, answers)));
                     }
-                    answer(client, &request, to_bytes(&accepted)).await;
+                    answer(client, &request, to_bytes(&folder)).await;
                 }
                 _ = looks.tick() => {
                     if interrupt.is_set() {
@@ -154,6 +180,7 @@ impl Agent {
             open_files: plimsoll_telemetry::most_open_files(),
             network: plimsoll_telemetry::network(),
             is_busy,
+            systems: None,
         }
     }
 
@@ -173,6 +200,8 @@ impl Agent {
         let (permits, path) = (self.permits.clone(), folder.path().to_owned());
         let worker = Worker { permits, threads: self.threads, folder: path, answers: answers.clone() };
         let thread = thread::Builder::new().name("worker".to_owned()).spawn(move || worker.run(&to_worker))?;
+        let systems = self.systems.as_ref().map(|here| SystemsAtWork::begin(&self.name, here, folder.path(), &answers));
+        let systems = systems.transpose()?;
         let now = Instant::now();
         let line = AgentLine {
             client: client.clone(),
@@ -180,7 +209,7 @@ impl Agent {
             outbox: Outbox::new(subjects::most_of_frame(client.max_payload()), now),
             inbox: Inbox::default(),
             heard: now,
-            work: Work { orders: Some(orders), thread: Some(thread), folder },
+            work: Work { orders: Some(orders), thread: Some(thread), systems, folder },
             fetches: JoinSet::new(),
             answers,
             interrupt: interrupt.clone(),
@@ -196,17 +225,72 @@ async fn answer(client: &Client, question: &Message, answer: Bytes) {
     }
 }
 
-/// The worker's thread and its folder. Dropping it ends all load, and removes the folder.
+impl SystemsHere {
+    /// What runs have to know of it.
+    fn place(&self, broker: &Broker) -> Result<PlaceForSystems, AgentError> {
+        let address = self.address.map_or_else(|| broker.own_address().map_err(AgentError::NoAddress), Ok)?;
+        let (folder, program) = (self.folder.clone(), self.program.clone());
+        Ok(PlaceForSystems { address, folder, program, processors: plimsoll_telemetry::allowed_processors() })
+    }
+}
+
+/// The worker's thread, what runs systems, and their folder. Dropping it ends all load and all systems, and removes the folder.
 struct Work {
     orders: Option<Sender<Order>>,
     thread: Option<thread::JoinHandle<()>>,
+    systems: Option<SystemsAtWork>,
     folder: TempDir,
+}
+
+/// The thread that runs systems. Dropping it kills them.
+struct SystemsAtWork {
+    orders: Option<Sender<(u32, HostOrder)>>,
+    thread: Option<thread::JoinHandle<()>>,
+    interrupt: Interrupt,
+}
+
+impl SystemsAtWork {
+    fn begin(
+        name: &str,
+        here: &SystemsHere,
+        folder: &Path,
+        answers: &UnboundedSender<Bytes>,
+    ) -> io::Result<SystemsAtWork> {
+        let (interrupt, (orders, to_systems)) = (Interrupt::new(), channel());
+        let systems = Systems {
+            name: name.to_owned(),
+            launcher: here.launcher.clone(),
+            folder: folder.to_owned(),
+            answers: answers.clone(),
+            interrupt: interrupt.clone(),
+        };
+        let thread = thread::Builder::new().name("systems".to_owned()).spawn(move || systems.run(&to_systems))?;
+        Ok(SystemsAtWork { orders: Some(orders), thread: Some(thread), interrupt })
+    }
+}
+
+impl Drop for SystemsAtWork {
+    fn drop(&mut self) {
+        self.interrupt.set();
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Work {
     /// True if the thread has ended although there are orders to come.
     fn has_broken_off(&self) -> bool {
-        self.thread.as_ref().is_some_and(thread::JoinHandle::is_finished)
+        let of_systems = self.systems.as_ref().and_then(|systems| systems.thread.as_ref());
+        self.thread.iter().chain(of_systems).any(thread::JoinHandle::is_finished)
+    }
+
+    /// Gives an order about systems. Returns why it is not followed, if it is not.
+    fn order_of_host(&self, about: u32, order: HostOrder) -> Result<(), String> {
+        let orders = self.systems.as_ref().and_then(|systems| systems.orders.as_ref());
+        let orders = orders.ok_or("it runs no systems: start it with `--systems FOLDER`")?;
+        orders.send((about, order)).map_err(|_| "what ran its systems broke off".to_owned())
     }
 
     fn order(&self, order: Order) {
@@ -308,6 +392,17 @@ impl AgentLine {
                     let order =
                         Order::Prepare { workload, files: Vec::new(), bucket: String::new(), what, address, secrets };
                     self.fetch(order, workload, files, bucket);
+                }
+                Some(Order::Host { about, what }) => {
+                    if let Err(why) = self.work.order_of_host(about, what) {
+                        let what = FromHost::Reply(Err(Refusal::Failed(why)));
+                        let _ = self.answers.send(Answer::Host { about, what }.to_bytes());
+                    }
+                }
+                Some(Order::Interrupt) => {
+                    if let Some(systems) = &self.work.systems {
+                        systems.interrupt.set();
+                    }
                 }
                 Some(order) => self.work.order(order),
                 None => {}

@@ -4,6 +4,8 @@ use async_nats::jetstream::object_store::{Config, ObjectStore};
 use async_nats::jetstream::stream::StorageType;
 use async_nats::{Client, ConnectOptions, ServerAddr};
 use percent_encoding::percent_decode_str;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,6 +72,20 @@ impl Broker {
             None => {}
         }
         options.connect(servers).await.map_err(|error| failed(error.to_string()))
+    }
+
+    /// The address of this host from which the broker is reached.
+    pub(crate) fn own_address(&self) -> io::Result<IpAddr> {
+        let first = self.url.split(',').next().unwrap_or_default().trim();
+        let broker: ServerAddr = first.parse()?;
+        let found = (broker.host(), broker.port()).to_socket_addrs()?.next();
+        let found = found.ok_or_else(|| io::Error::other(format!("`{}` has no address", broker.host())))?;
+        let unspecified: IpAddr =
+            if found.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        // Nothing is sent: the kernel only says which of its addresses it would send from.
+        let socket = UdpSocket::bind((unspecified, 0))?;
+        socket.connect(found)?;
+        Ok(socket.local_addr()?.ip())
     }
 
     /// The addresses without user and password.

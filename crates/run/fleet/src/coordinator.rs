@@ -2,6 +2,7 @@
 
 use crate::broker::{self, Broker, BrokerError};
 use crate::files;
+use crate::host::AgentHost;
 use crate::job::FleetJob;
 use crate::member::{Desk, FromAgent, Member, NewMember, Topic};
 use crate::message::{AgentFacts, Answer, Engagement, FORM, Order, from_bytes, to_bytes};
@@ -14,10 +15,12 @@ use plimsoll_model::database::Address;
 use plimsoll_model::job::Job;
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_runner::generator::{Generator, JobUnderWay, NotReady, PreparedWorkload};
+use plimsoll_runner::host::Host;
 use plimsoll_study::LostAgent;
 use plimsoll_system::{Interrupt, random_text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,10 +48,12 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The agents that a run is to have.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Their number.
+    /// The number of those that generate load; none where the run does that itself.
     pub agents: usize,
     /// Labels that each of them must have.
     pub labels: BTreeSet<String>,
+    /// The labels of those on whose hosts systems run, one for each.
+    pub hosts: BTreeSet<String>,
     /// The longest time to wait for them.
     pub wait: Duration,
     /// The consequence of one that is lost.
@@ -74,14 +79,17 @@ pub enum FleetError {
     Machine(#[from] std::io::Error),
 }
 
-/// Agents that work for a run: they generate its load together. Dropping it lets them go.
+/// Agents that work for a run: they generate its load together, or run its systems. Dropping it lets them go.
 pub struct Fleet {
     shared: Arc<Shared>,
 }
 
 /// The state that the fleet, its workloads and its jobs share.
 pub(crate) struct Shared {
+    /// The agents that generate load.
     pub(crate) members: Vec<Member>,
+    /// The agents that run systems.
+    pub(crate) hosts: Vec<HostMember>,
     pub(crate) desk: Arc<Desk>,
     client: Client,
     /// The name of the bucket with files for the agents, and the files in it by their SHA-256; none before the first file.
@@ -96,6 +104,17 @@ pub(crate) struct Shared {
     /// Milliseconds by which the begin of a load is told ahead, beside the way of the message.
     pub(crate) lead: AtomicU32,
     runtime: Runtime,
+}
+
+/// An agent that runs systems.
+pub(crate) struct HostMember {
+    pub(crate) member: Member,
+    /// The labels of the study that it stands for.
+    labels: BTreeSet<String>,
+    /// The folder there for the files of the run's.
+    pub(crate) folder: PathBuf,
+    /// Its answers alone.
+    pub(crate) desk: Arc<Desk>,
 }
 
 impl Fleet {
@@ -113,12 +132,14 @@ impl Fleet {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("agents").enable_all().build()?;
         let client = runtime.block_on(broker.connect(&format!("plimsoll run {}", wanted.run)))?;
         let desk = Arc::new(Desk::default());
-        let mut search = Search { client: &client, wanted, desk: &desk, known: BTreeMap::new(), members: Vec::new() };
+        let (known, members, hosts) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut search = Search { client: &client, wanted, desk: &desk, known, members, hosts };
         runtime.block_on(search.run(broker, interrupt, tell))?;
-        let members = search.members;
+        let Search { members, hosts, .. } = search;
         let bucket = format!("plimsoll-{}", random_text(20)?);
         let shared = Shared {
             members,
+            hosts,
             desk,
             client,
             bucket,
@@ -132,7 +153,18 @@ impl Fleet {
         Ok(Fleet { shared: Arc::new(shared) })
     }
 
-    /// The names of the agents, with what each said of itself.
+    /// The hosts on which systems run, by the labels of the study.
+    #[must_use]
+    pub fn hosts(&self) -> BTreeMap<String, Box<dyn Host>> {
+        let host = |index| Box::new(AgentHost { shared: Arc::clone(&self.shared), index }) as Box<dyn Host>;
+        let labels = self.shared.hosts.iter().enumerate().flat_map(|(index, host)| {
+            let labels = host.labels.iter().cloned();
+            labels.map(move |label| (label, index))
+        });
+        labels.map(|(label, index)| (label, host(index))).collect()
+    }
+
+    /// The names of the agents that generate load, with what each said of itself.
     pub fn agents(&self) -> impl Iterator<Item = (&str, &AgentFacts)> {
         self.shared.members.iter().map(|member| (member.name.as_str(), &member.facts))
     }
@@ -146,6 +178,7 @@ struct Search<'a> {
     /// The agents that have answered, by id.
     known: BTreeMap<String, AgentFacts>,
     members: Vec<Member>,
+    hosts: Vec<HostMember>,
 }
 
 impl Search<'_> {
@@ -158,7 +191,7 @@ impl Search<'_> {
         let lost = |error: String| FleetError::Broker(BrokerError { url: broker.shown(), why: error });
         let inbox = self.client.new_inbox();
         let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| lost(error.to_string()))?;
-        let (begun, mut told) = (Instant::now(), None);
+        let (begun, mut told, mut told_missing) = (Instant::now(), None, None);
         let mut asked: Option<Instant> = None;
         loop {
             if interrupt.is_set() {
@@ -174,6 +207,18 @@ impl Search<'_> {
                     self.known.insert(facts.id.clone(), facts);
                 }
                 // All that have answered are looked at together, so that names decide and not the fastest.
+                continue;
+            }
+            // Those that load may come from any agent.
+            self.engage_hosts().await.map_err(lost)?;
+            if let Some(missing) = self.missing_hosts().first() {
+                if begun.elapsed() >= self.wanted.wait {
+                    return Err(FleetError::TooFew(self.no_host()));
+                }
+                if told_missing.as_ref() != Some(missing) && begun.elapsed() >= ASK_EVERY {
+                    tell(&format!("waiting for an agent with the label `{missing}` that runs systems"));
+                    told_missing = Some(missing.clone());
+                }
                 continue;
             }
             let suitable: Vec<AgentFacts> =
@@ -197,31 +242,96 @@ impl Search<'_> {
 
     /// Has agents work for the run, in the order of their names, until there are enough.
     async fn engage(&mut self, mut suitable: Vec<AgentFacts>) -> Result<(), String> {
-        suitable.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
+        // Those that may run systems last.
+        suitable.sort_by(|one, other| {
+            let key = |facts: &AgentFacts| (facts.systems.is_some(), facts.name.clone(), facts.id.clone());
+            key(one).cmp(&key(other))
+        });
         for facts in suitable {
             if self.left() == self.wanted.agents {
                 break;
             }
-            let session = random_text(24).map_err(|error| error.to_string())?;
-            let subscribed = self.client.subscribe(subjects::to_coordinator(&session)).await;
-            let messages = subscribed.map_err(|error| error.to_string())?;
-            let engagement = Engagement { session: session.clone(), run: self.wanted.run.clone() };
-            let asked = self.client.request(subjects::of_agent(&facts.id), to_bytes(&engagement));
-            let answer = tokio::time::timeout(ENGAGE_WITHIN, asked).await;
-            let accepted = |message: Message| from_bytes::<bool>(&message.payload).unwrap_or(false);
-            if !answer.is_ok_and(|answer| answer.is_ok_and(accepted)) {
-                // It is gone, or works for another run by now. If it is there, it says so again.
-                self.known.remove(&facts.id);
-                continue;
-            }
             let index = self.members.len();
-            let name = self.name_of(&facts);
-            // From now on it is one of ours, and not busy with another run.
-            self.known.remove(&facts.id);
-            let new = NewMember { index, name, facts, session, messages };
-            self.members.push(Member::attend(self.client, new, self.desk));
+            if let Some((new, _)) = self.engage_one(index, facts).await? {
+                self.members.push(Member::attend(self.client, new, self.desk));
+            }
         }
         Ok(())
+    }
+
+    /// Has agents run the systems of the labels for which there is none yet: one that works for this run already, where no
+    /// other has the label.
+    async fn engage_hosts(&mut self) -> Result<(), String> {
+        for label in self.missing_hosts() {
+            let mut suitable: Vec<AgentFacts> =
+                self.known.values().filter(|facts| self.unsuitable_host(facts, &label).is_none()).cloned().collect();
+            suitable.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
+            for facts in suitable {
+                if let Some((new, folder)) = self.engage_one(0, facts).await? {
+                    let desk = Arc::new(Desk::default());
+                    let member = Member::attend(self.client, new, &desk);
+                    self.hosts.push(HostMember { member, labels: [label.clone()].into(), folder, desk });
+                    break;
+                }
+            }
+            if self.missing_hosts().contains(&label)
+                && let Some(host) = self.hosts.iter_mut().find(|host| host.member.facts.labels.contains(&label))
+            {
+                host.labels.insert(label);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has an agent work for the run; returns the line to it, and its folder for the run. None if it does not.
+    async fn engage_one(&mut self, index: usize, facts: AgentFacts) -> Result<Option<(NewMember, PathBuf)>, String> {
+        let session = random_text(24).map_err(|error| error.to_string())?;
+        let subscribed = self.client.subscribe(subjects::to_coordinator(&session)).await;
+        let messages = subscribed.map_err(|error| error.to_string())?;
+        let engagement = Engagement { session: session.clone(), run: self.wanted.run.clone() };
+        let asked = self.client.request(subjects::of_agent(&facts.id), to_bytes(&engagement));
+        let answer = tokio::time::timeout(ENGAGE_WITHIN, asked).await;
+        // One that does not accept is gone, or works for another run by now: if it is there, it says so again. One that does is
+        // ours from now on, and not busy with another run.
+        self.known.remove(&facts.id);
+        let accepted = |message: Message| from_bytes::<Option<PathBuf>>(&message.payload).flatten();
+        let folder = answer.ok().and_then(Result::ok).and_then(accepted);
+        let name = self.name_of(&facts);
+        Ok(folder.map(|folder| (NewMember { index, name, facts, session, messages }, folder)))
+    }
+
+    /// The labels for which no agent runs systems yet.
+    fn missing_hosts(&self) -> Vec<String> {
+        let is_there = |label: &&String| self.hosts.iter().any(|host| host.labels.contains(*label));
+        self.wanted.hosts.iter().filter(|label| !is_there(label)).cloned().collect()
+    }
+
+    /// The reason why an agent cannot run the systems of a label, if there is one.
+    fn unsuitable_host(&self, facts: &AgentFacts, label: &str) -> Option<String> {
+        let general = self.unfit(facts);
+        let no_label = || (!facts.labels.contains(label)).then(|| format!("has no label `{label}`"));
+        let no_place = || {
+            let why =
+                "runs no systems: start it with `--systems FOLDER`, the folder with the files of studies".to_owned();
+            facts.systems.is_none().then_some(why)
+        };
+        general.or_else(no_label).or_else(no_place)
+    }
+
+    fn no_host(&self) -> String {
+        let (missing, wait) = (self.missing_hosts(), self.wanted.wait.as_secs_f64().round());
+        let label = missing.first().map_or("", String::as_str);
+        let mut text =
+            format!("expected an agent with the label `{label}` that runs systems (`on`), found none after {wait} s");
+        for facts in self.known.values() {
+            if let Some(why) = self.unsuitable_host(facts, label) {
+                text += &format!("; `{}` {why}", facts.name);
+            }
+        }
+        text + &format!(
+            "; start one on the host of the system with `plimsoll agent --nats URL --label {label} --systems FOLDER`, or wait \
+             longer (`--wait`)"
+        )
     }
 
     /// The number of agents that work for the run and are not lost.
@@ -231,29 +341,37 @@ impl Search<'_> {
 
     /// A name that no other agent of the run has: several agents of a host have the same one unless they are named.
     fn name_of(&self, facts: &AgentFacts) -> String {
-        let is_free = |name: &str| self.members.iter().all(|member| member.name != name);
+        let is_free = |name: &str| self.all().all(|member| member.name != name);
         let numbered = (2..).map(|number| format!("{}-{number}", facts.name));
         std::iter::once(facts.name.clone()).chain(numbered).find(|name| is_free(name)).expect("numbers have no end")
     }
 
-    /// The reason why an agent cannot work for the run, if there is one.
+    /// All agents that work for the run.
+    fn all(&self) -> impl Iterator<Item = &Member> {
+        self.hosts.iter().map(|host| &host.member).chain(&self.members)
+    }
+
+    /// The reason why an agent cannot generate load for the run, if there is one.
     fn unsuitable(&self, facts: &AgentFacts) -> Option<String> {
         let lacks = || self.wanted.labels.difference(&facts.labels).next();
+        self.unfit(facts).or_else(|| lacks().map(|label| format!("has no label `{label}`")))
+    }
+
+    /// The reason why an agent cannot work for the run at all, if there is one.
+    fn unfit(&self, facts: &AgentFacts) -> Option<String> {
         match () {
-            () if self.members.iter().any(|member| member.facts.id == facts.id) => {
-                Some("works for this run".to_owned())
-            }
+            () if self.all().any(|member| member.facts.id == facts.id) => Some("works for this run".to_owned()),
             () if (facts.version.as_str(), facts.form) != (VERSION, FORM) => {
                 Some(format!("has another version of Plimsoll: {}, and this is {VERSION}", facts.version))
             }
             () if facts.is_busy => Some("works for another run".to_owned()),
-            () => lacks().map(|label| format!("has no label `{label}`")),
+            () => None,
         }
     }
 
     fn too_few(&self) -> String {
         let Wanted { agents, wait, .. } = self.wanted;
-        let is_ours = |facts: &&AgentFacts| self.members.iter().any(|member| member.facts.id == facts.id);
+        let is_ours = |facts: &&AgentFacts| self.all().any(|member| member.facts.id == facts.id);
         let known = self.known.values().filter(|facts| !is_ours(facts));
         let (there, others): (Vec<_>, Vec<_>) =
             known.map(|facts| (facts, self.unsuitable(facts))).partition(|(_, why)| why.is_none());
@@ -328,7 +446,8 @@ impl Drop for Shared {
         let stored = self.stored.get_mut().unwrap_or_else(PoisonError::into_inner);
         let has_bucket = stored.take().is_some();
         // Each member's task releases its agent when nobody gives it orders any more.
-        let released: Vec<_> = self.members.drain(..).map(Member::release).collect();
+        let hosts = self.hosts.drain(..).map(|host| host.member);
+        let released: Vec<_> = hosts.chain(self.members.drain(..)).map(Member::release).collect();
         let end = async {
             for task in released {
                 let _ = task.await;

@@ -227,7 +227,7 @@ impl FleetJob {
                 }
                 self.part_has_ended(place);
             }
-            FromAgent::Answer(Answer::Prepared { .. }) => {}
+            FromAgent::Answer(Answer::Prepared { .. } | Answer::Host { .. }) => {}
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) enum FromAgent {
 pub(crate) enum Topic {
     Workload(u32),
     Job(u32),
+    /// A build, a system or a sampling on an agent's host.
+    Host(u32),
 }
 
 /// Brings the answers of all agents to those who wait for them.
@@ -58,6 +60,7 @@ impl Desk {
             | Answer::SetUp { job, .. }
             | Answer::Second { job, .. }
             | Answer::Ended { job, .. } => Topic::Job(*job),
+            Answer::Host { about, .. } => Topic::Host(*about),
         };
         if let Some(listener) = self.listeners().get(&topic) {
             let _ = listener.send((agent, FromAgent::Answer(answer)));

@@ -2,17 +2,22 @@
 //! as they are, so that all generators compute the same schedule.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use plimsoll_model::host::{Host, Version};
 use plimsoll_model::job::{Job, JobError, JobRecord};
+use plimsoll_model::sample::Samples;
+use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::{Nanos, UnixTime};
 use plimsoll_model::workload::Workload;
+use plimsoll_system::{Stopped, SystemError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The form of the messages. Programs of another form do not work together.
-pub(crate) const FORM: u32 = 1;
+pub(crate) const FORM: u32 = 2;
 
 /// An agent's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +42,21 @@ pub struct AgentFacts {
     pub network: Option<String>,
     /// True while it works for a run.
     pub is_busy: bool,
+    /// Where systems run there; none for an agent that only generates load.
+    pub systems: Option<PlaceForSystems>,
+}
+
+/// The place for systems on an agent's host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceForSystems {
+    /// The address at which others reach the host.
+    pub address: IpAddr,
+    /// The folder that stands for those of studies.
+    pub folder: PathBuf,
+    /// The agent's own program.
+    pub program: PathBuf,
+    /// The processors that systems may use.
+    pub processors: Vec<usize>,
 }
 
 /// Asks an agent to work for a run.
@@ -77,8 +97,40 @@ pub(crate) enum Order {
     OthersEnded { job: u32 },
     /// The workload is not needed any more: its users end.
     Forget { workload: u32 },
+    /// Do something for systems. `about` is the number of a build, a system or a sampling, which answers have too.
+    Host { about: u32, what: HostOrder },
+    /// The run is interrupted: whatever systems wait for ends.
+    Interrupt,
     /// The run is over: the agent is free.
     Release,
+}
+
+/// An order about systems on the agent's host.
+#[derive(PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(Debug))]
+pub(crate) enum HostOrder {
+    /// Describe the host.
+    Describe,
+    /// Find a port that nobody listens on.
+    FreePort,
+    /// Find what would keep a system from starting.
+    Check(Box<SystemSpec>),
+    /// Run the build command of a system.
+    Build(Box<SystemSpec>),
+    /// Describe the programs of a system.
+    Versions(Box<SystemSpec>),
+    /// Start a system of a variant.
+    Start { variant: usize, what: Box<SystemSpec> },
+    /// Wait until the system is ready.
+    WaitReady,
+    /// Stop the system.
+    Stop,
+    /// Kill the system, if it is still there. There is no reply.
+    Kill,
+    /// Sample the host, and all systems that run by now.
+    Sample,
+    /// End sampling.
+    StopSampling,
 }
 
 /// A file, or a folder, that a workload needs.
@@ -108,6 +160,65 @@ pub(crate) enum Answer {
     Second { job: u32, bytes: Bytes },
     /// A job is over.
     Ended { job: u32, result: Result<Box<JobRecord>, JobError>, host: HostDuring },
+    /// About systems on the agent's host.
+    Host { about: u32, what: FromHost },
+}
+
+/// A message about a build, a system or a sampling on the agent's host.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum FromHost {
+    /// The reply to an order.
+    Reply(Result<Reply, Refusal>),
+    /// What a command or a system has written since the last message.
+    Output(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// The system has ended by itself.
+    Ended(String),
+    /// The samples since the last message.
+    Samples(Samples),
+}
+
+/// A reply to an order about systems.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    Host(Box<Host>),
+    Port(u16),
+    Faults(Vec<String>),
+    Built {
+        took: Duration,
+    },
+    Versions(Vec<Version>),
+    Started,
+    Ready {
+        after: Duration,
+        /// The file that the system's first process runs, and its SHA-256.
+        executable: Option<(PathBuf, Option<String>)>,
+        of_containers: Vec<Version>,
+    },
+    Stopped(Stopped),
+    /// Sampling has begun. The instants of samples count from this one of the agent's clock.
+    Sampling {
+        since: UnixTime,
+    },
+    Sampled {
+        samples: Samples,
+        complaints: Vec<String>,
+    },
+}
+
+/// The reason why an order about systems was not carried out.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Refusal {
+    Interrupted,
+    Failed(String),
+}
+
+impl From<SystemError> for Refusal {
+    fn from(error: SystemError) -> Self {
+        match error {
+            SystemError::Interrupted { .. } => Refusal::Interrupted,
+            error => Refusal::Failed(error.to_string()),
+        }
+    }
 }
 
 /// The agent's host while a job ran.

@@ -120,7 +120,8 @@ impl Worker {
                 }
             }
             Order::Forget { workload } => drop(workloads.remove(&workload)),
-            Order::Release => {}
+            // These are for what runs systems.
+            Order::Host { .. } | Order::Interrupt | Order::Release => {}
         }
     }
 

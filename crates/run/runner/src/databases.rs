@@ -115,7 +115,7 @@ fn prepare(
 pub(crate) fn may_load(study: &Study, database: &Database) -> Result<(), String> {
     let Origin::External(external) = &database.origin else { return Ok(()) };
     let Address::Tcp { host, port } = &external.endpoint.address else { return Ok(()) };
-    target::address(study, &Target { host: host.clone(), port: *port, tls: None }).map(|_| ())
+    target::address(study, &Target { host: host.clone(), port: *port, tls: None }, &[]).map(|_| ())
 }
 
 /// The workload with the endpoint of the database that it loads.

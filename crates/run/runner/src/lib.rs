@@ -8,6 +8,7 @@ mod databases;
 mod disk_space;
 mod feedback;
 pub mod generator;
+pub mod host;
 mod keys;
 mod load;
 mod objective;
@@ -24,5 +25,8 @@ mod validity;
 mod written_files;
 
 pub use plimsoll_database::expected_size;
-pub use preflight::{PreflightFault, databases, notes, preflight, systems_of_containers};
+pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers};
+pub use programs::programs_of;
 pub use run::{Ending, EventSink, Run, RunError, run};
+pub use sampled::target;
+pub use written_files::FilesOfSystem;

@@ -3,9 +3,10 @@
 use crate::databases;
 use crate::feedback::Feedback;
 use crate::generator::{JobMessage, JobUnderWay, PreparedWorkload};
+use crate::host::HostError;
 use crate::objective::{ObjectiveWatch, broken_in_spite_of};
 use crate::run::{Context, EventSink};
-use crate::start::{Abort, Fault, RunningVariant, phase};
+use crate::start::{Abort, Fault, RunningVariant, Samplers, phase};
 use crate::target;
 use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::BundleError;
@@ -22,8 +23,9 @@ use plimsoll_model::units::{self, Nanos, UnixTime};
 use plimsoll_model::workload::Steps;
 use plimsoll_plan::Control;
 use plimsoll_study::TrialSpec;
-use plimsoll_telemetry::Sampler;
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often the systems are checked while load runs.
@@ -60,7 +62,7 @@ pub(crate) struct NextLoad<'a> {
     pub(crate) first_zero: Option<Instant>,
     /// True if a later load of the start is for the same variant.
     pub(crate) stays: bool,
-    pub(crate) sampler: &'a Sampler,
+    pub(crate) sampler: &'a Samplers,
 }
 
 /// Offers loads at the same time, each to the systems of its variant.
@@ -89,6 +91,9 @@ pub(crate) fn offer(
     }
     if context.interrupted.is_set() {
         return Err(Fault::Abort(Abort::Interrupted));
+    }
+    if let Some(lost) = begun.iter().find_map(LoadUnderWay::lost_host) {
+        return Err(lost.into());
     }
     let mut finished = Vec::new();
     // The clock of the start begins with the first of its loads that measured.
@@ -124,9 +129,24 @@ fn set_profile(profile: &mut LoadProfile, context: &Context<'_>, load: &Load) {
 /// Compiles the workload for the running systems.
 fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Box<dyn PreparedWorkload>, Fault> {
     let target = running.spec.workload.target.as_ref();
-    let address = target.map(|target| target::address(context.study, target)).transpose().map_err(Fault::Failed)?;
-    let workload = databases::with_endpoint(&running.spec.workload, &running.databases).map_err(Fault::Failed)?;
+    let elsewhere = addresses_elsewhere(context, running)?;
+    let address = target.map(|target| target::address(context.study, target, &elsewhere));
+    let address = address.transpose().map_err(Fault::Failed)?;
+    let mut workload = databases::with_endpoint(&running.spec.workload, &running.databases).map_err(Fault::Failed)?;
+    if let Steps::Script(script) = &mut workload.steps {
+        script.allowed.extend(elsewhere.iter().map(|address| address.ip().to_string()));
+    }
     Ok(context.generator.prepare(&workload, address)?)
+}
+
+/// The addresses of the systems of a variant that run on other hosts: the run has started them, so it may load them.
+fn addresses_elsewhere(context: &Context<'_>, running: &RunningVariant) -> Result<Vec<SocketAddr>, HostError> {
+    let elsewhere = running.spec.systems.iter().filter_map(|system| Some((system.on.as_ref()?, system.port?)));
+    let address = |(label, port): (&String, u16)| {
+        let place = context.host(label)?.place(Path::new(""));
+        Ok(SocketAddr::new(place.address, port))
+    };
+    elsewhere.map(address).collect()
 }
 
 /// The most users that any load on this start may have.
@@ -216,6 +236,12 @@ impl<'a> LoadUnderWay<'a> {
         self.running.systems.iter().any(|system| system.check().is_err())
     }
 
+    /// The loss of a host on which its systems run.
+    fn lost_host(&self) -> Option<HostError> {
+        let mut ended = self.running.systems.iter().filter_map(|system| system.check().err());
+        ended.find(|error| matches!(error, HostError::Lost(_)))
+    }
+
     fn stop(&mut self) {
         if let Some(job) = &mut self.job {
             job.stop();
@@ -231,7 +257,7 @@ impl<'a> LoadUnderWay<'a> {
     ) -> Result<FinishedLoad, Fault> {
         let LoadUnderWay { next, running, prepared, samplers, progress, ended, .. } = self;
         let mut record = ended.expect("the load is over").map_err(|error| match error {
-            JobError::Lost(reason) => Fault::Abort(Abort::Generator(reason)),
+            JobError::Lost(reason) => Fault::Abort(Abort::Agents(reason)),
             error => Fault::Failed(error.to_string()),
         })?;
         let (zero, watch) = (progress.date.instant(record.zero), progress.watch);

@@ -89,7 +89,7 @@ mod tests {
         };
         let (validity, warnings, timing) = (Validity::Valid, Vec::new(), StartTiming::default());
         FinishedStart {
-            summary: StartSummary { start, validity, warnings, timing, systems: Vec::new() },
+            summary: StartSummary { start, validity, warnings, timing, systems: Vec::new(), hosts: Vec::new() },
             loads: vec![load],
         }
     }

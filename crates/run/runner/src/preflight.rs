@@ -17,9 +17,9 @@ use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::Processors;
 use plimsoll_model::words::and_list;
 use plimsoll_model::workload::{Steps, Workload};
-use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
+use plimsoll_study::{Bindings, Diagnostic, Place, PortChoice, Severity, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_containers, check_port_free};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A placeholder for a free port, which is chosen only when its system starts: the last port, which no message has for
@@ -86,6 +86,13 @@ fn distinct<T: PartialEq>(study: &Study, plan: &Plan, program: &Path, parts: imp
         }
     }
     found
+}
+
+/// The labels of the agents on whose hosts systems run.
+#[must_use]
+pub fn hosts(study: &Study, plan: &Plan) -> BTreeSet<String> {
+    let of_trials = assignments(plan).into_iter().flat_map(|assignment| study.system_hosts(&assignment));
+    of_trials.map(|(_, label)| label).collect()
 }
 
 /// The environment variables from which users take their passwords and tokens.
@@ -160,7 +167,8 @@ fn shared_processors(study: &Study, plan: &Plan, program: &Path) -> Option<Diagn
     let mut is_shared = of_generator.is_none();
     for place in 0..plan.block_size() {
         let assignment = plan.variant(place).and(condition);
-        let spec = stand_in_at(study, &assignment, program, (place, plan.block_size())).ok()?;
+        let place = (place, plan.block_size());
+        let spec = stand_in_at(study, &assignment, program, place, BTreeMap::new()).ok()?;
         let of_systems = spec.systems.iter().map(|system| system.cpus.clone());
         let of_databases = spec.databases.iter().map(|database| match &database.origin {
             Origin::Started(server) => server.cpus.clone(),
@@ -203,15 +211,17 @@ fn assignments(plan: &Plan) -> Vec<Assignment> {
 
 /// The specification of a trial before its ports are known, with placeholders for them.
 pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -> Result<TrialSpec, Vec<Diagnostic>> {
-    stand_in_at(study, assignment, program, (0, 1))
+    stand_in_at(study, assignment, program, (0, 1), BTreeMap::new())
 }
 
-/// The same, of a variant at a place among those that are alive at the same time.
-fn stand_in_at(
+/// The same, of a variant at a place among those that are alive at the same time, and with the places of systems on other
+/// hosts.
+pub(crate) fn stand_in_at(
     study: &Study,
     assignment: &Assignment,
     program: &Path,
     place: (usize, usize),
+    places: BTreeMap<String, Place>,
 ) -> Result<TrialSpec, Vec<Diagnostic>> {
     let port = |choice| match choice {
         PortChoice::Fixed(port) => port,
@@ -219,14 +229,18 @@ fn stand_in_at(
     };
     let ports = study.system_ports(assignment).into_iter().map(|(name, choice)| (name, port(choice))).collect();
     // The versions of programs are recorded, and must not contain the keys and secrets of the run.
-    let bindings = Bindings { ports, plimsoll: program.to_owned(), place, ..study.stand_ins() };
+    let bindings = Bindings { ports, plimsoll: program.to_owned(), place, places, ..study.stand_ins() };
     study.resolve(assignment, &bindings)
 }
 
 fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<PreflightFault> {
     let mut faults: Vec<String> = Vec::new();
-    for (_, choice) in study.system_ports(assignment) {
-        if let PortChoice::Fixed(port) = choice {
+    // Other hosts are asked when the run has them.
+    let elsewhere: BTreeMap<String, String> = study.system_hosts(assignment).into_iter().collect();
+    for (name, choice) in study.system_ports(assignment) {
+        if let PortChoice::Fixed(port) = choice
+            && !elsewhere.contains_key(&name)
+        {
             faults.extend(check_port_free(port).err().map(|error| error.to_string()));
         }
     }
@@ -237,10 +251,10 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
             return faults.into_iter().map(PreflightFault::Elsewhere).chain(diagnostics).collect();
         }
     };
-    let of_commands = spec.systems.iter().flat_map(check_commands);
+    let of_commands = spec.systems.iter().filter(|system| system.on.is_none()).flat_map(check_commands);
     faults.extend(of_commands.map(|error| error.to_string().replace(&STAND_IN.to_string(), A_PORT)));
     faults.extend(spec.databases.iter().filter_map(|database| may_load(study, database).err()));
-    faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
+    faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target, &[]).err()));
     faults.extend(disk_space::check(&spec));
     let of_workload = plimsoll_generator::check(&spec.workload).err().unwrap_or_default();
     let placed = |remark: WorkloadDiagnostic| {
@@ -250,11 +264,11 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
     faults.into_iter().map(PreflightFault::Elsewhere).chain(of_workload.into_iter().map(placed)).collect()
 }
 
-/// The systems that are containers, each distinct one once, with placeholders for ports.
+/// The systems of this machine that are containers, each distinct one once, with placeholders for ports.
 #[must_use]
 pub fn systems_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<SystemSpec> {
     distinct(study, plan, program, |spec| {
-        spec.systems.into_iter().filter(|system| system.containers.is_some()).collect()
+        spec.systems.into_iter().filter(|system| system.containers.is_some() && system.on.is_none()).collect()
     })
 }
 

@@ -1,7 +1,8 @@
 //! The programs of the systems, and the files that users work with. Each is built and described once in a run, before
 //! the first trial that needs it.
 
-use crate::preflight::stand_in;
+use crate::host::HostError;
+use crate::preflight::stand_in_at;
 use crate::run::{Context, EventSink, Stop};
 use crate::start::Executable;
 use plimsoll_bundle::BundleError;
@@ -11,9 +12,9 @@ use plimsoll_model::host::{Version, WORKLOAD};
 use plimsoll_model::start::Start;
 use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::workload::{Steps, Workload};
-use plimsoll_system::sha256;
+use plimsoll_system::{Interrupt, Launcher, SystemError, sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The programs and files that have been built and described so far.
 #[derive(Default)]
@@ -30,11 +31,11 @@ pub(crate) struct Programs {
     workloads: Vec<Workload>,
 }
 
-/// System, folder and command.
-type Command = (String, PathBuf, CommandLine);
+/// System, host, folder and command.
+type Command = (String, Option<String>, PathBuf, CommandLine);
 
-/// A build command, its folder and its environment: with another one it may build something else.
-type Build = (CommandLine, PathBuf, BTreeMap<String, String>);
+/// A build command, its host, its folder and its environment: with another one it may build something else.
+type Build = (CommandLine, Option<String>, PathBuf, BTreeMap<String, String>);
 
 /// Files among the arguments that are larger than this are data, not programs.
 const LARGEST_PROGRAM: u64 = 64 << 20;
@@ -47,17 +48,25 @@ impl Programs {
         starts: impl IntoIterator<Item = &'t Start>,
         tell: &mut EventSink<'_>,
     ) -> Result<(), Stop> {
-        let (before, commands) = (self.versions.len(), self.commands.len());
-        let new = self.new_systems(context, starts);
-        self.build(context, &new, tell)?;
-        for system in &new {
-            let version = context.launcher.version_of(system, context.interrupted)?;
-            version.into_iter().for_each(|version| self.add(version));
+        let before = self.versions.len();
+        let New { systems, commands } = self.new_systems(context, starts)?;
+        check_elsewhere(context, &systems)?;
+        self.build(context, &systems, tell)?;
+        for system in &systems {
+            let versions = match &system.on {
+                Some(label) => context.host(label)?.versions(system, context.interrupted)?,
+                None => context.launcher.version_of(system, context.interrupted)?.into_iter().collect(),
+            };
+            versions.into_iter().for_each(|version| self.add(version));
         }
-        for version in self.commands[commands..].iter().flat_map(arguments).collect::<Vec<Version>>() {
-            self.add(version);
+        for system in &commands {
+            let versions = match &system.on {
+                Some(label) => context.host(label)?.versions(system, context.interrupted)?,
+                None => arguments(system),
+            };
+            versions.into_iter().for_each(|version| self.add(version));
         }
-        self.systems.extend(new);
+        self.systems.extend(systems);
         if self.versions.len() == before && self.listed {
             return Ok(());
         }
@@ -79,11 +88,11 @@ impl Programs {
         tell: &mut EventSink<'_>,
     ) -> Result<(), BundleError> {
         let before = self.versions.len();
-        for Executable { system: name, file, version } in executables {
+        for Executable { system: name, file, sha256: elsewhere, version } in executables {
             if !self.executables.insert((name.clone(), file.clone())) {
                 continue;
             }
-            let sha256 = sha256(file).ok();
+            let sha256 = elsewhere.clone().or_else(|| sha256(file).ok());
             if !self.versions.iter().any(|known| known.name == *name && known.sha256 == sha256) {
                 let (name, program) = (name.clone(), file.display().to_string());
                 self.versions.push(Version { name, program, path: None, version: version.clone(), sha256 });
@@ -107,13 +116,13 @@ impl Programs {
         tell(&Event::VersionsFound { versions: self.versions.clone() })
     }
 
-    /// The systems of `starts` that are not known yet, each program once. Also adds the files of their workloads.
+    /// What `starts` need and is not known yet. Also adds the files of their workloads.
     fn new_systems<'t>(
         &mut self,
         context: &Context<'_>,
         starts: impl IntoIterator<Item = &'t Start>,
-    ) -> Vec<SystemSpec> {
-        let mut new: Vec<SystemSpec> = Vec::new();
+    ) -> Result<New, HostError> {
+        let (mut systems, mut commands): (Vec<SystemSpec>, Vec<SystemSpec>) = (Vec::new(), Vec::new());
         let mut assignments = BTreeSet::new();
         let pairs =
             starts.into_iter().flat_map(|start| start.variants.iter().map(|variant| (*variant, start.condition)));
@@ -122,19 +131,23 @@ impl Programs {
                 continue;
             }
             let assignment = context.plan.assignment(variant, condition);
-            let Ok(spec) = stand_in(context.study, &assignment, context.program) else { continue };
+            let hosts = context.study.system_hosts(&assignment).into_iter().collect();
+            let places = context.places(&hosts, Path::new(""))?;
+            let Ok(spec) = stand_in_at(context.study, &assignment, context.program, (0, 1), places) else { continue };
             self.add_files(context, spec.workload);
             for system in spec.systems {
-                let command = (system.name.clone(), system.dir.clone(), system.start.clone());
+                let command = (system.name.clone(), system.on.clone(), system.dir.clone(), system.start.clone());
+                let is_new_program = !self.systems.iter().chain(&systems).any(|known| is_same_program(known, &system));
                 if system.containers.is_none() && !self.commands.contains(&command) {
                     self.commands.push(command);
+                    commands.push(system.clone());
                 }
-                if !self.systems.iter().chain(&new).any(|known| is_same_program(known, &system)) {
-                    new.push(system);
+                if is_new_program {
+                    systems.push(system);
                 }
             }
         }
-        new
+        Ok(New { systems, commands })
     }
 
     /// Adds the files that users work with, by their paths in the study.
@@ -154,7 +167,7 @@ impl Programs {
     fn build(&mut self, context: &Context<'_>, systems: &[SystemSpec], tell: &mut EventSink<'_>) -> Result<(), Stop> {
         for system in systems {
             let Some(command) = &system.build else { continue };
-            let built = (command.clone(), system.dir.clone(), system.env.clone());
+            let built = (command.clone(), system.on.clone(), system.dir.clone(), system.env.clone());
             if self.built.contains(&built) {
                 continue;
             }
@@ -162,11 +175,49 @@ impl Programs {
             let (name, shown) = (system.name.clone(), command.to_string());
             tell(&Event::BuildStarted { system: name.clone(), command: shown })?;
             let log = context.folder.build_log(&name);
-            let took = context.launcher.build(system, &log, context.interrupted)?;
+            let took = match &system.on {
+                Some(label) => context.host(label)?.build(system, &log, context.interrupted)?,
+                None => context.launcher.build(system, &log, context.interrupted)?,
+            };
             tell(&Event::BuildFinished { system: name, took })?;
         }
         Ok(())
     }
+}
+
+/// The systems that starts need and that were not known before.
+struct New {
+    /// Each program once.
+    systems: Vec<SystemSpec>,
+    /// Each command once.
+    commands: Vec<SystemSpec>,
+}
+
+/// Asks other hosts what would keep systems from starting there: [`preflight`](crate::preflight()) looks at this machine alone.
+fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec]) -> Result<(), Stop> {
+    let mut faults: Vec<String> = Vec::new();
+    for system in systems {
+        // What is built is not there yet.
+        let Some(label) = system.on.as_ref().filter(|_| system.build.is_none()) else { continue };
+        let host = context.host(label)?;
+        let found = host.check(system, context.interrupted)?;
+        faults.extend(found.into_iter().map(|fault| format!("on `{}`: {fault}", host.name())));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(HostError::Failed(faults.join("\n")).into()) }
+}
+
+/// The programs of a system: that of the command that starts it, and its arguments that are files.
+///
+/// # Errors
+/// A program cannot be read, or its version command fails.
+pub fn programs_of(
+    launcher: &Launcher,
+    system: &SystemSpec,
+    interrupt: &Interrupt,
+) -> Result<Vec<Version>, SystemError> {
+    let program = launcher.version_of(system, interrupt)?;
+    let arguments = if system.containers.is_none() { arguments(system) } else { Vec::new() };
+    Ok(program.into_iter().chain(arguments).collect())
 }
 
 /// The files that users work with: the feeds and bodies of a flow, or the files that a script reads before it runs.
@@ -188,8 +239,8 @@ fn files_of(workload: &Workload) -> Vec<PathBuf> {
 
 /// The arguments of a command that are files, with their hashes: in `python shop.py` the program is `python`, but what
 /// is measured is `shop.py`.
-fn arguments((name, folder, start): &Command) -> Vec<Version> {
-    let files = start.arguments().iter().filter(|argument| !argument.is_empty()).map(|argument| folder.join(argument));
+fn arguments(SystemSpec { name, dir, start, .. }: &SystemSpec) -> Vec<Version> {
+    let files = start.arguments().iter().filter(|argument| !argument.is_empty()).map(|argument| dir.join(argument));
     let is_program = |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.len() <= LARGEST_PROGRAM);
     let version = |path: PathBuf| Version {
         name: name.clone(),
@@ -207,6 +258,7 @@ fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
     let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());
     let environment = |system: &SystemSpec| (system.inherit.clone(), system.env.clone());
     one.name == other.name
+        && one.on == other.on
         && one.dir == other.dir
         && one.containers == other.containers
         && environment(one) == environment(other)
@@ -216,6 +268,8 @@ fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::system::{Probe, Ready, StopPolicy, StopSignal};
+    use std::time::Duration;
 
     #[test]
     fn arguments_that_are_files_are_part_of_a_program() {
@@ -223,7 +277,25 @@ mod tests {
         std::fs::write(folder.path().join("shop.py"), "serve()").expect("a file");
         std::fs::create_dir(folder.path().join("static")).expect("a folder");
         let command = ["python3", "shop.py", "--port", "8080", "static", "", "none.py"].map(str::to_owned);
-        let found = arguments(&("web".to_owned(), folder.path().to_owned(), CommandLine(command.into())));
+        let system = SystemSpec {
+            name: "web".to_owned(),
+            on: None,
+            dir: folder.path().to_owned(),
+            build: None,
+            start: CommandLine(command.into()),
+            containers: None,
+            inherit: None,
+            env: BTreeMap::new(),
+            ready: Ready { probe: Probe::Started, within: Duration::ZERO },
+            stop: StopPolicy { signal: StopSignal::Term, grace: Duration::ZERO },
+            cpus: None,
+            version: None,
+            port: None,
+            waits: BTreeMap::new(),
+            metrics: None,
+            files: None,
+        };
+        let found = arguments(&system);
         let [version] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((version.name.as_str(), version.sha256.is_some()), ("web", true));
         assert!(version.program.ends_with("/shop.py"), "{version:?}");

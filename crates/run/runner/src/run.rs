@@ -2,6 +2,7 @@
 
 use crate::databases;
 use crate::generator::Generator;
+use crate::host::{Host, HostError};
 use crate::keys::{Keys, without_secrets};
 use crate::outcome::{Machine, others_in_void_loads, outcome, shown};
 use crate::preflight;
@@ -15,7 +16,7 @@ use plimsoll_model::result::{FinishedStart, RecordedRun};
 use plimsoll_model::start::{Plan, Start, Validity};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_plan::{Look, MOST_DISTURBED, Outcome, Outcomes, Step, left_out, next, remaining};
-use plimsoll_study::Study;
+use plimsoll_study::{Place, Study};
 use plimsoll_system::{Interrupt, Launcher, SystemError};
 use plimsoll_telemetry::other_processes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,8 @@ pub struct Run<'a> {
     pub program: &'a Path,
     /// The load generator.
     pub generator: &'a dyn Generator,
+    /// The other hosts on which systems run, by the labels of the study.
+    pub hosts: &'a BTreeMap<String, Box<dyn Host>>,
     /// Where systems, builds and databases put their files.
     pub folder: &'a RunFolder,
     /// The part of the run that the bundle has already.
@@ -60,6 +63,7 @@ pub(crate) struct Context<'a> {
     pub(crate) launcher: &'a Launcher,
     pub(crate) program: &'a Path,
     pub(crate) generator: &'a dyn Generator,
+    pub(crate) hosts: &'a BTreeMap<String, Box<dyn Host>>,
     pub(crate) folder: &'a RunFolder,
     pub(crate) keys: &'a Keys,
     pub(crate) interrupted: &'a Interrupt,
@@ -110,9 +114,9 @@ pub enum RunError {
         /// The number of trials.
         trials: usize,
     },
-    /// Agents that were to generate the load are lost.
+    /// Agents that were to generate load, or to run systems, are lost.
     #[error("{0}")]
-    Generator(String),
+    Agents(String),
     /// The results cannot be written.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -143,6 +147,7 @@ pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Event
         launcher: run.launcher,
         program: run.program,
         generator: run.generator,
+        hosts: run.hosts,
         folder: run.folder,
         keys: &keys,
         interrupted: run.interrupted,
@@ -220,6 +225,34 @@ impl From<SystemError> for Stop {
             SystemError::Interrupted { .. } => Stop::Interrupted,
             error => Stop::Abort(RunError::System(error.to_string())),
         }
+    }
+}
+
+impl From<HostError> for Stop {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Interrupted => Stop::Interrupted,
+            HostError::Failed(reason) => Stop::Abort(RunError::System(reason)),
+            HostError::Lost(reason) => Stop::Abort(RunError::Agents(reason)),
+        }
+    }
+}
+
+impl<'a> Context<'a> {
+    /// The host with the agent of this label.
+    pub(crate) fn host(&self, label: &str) -> Result<&'a dyn Host, HostError> {
+        let host = self.hosts.get(label).map(|host| &**host);
+        host.ok_or_else(|| HostError::Failed(format!("no agent with the label `{label}` works for this run")))
+    }
+
+    /// The places of systems on other hosts, of each of which the label is known. `files` is the folder for the files of these
+    /// systems.
+    pub(crate) fn places(
+        &self,
+        hosts: &BTreeMap<String, String>,
+        files: &Path,
+    ) -> Result<BTreeMap<String, Place>, HostError> {
+        hosts.iter().map(|(system, label)| Ok((system.clone(), self.host(label)?.place(files)))).collect()
     }
 }
 
@@ -537,7 +570,7 @@ impl From<Abort> for Stop {
         match abort {
             Abort::Interrupted => Stop::Interrupted,
             Abort::Bundle(error) => error.into(),
-            Abort::Generator(reason) => Stop::Abort(RunError::Generator(reason)),
+            Abort::Agents(reason) => Stop::Abort(RunError::Agents(reason)),
         }
     }
 }

@@ -5,7 +5,8 @@ use plimsoll_system::{Running, Service};
 use plimsoll_telemetry::{Roots, SystemPart, Target, Waits};
 
 /// What is sampled of a system of a variant.
-pub(crate) fn target(system: &Running, variant: usize) -> Target {
+#[must_use]
+pub fn target(system: &Running, variant: usize) -> Target {
     Target {
         system: system.name().to_owned(),
         variant,

@@ -2,6 +2,7 @@
 
 use crate::databases::{self, RunningDatabase};
 use crate::generator::{NotReady, PreparedWorkload};
+use crate::host::{Host, HostError, RunningSystem, SamplerElsewhere};
 use crate::load::{LoadOutcome, NextLoad, offer};
 use crate::run::{Context, EventSink};
 use crate::sampled;
@@ -10,16 +11,17 @@ use crate::written_files::FilesOfSystem;
 use plimsoll_database::Databases;
 use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
-use plimsoll_model::host::{LOCAL, Version};
+use plimsoll_model::host::{Host as HostFacts, LOCAL, Version};
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
+use plimsoll_model::sample::Samples;
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
-use plimsoll_system::{Running, Stopped, SystemError, free_port};
+use plimsoll_system::{Stopped, SystemError, free_port};
 use plimsoll_telemetry::{LastSamples, Sampler, Target, UseByOthers, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The results of a start, ready for the bundle.
@@ -39,6 +41,8 @@ pub(crate) struct Executable {
     /// The system's name.
     pub(crate) system: String,
     pub(crate) file: PathBuf,
+    /// The SHA-256 of a file on another host, in hexadecimal digits.
+    pub(crate) sha256: Option<String>,
     /// Its version as it reports it, if it was asked.
     pub(crate) version: Option<String>,
 }
@@ -55,7 +59,17 @@ impl From<NotReady> for Fault {
     fn from(error: NotReady) -> Self {
         match error {
             NotReady::Workload(reason) => Fault::Failed(reason),
-            NotReady::Generator(reason) => Fault::Abort(Abort::Generator(reason)),
+            NotReady::Generator(reason) => Fault::Abort(Abort::Agents(reason)),
+        }
+    }
+}
+
+impl From<HostError> for Fault {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Interrupted => Fault::Abort(Abort::Interrupted),
+            HostError::Failed(reason) => Fault::Failed(reason),
+            HostError::Lost(reason) => Fault::Abort(Abort::Agents(reason)),
         }
     }
 }
@@ -82,8 +96,8 @@ pub(crate) enum Abort {
     Interrupted,
     /// Its results cannot be written.
     Bundle(plimsoll_bundle::BundleError),
-    /// The load generator is gone, or part of it.
-    Generator(String),
+    /// The agents that the run needs are lost, or some of them.
+    Agents(String),
 }
 
 impl From<plimsoll_bundle::BundleError> for Abort {
@@ -99,7 +113,9 @@ pub(crate) struct RunningStart {
     started_unix_ms: i64,
     /// The variants whose systems are running.
     variants: Vec<RunningVariant>,
-    sampler: Option<Sampler>,
+    sampler: Option<Samplers>,
+    /// The other hosts on which systems run.
+    hosts: Vec<HostFacts>,
     summaries: Vec<LoadSummary>,
     outcomes: Vec<LoadOutcome>,
     /// The begin of the first load's measure phase: what the samples of the start are counted from.
@@ -119,7 +135,7 @@ pub(crate) struct RunningVariant {
     pub(crate) spec: TrialSpec,
     /// The workload, compiled for the systems; none before the first load.
     pub(crate) prepared: Option<Box<dyn PreparedWorkload>>,
-    pub(crate) systems: Vec<Running>,
+    pub(crate) systems: Vec<RunningSystem>,
     pub(crate) databases: Vec<RunningDatabase>,
     /// The files of the systems' own.
     files: Vec<FilesOfSystem>,
@@ -145,6 +161,7 @@ impl RunningStart {
             started_unix_ms: unix_ms(),
             variants: Vec::new(),
             sampler: None,
+            hosts: Vec::new(),
             summaries: Vec::new(),
             outcomes: Vec::new(),
             zero: None,
@@ -176,12 +193,10 @@ impl RunningStart {
             checked.map_err(Fault::Failed)?;
             memory.started(memory_available());
         }
-        let targets = self.variants.iter().flat_map(RunningVariant::targets).collect();
-        let sampler = Sampler::start(LOCAL, targets, &|| context.interrupted.is_set());
-        self.sampler = Some(sampler.map_err(|error| match error.kind() {
-            ErrorKind::Interrupted => Fault::Abort(Abort::Interrupted),
-            _ => Fault::Failed(error.to_string()),
-        })?);
+        let hosts = hosts_of(context, &self.variants)?;
+        let facts = hosts.iter().map(|host| host.describe(context.interrupted));
+        self.hosts = facts.collect::<Result<_, HostError>>()?;
+        self.sampler = Some(Samplers::start(context, &self.variants, &hosts)?);
         Ok(())
     }
 
@@ -275,7 +290,10 @@ impl RunningStart {
     pub(crate) fn stop(mut self, context: &Context<'_>, tell: &mut EventSink<'_>) -> Result<EndedStart, Abort> {
         tell(&phase(&self.start, Phase::Teardown, None))?;
         if let (Some(sampler), Some(zero)) = (self.sampler.take(), self.zero) {
-            let LastSamples { samples, others, complaints } = sampler.stop(zero);
+            let (LastSamples { samples, others, complaints }, of_hosts) = sampler.stop(zero);
+            for samples in of_hosts {
+                tell(&Event::Sampled { start: self.start.number, samples })?;
+            }
             self.warnings.extend(complaints);
             tell(&Event::Sampled { start: self.start.number, samples })?;
             if self.knows_all_systems() {
@@ -287,7 +305,7 @@ impl RunningStart {
         }
         let executables = self.variants.iter().flat_map(RunningVariant::executables).collect();
         let systems = self.variants.iter().flat_map(|running| &running.systems);
-        let of_containers = systems.flat_map(Running::versions_of_containers).collect();
+        let of_containers = systems.flat_map(RunningSystem::versions_of_containers).collect();
         let (mut systems, mut died, mut slow_to_stop) = (Vec::new(), Vec::new(), Vec::new());
         // In the opposite order of starting.
         for running in self.variants.drain(..).rev() {
@@ -309,6 +327,7 @@ impl RunningStart {
             warnings: [self.warnings, slow_to_stop.clone()].concat(),
             timing: StartTiming { started_unix_ms: self.started_unix_ms, took: self.began.elapsed().into() },
             systems,
+            hosts: self.hosts,
         };
         let finished = FinishedStart { summary, loads: self.summaries };
         Ok(EndedStart { finished, outcomes: self.outcomes, executables, of_containers, slow_to_stop })
@@ -330,6 +349,53 @@ impl RunningStart {
             let to = zero + load.timing.window.seconds();
             load.others = others.between(from, to).filter(|_| load.timing.window.0 > 0);
         }
+    }
+}
+
+/// The other hosts on which systems of these variants run, each once: two labels may be those of one agent.
+fn hosts_of<'a>(context: &Context<'a>, variants: &[RunningVariant]) -> Result<Vec<&'a dyn Host>, HostError> {
+    let mut hosts: BTreeMap<&str, &dyn Host> = BTreeMap::new();
+    let systems = variants.iter().flat_map(|running| &running.spec.systems);
+    for label in systems.filter_map(|system| system.on.as_deref()) {
+        let host = context.host(label)?;
+        hosts.insert(host.name(), host);
+    }
+    Ok(hosts.into_values().collect())
+}
+
+/// What samples the machines on which the systems of a start run.
+pub(crate) struct Samplers {
+    here: Sampler,
+    /// One for each other host.
+    elsewhere: Vec<Box<dyn SamplerElsewhere>>,
+}
+
+impl Samplers {
+    fn start(context: &Context<'_>, variants: &[RunningVariant], hosts: &[&dyn Host]) -> Result<Samplers, Fault> {
+        let targets = variants.iter().flat_map(RunningVariant::targets).collect();
+        let here = Sampler::start(LOCAL, targets, &|| context.interrupted.is_set());
+        let here = here.map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => Fault::Abort(Abort::Interrupted),
+            _ => Fault::Failed(error.to_string()),
+        })?;
+        let elsewhere = hosts.iter().map(|host| host.sample(context.interrupted));
+        Ok(Samplers { here, elsewhere: elsewhere.collect::<Result<_, HostError>>()? })
+    }
+
+    /// The samples since the last call. Their instants count from `zero`.
+    pub(crate) fn take(&self, zero: Instant) -> Samples {
+        let mut samples = self.here.take(zero);
+        self.elsewhere.iter().for_each(|sampler| samples.extend(sampler.take(zero)));
+        samples
+    }
+
+    /// The last samples: those of this machine, and those of each other host.
+    fn stop(self, zero: Instant) -> (LastSamples, Vec<Samples>) {
+        let mut last = self.here.stop(zero);
+        let (samples, complaints): (Vec<_>, Vec<_>) =
+            self.elsewhere.into_iter().map(|sampler| sampler.stop(zero)).unzip();
+        last.complaints.extend(complaints.into_iter().flatten());
+        (last, samples)
     }
 }
 
@@ -409,14 +475,24 @@ impl RunningVariant {
             let (running_database, server, ready_after) =
                 databases::start(context, databases, database, [&output, &migration], tell)?;
             running.databases.push(running_database);
-            running.systems.extend(server);
+            running.systems.extend(server.map(RunningSystem::from));
             running.ready_after += ready_after;
         }
         for system in &running.spec.systems {
-            if let Some(files) = &system.files {
-                running.files.push(FilesOfSystem::write(&system.name, files).map_err(Fault::Failed)?);
-            }
-            let started = context.launcher.start(system, &outputs.path(&system.name))?;
+            let output = outputs.path(&system.name);
+            let mut started = match &system.on {
+                Some(label) => {
+                    let host = context.host(label)?;
+                    let started = host.start(system, variant, &output, context.interrupted)?;
+                    RunningSystem::elsewhere(system.clone(), started)
+                }
+                None => {
+                    if let Some(files) = &system.files {
+                        running.files.push(FilesOfSystem::write(&system.name, files).map_err(Fault::Failed)?);
+                    }
+                    context.launcher.start(system, &output)?.into()
+                }
+            };
             let ready = started.wait_ready(context.interrupted);
             running.ready_after += ready.map_err(|error| running.with_refused_login(&system.name, error.into()))?;
             running.systems.push(started);
@@ -429,7 +505,7 @@ impl RunningVariant {
         let Fault::Failed(reason) = fault else { return fault };
         let refused = self.databases.iter().find_map(|database| {
             let server = self.systems.iter().find(|server| server.name() == database.name())?;
-            Some((database.name(), database.refused_login(server)?))
+            Some((database.name(), database.refused_login(server.here()?)?))
         });
         Fault::Failed(match refused {
             Some((database, refusal)) => {
@@ -439,22 +515,16 @@ impl RunningVariant {
         })
     }
 
-    /// The processes that telemetry samples.
+    /// The processes of this machine that telemetry samples.
     fn targets(&self) -> impl Iterator<Item = Target> {
-        self.systems.iter().map(|system| sampled::target(system, self.variant))
+        self.systems.iter().filter_map(|system| Some(sampled::target(system.here()?, self.variant)))
     }
 
     /// The files that the first processes of systems run.
     fn executables(&self) -> Vec<Executable> {
         let known = |name: &str| self.facts.iter().find(|facts| facts.name == name);
-        let executable = |system: &Running| {
-            Some(Executable {
-                system: system.name().to_owned(),
-                file: system.executable()?,
-                version: known(system.name()).map(|facts| facts.version.clone()),
-            })
-        };
-        self.systems.iter().filter_map(executable).collect()
+        let version = |system: &RunningSystem| known(system.name()).map(|facts| facts.version.clone());
+        self.systems.iter().filter_map(|system| system.executable(version(system))).collect()
     }
 
     /// Its systems, each with the processors that it may use; none if it may use all, or is not started by this run.
@@ -481,7 +551,7 @@ impl RunningVariant {
         drop(self.prepared);
         let (mut stopped, mut slow) = (Ok(()), Vec::new());
         for system in self.systems.into_iter().rev() {
-            let (name, is_container) = (system.name().to_owned(), system.spec().containers.is_some());
+            let (name, is_container) = (system.name().to_owned(), system.is_container());
             match system.stop() {
                 Ok(after) => slow.extend(slow_to_stop(&name, is_container, &after)),
                 Err(error) => stopped = Err(error.to_string()),
@@ -532,11 +602,13 @@ fn slow_to_stop(name: &str, is_container: bool, stopped: &Stopped) -> Option<Str
 /// The specification of a variant on this start, with ports that are free now.
 fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<TrialSpec, Fault> {
     let assignment = context.plan.assignment(variant, start.condition);
+    let hosts: BTreeMap<String, String> = context.study.system_hosts(&assignment).into_iter().collect();
     let mut ports = BTreeMap::new();
     for (name, choice) in context.study.system_ports(&assignment) {
-        let port = match choice {
-            PortChoice::Fixed(port) => port,
-            PortChoice::Free => free_port()?,
+        let port = match (choice, hosts.get(&name)) {
+            (PortChoice::Fixed(port), _) => port,
+            (PortChoice::Free, None) => free_port()?,
+            (PortChoice::Free, Some(label)) => context.host(label)?.free_port(context.interrupted)?,
         };
         ports.insert(name, port);
     }
@@ -547,7 +619,9 @@ fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<Trial
     if start.variants.len() > 1 {
         files.push(variant.to_string());
     }
-    let bindings = Bindings { ports, plimsoll, files, place: (place, start.variants.len()), ..context.keys.bindings() };
+    let places = context.places(&hosts, Path::new(&variant.to_string()))?;
+    let place = (place, start.variants.len());
+    let bindings = Bindings { ports, plimsoll, files, place, places, ..context.keys.bindings() };
     context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })

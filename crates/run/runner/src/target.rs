@@ -4,11 +4,11 @@ use plimsoll_model::workload::Target;
 use plimsoll_study::Study;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// The address of `target`.
+/// The address of `target`. `own` are addresses of systems that the run has started on other hosts.
 ///
 /// # Errors
-/// Its host is not known, or is neither this machine's loopback nor listed by the study.
-pub(crate) fn address(study: &Study, target: &Target) -> Result<SocketAddr, String> {
+/// Its host is not known, or is neither this machine's loopback, nor among these, nor listed by the study.
+pub(crate) fn address(study: &Study, target: &Target, own: &[SocketAddr]) -> Result<SocketAddr, String> {
     let host = &target.host;
     let found: Vec<SocketAddr> = (host.as_str(), target.port)
         .to_socket_addrs()
@@ -20,7 +20,8 @@ pub(crate) fn address(study: &Study, target: &Target) -> Result<SocketAddr, Stri
         })?
         .collect();
     let addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
-    if !study.may_load(host, &addresses) {
+    let is_own = !found.is_empty() && found.iter().all(|address| own.contains(address));
+    if !is_own && !study.may_load(host, &addresses) {
         return Err(format!(
             "the target `{host}` is not this machine's loopback; load goes elsewhere only if the study lists it: \
              add `\"{host}\"` to `allow` under `[targets]`, if it is yours to load"

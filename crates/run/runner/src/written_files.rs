@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 /// A folder with such files. It is removed when this is dropped, with all that the system has put there.
 #[derive(Debug)]
-pub(crate) struct FilesOfSystem(PathBuf);
+pub struct FilesOfSystem(PathBuf);
 
 impl FilesOfSystem {
     /// Writes the files of the system of this name. Only the user who runs Plimsoll can read them: they may hold secrets.
     ///
     /// # Errors
     /// The disk does not take them.
-    pub(crate) fn write(system: &str, files: &WrittenFiles) -> Result<FilesOfSystem, String> {
+    pub fn write(system: &str, files: &WrittenFiles) -> Result<FilesOfSystem, String> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |error: io::Error| format!("the files of `{system}` cannot be written to {path}: {error}")

@@ -13,6 +13,7 @@ use crate::tree::descendants;
 use crate::watched::{EndedContainer, Found, Service, WatchedContainers};
 use plimsoll_model::host::Version;
 use plimsoll_model::system::SystemSpec;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ pub struct Running {
 }
 
 /// How a system was stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
     /// How the start command ended.
     pub exit: Option<Exit>,

@@ -126,15 +126,8 @@ impl Sampler {
 /// Takes the received samples, and `metrics`, and lets their instants begin `shift` seconds later.
 fn take(samples: &Receiver<Samples>, metrics: Vec<MetricSample>, shift: f64) -> Samples {
     let mut all = Samples { metrics, ..Samples::default() };
-    for samples in samples.try_iter() {
-        all.processes.extend(samples.processes);
-        all.host.extend(samples.host);
-        all.waits.extend(samples.waits);
-    }
-    all.processes.iter_mut().for_each(|sample| sample.at -= shift);
-    all.host.iter_mut().for_each(|sample| sample.at -= shift);
-    all.waits.iter_mut().for_each(|sample| sample.at -= shift);
-    all.metrics.iter_mut().for_each(|sample| sample.at -= shift);
+    samples.try_iter().for_each(|samples| all.extend(samples));
+    all.shift(shift);
     all
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use plimsoll_fleet::Broker;
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,19 +29,26 @@ pub(crate) struct Agent {
     /// Threads that generate load [default: one for each processor that it may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+    /// Run systems of studies here, whose files lie in this folder: whoever may speak at the broker may then run any command
+    /// as this user
+    #[arg(long, value_name = "DIR")]
+    pub(crate) systems: Option<PathBuf>,
+    /// The address at which others reach these systems [default: that from which the broker is reached]
+    #[arg(long, value_name = "ADDRESS", requires = "systems")]
+    pub(crate) address: Option<IpAddr>,
 }
 
 /// The agents of a run: their broker, number and labels.
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {
-    /// Have agents generate the load: addresses of NATS servers, with commas between them
-    #[arg(long, value_name = "URL", requires = "agents")]
+    /// Have agents generate the load, or run systems (`on`): addresses of NATS servers, with commas between them
+    #[arg(long, value_name = "URL")]
     nats: Option<String>,
-    /// The number of agents (`plimsoll agent`)
+    /// The number of agents that generate the load (`plimsoll agent`) [default: none, the run does]
     #[arg(long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     agents: Option<u32>,
     /// A label that each of these agents must have; may be repeated
-    #[arg(long = "agent-label", value_name = "LABEL", requires = "nats")]
+    #[arg(long = "agent-label", value_name = "LABEL", requires = "agents")]
     labels: Vec<String>,
     /// The longest time to wait for agents
     #[arg(long, value_name = "TIME", value_parser = super::time, default_value = "60s")]
@@ -90,9 +98,14 @@ impl Login {
 }
 
 impl Fleet {
-    /// The broker, and how many agents are wanted; none for a run that generates its own load.
-    pub(crate) fn wanted(&self) -> Option<(Broker, usize)> {
-        Some((self.login.broker(self.nats.as_ref()?), self.agents? as usize))
+    /// The broker, if the run uses one.
+    pub(crate) fn broker(&self) -> Option<Broker> {
+        Some(self.login.broker(self.nats.as_ref()?))
+    }
+
+    /// The number of agents that generate the load; none for a run that generates its own.
+    pub(crate) fn agents(&self) -> usize {
+        self.agents.unwrap_or(0) as usize
     }
 
     pub(crate) fn labels(&self) -> BTreeSet<String> {
@@ -105,8 +118,9 @@ impl Fleet {
 
     /// The flags that ask for the same agents, after a space and without passwords; empty for none.
     pub(crate) fn flags(&self) -> String {
-        let Some((broker, agents)) = self.wanted() else { return String::new() };
+        let Some(broker) = self.broker() else { return String::new() };
+        let agents = self.agents.map(|agents| format!(" --agents {agents}")).unwrap_or_default();
         let labels: String = self.labels.iter().map(|label| format!(" --agent-label {label}")).collect();
-        format!(" --nats {} --agents {agents}{labels}{}", broker.shown(), self.login.flags())
+        format!(" --nats {}{agents}{labels}{}", broker.shown(), self.login.flags())
     }
 }

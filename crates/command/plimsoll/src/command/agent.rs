@@ -1,10 +1,14 @@
-//! `plimsoll agent`: generates load for runs on other machines.
+//! `plimsoll agent`: generates load, and runs systems, for runs on other machines.
 
 use super::interrupt::{Listener, Words};
+use super::study;
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::say;
-use plimsoll_fleet::{Agent, Permits};
+use anyhow::Context;
+use plimsoll_fleet::{Agent, Permits, SystemsHere};
+use plimsoll_system::Launcher;
+use std::path::Path;
 
 pub(super) fn agent(arguments: &arguments::Agent) -> Result<Exit, Failure> {
     let signals = Listener::start(Exit::Interrupted as i32)?;
@@ -18,9 +22,22 @@ pub(super) fn agent(arguments: &arguments::Agent) -> Result<Exit, Failure> {
         labels: arguments.labels.iter().cloned().collect(),
         permits: Permits { allow: arguments.allow.clone(), folders: arguments.allow_folder.clone() },
         threads: threads.unwrap_or_else(|| plimsoll_telemetry::allowed_processors().len().max(1)),
+        systems: arguments.systems.as_ref().map(|folder| systems(arguments, folder)).transpose()?,
     };
     let broker = arguments.login.broker(&arguments.nats);
     let run = agent.run(&broker, signals.interrupt(), &mut say::note);
     run.map_err(|error| Failure::new(Exit::SystemFailed, error))?;
     Ok(Exit::Fine)
+}
+
+/// How systems run here, with the files of studies in `folder`.
+fn systems(arguments: &arguments::Agent, folder: &Path) -> Result<SystemsHere, Failure> {
+    let found = folder.canonicalize();
+    let found = found.with_context(|| format!("failed to find the folder {} of `--systems`", folder.display()));
+    Ok(SystemsHere {
+        folder: found.map_err(|error| Failure::new(Exit::Usage, error))?,
+        address: arguments.address,
+        launcher: Launcher::of_this_program(&[super::WARDEN]),
+        program: study::this_program()?,
+    })
 }

@@ -17,7 +17,7 @@ use plimsoll_model::host::LOCAL;
 use plimsoll_model::start::Plan;
 use plimsoll_runner::generator::{Generator, LocalThreads};
 use plimsoll_runner::{Ending, Run, RunError};
-use plimsoll_study::{LostAgent, Study};
+use plimsoll_study::Study;
 use plimsoll_system::Launcher;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -107,7 +107,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     task.signals.say(words_of_signals(task));
     let mut broken_off = false;
     // Without agents there is no new bundle either; a bundle to go on with may be complete.
-    let fleet = if task.resume { None } else { gather_agents(task, study.lost_agent)? };
+    let fleet = if task.resume { None } else { gather_agents(task, &study, &plan)? };
     match open_bundle(task, &study, &plan) {
         Ok(bundle) => match carry_out(task, &study, &plan, fleet, bundle)? {
             Ending::Interrupted => {
@@ -142,7 +142,7 @@ fn carry_out(
     mut bundle: BundleWriter,
 ) -> Result<Ending, Failure> {
     must_go_on_alike(task, &bundle)?;
-    let fleet = if fleet.is_some() { fleet } else { gather_agents(task, study.lost_agent)? };
+    let fleet = if fleet.is_some() { fleet } else { gather_agents(task, study, plan)? };
     let mut progress = Progress::new(study, task.out, plan);
     let mut forecaster = Forecaster::new(plan);
     if !plan.looks.is_empty() {
@@ -163,13 +163,16 @@ fn carry_out(
             )),
         }
     }
-    let generator: &dyn Generator = fleet.as_ref().map_or(&LocalThreads as &dyn Generator, |fleet| fleet);
+    let loading = fleet.as_ref().filter(|fleet| fleet.agents().next().is_some());
+    let generator: &dyn Generator = loading.map_or(&LocalThreads as &dyn Generator, |fleet| fleet);
+    let hosts = fleet.as_ref().map(Fleet::hosts).unwrap_or_default();
     let run = Run {
         study,
         plan,
         launcher: &launcher,
         program: &program,
         generator,
+        hosts: &hosts,
         folder: &bundle.folder(),
         recorded: &bundle.recorded().clone(),
         interrupted: task.signals.interrupt(),
@@ -204,7 +207,7 @@ fn carry_out(
             let kept = format!("the trials that had ended are kept; with the cause removed, go on:  {how}");
             Failure::new(Exit::Usage, anyhow::anyhow!("{error}\n{kept}"))
         }
-        (RunError::Generator(_), Some(how)) => {
+        (RunError::Agents(_), Some(how)) => {
             let kept = format!("the trials that had ended are kept; with agents that work, go on:  {how}");
             Failure::new(Exit::SystemFailed, anyhow::anyhow!("{error}\n{kept}"))
         }
@@ -216,7 +219,7 @@ fn carry_out(
 fn must_go_on_alike(task: &Task<'_>, bundle: &BundleWriter) -> Result<(), Failure> {
     let loads = || bundle.recorded().starts.values().flat_map(|start| &start.loads);
     let (had_agents, has_agents) =
-        (loads().any(|load| !load.agents.is_empty()), task.fleet.is_some_and(|fleet| fleet.wanted().is_some()));
+        (loads().any(|load| !load.agents.is_empty()), task.fleet.is_some_and(|fleet| fleet.agents() > 0));
     if loads().next().is_none() || had_agents == has_agents {
         return Ok(());
     }
@@ -231,27 +234,44 @@ fn must_go_on_alike(task: &Task<'_>, bundle: &BundleWriter) -> Result<(), Failur
     Err(Failure::new(Exit::Usage, anyhow::anyhow!(text)))
 }
 
-/// Waits for the agents that the arguments ask for, if they ask for any.
-fn gather_agents(task: &Task<'_>, when_lost: LostAgent) -> Result<Option<Fleet>, Failure> {
-    let Some((arguments, (broker, agents))) = task.fleet.and_then(|fleet| Some((fleet, fleet.wanted()?))) else {
-        return Ok(None);
+/// Waits for the agents that the arguments and the study ask for, if they ask for any.
+fn gather_agents(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<Option<Fleet>, Failure> {
+    let hosts = plimsoll_runner::hosts(study, plan);
+    let Some((arguments, broker)) = task.fleet.and_then(|fleet| Some((fleet, fleet.broker()?))) else {
+        let Some(label) = hosts.first() else { return Ok(None) };
+        let text = format!(
+            "a system of the study runs on the host of an agent (`on = \"{label}\"`): name the broker where the agent waits \
+             (`plimsoll run --nats URL`), and start it there with `plimsoll agent --nats URL --label {label} --systems FOLDER`"
+        );
+        return Err(Failure::new(Exit::Usage, anyhow::anyhow!(text)));
     };
+    let (agents, when_lost) = (arguments.agents(), study.lost_agent);
+    if agents == 0 && hosts.is_empty() {
+        let text = "nothing of this run takes an agent: say how many are to generate the load (`--agents N`), name one for a \
+                    system (`on`), or leave `--nats` out";
+        return Err(Failure::new(Exit::Usage, anyhow::anyhow!(text)));
+    }
     let (labels, wait, run) = (arguments.labels(), arguments.wait(), task.out.display().to_string());
-    let wanted = Wanted { agents, labels, wait, when_lost, run };
+    let wanted = Wanted { agents, labels, hosts, wait, when_lost, run };
     let fleet = Fleet::gather(&broker, &wanted, task.signals.interrupt(), &mut say::note);
     let fleet = fleet.map_err(|error| match error {
         FleetError::Interrupted => Failure::new(Exit::Interrupted, error),
         error => Failure::new(Exit::Usage, error),
     })?;
     let agent = |(name, facts): (&str, &AgentFacts)| format!("{name} ({} processors)", facts.processors);
-    say::note(&format!("agents  {}", fleet.agents().map(agent).collect::<Vec<String>>().join(", ")));
+    if agents > 0 {
+        say::note(&format!("agents  {}", fleet.agents().map(agent).collect::<Vec<String>>().join(", ")));
+    }
+    for (label, host) in fleet.hosts() {
+        say::note(&format!("host    {label}: agent `{}`", host.name()));
+    }
     Ok(Some(fleet))
 }
 
 /// The failure of a run that ended early.
 pub(super) fn failure(error: RunError) -> Failure {
     let exit = match error {
-        RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } | RunError::Generator(_) => {
+        RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } | RunError::Agents(_) => {
             Exit::SystemFailed
         }
         RunError::Bundle(_) => Exit::Usage,

@@ -8,13 +8,13 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A place with a broker. None, and a line that says so, where there is no `nats-server`.
-struct Given {
-    place: Place,
-    broker: Server,
+pub(crate) struct Given {
+    pub(crate) place: Place,
+    pub(crate) broker: Server,
 }
 
 impl Given {
-    fn new(study: &str) -> Option<Given> {
+    pub(crate) fn new(study: &str) -> Option<Given> {
         let place = Place::with_study(study);
         let broker = Server::start(&place.path("."), "").expect("a broker");
         if broker.is_none() {
@@ -24,8 +24,14 @@ impl Given {
     }
 
     /// Starts an agent of this name, and waits until it is at the broker.
-    fn agent(&self, name: &str) -> Agent {
-        let mut agent = self.place.start(&["agent", "--nats", &self.broker.url(), "--name", name]);
+    pub(crate) fn agent(&self, name: &str) -> Agent {
+        self.agent_with(name, &[])
+    }
+
+    /// The same, with more arguments.
+    pub(crate) fn agent_with(&self, name: &str, more: &[&str]) -> Agent {
+        let url = self.broker.url();
+        let mut agent = self.place.start(&[&["agent", "--nats", &url, "--name", name], more].concat());
         agent.wait_until("an agent at the broker", |agent| agent.stderr().contains("waits for runs"));
         Agent(Some(agent))
     }
@@ -41,14 +47,14 @@ impl Given {
 }
 
 /// An agent, which ends with its test.
-struct Agent(Option<Started>);
+pub(crate) struct Agent(Option<Started>);
 
 impl Agent {
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         self.0.as_ref().expect("it runs").signal(signal);
     }
 
-    fn end(mut self) -> Ended {
+    pub(crate) fn end(mut self) -> Ended {
         self.0.take().expect("it runs").end()
     }
 }
@@ -66,7 +72,7 @@ fn longer() -> String {
     edited(&edited(TINY, "\"300ms\"", "\"3s\""), "repeats  = 2", "repeats  = 1")
 }
 
-fn says(agent: &mut Agent, text: &str) {
+pub(crate) fn says(agent: &mut Agent, text: &str) {
     agent.0.as_mut().expect("it runs").wait_until(text, |agent| agent.stderr().contains(text));
 }
 
@@ -221,16 +227,18 @@ for study in loopback network; do
 done
 "#;
 
+/// True if a test may make networks of its own.
+pub(crate) fn network_can_be_made() -> bool {
+    let is_there = |program: &&str| {
+        let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+        found.is_ok_and(|found| found.status.success())
+    };
+    rustix::process::geteuid().is_root() && ["unshare", "nsenter", "ip"].iter().all(is_there)
+}
+
 #[test]
 fn an_agent_on_another_host_loads_what_it_reaches_and_the_loopback_of_the_run_is_refused() {
-    let can = rustix::process::geteuid().is_root()
-        && ["unshare", "nsenter", "ip"].iter().all(|program| {
-            Command::new("sh")
-                .args(["-c", &format!("command -v {program}")])
-                .output()
-                .is_ok_and(|found| found.status.success())
-        });
-    let Some(nats) = plimsoll_testkit::nats::program().filter(|_| can) else {
+    let Some(nats) = plimsoll_testkit::nats::program().filter(|_| network_can_be_made()) else {
         return skipped("there is no `nats-server`, or no network can be made (root, `unshare`, `nsenter`, `ip`)");
     };
     let place = Place::empty();

@@ -19,6 +19,7 @@ mod failing_systems;
 mod faults;
 mod feedback;
 mod flows;
+mod hosts;
 mod interrupts;
 mod metrics;
 mod nothing_outlives;

@@ -25,6 +25,8 @@ const THROTTLED: f64 = 0.5;
 pub enum Resource {
     /// The processors of the machine, whoever uses them.
     Machine,
+    /// The processors of another host, on which systems run.
+    Host(String),
     /// The processors that a system is bound to.
     Processors(String),
     /// The CPU that control groups allow Plimsoll and the systems together: that of a container.
@@ -72,7 +74,7 @@ impl Resource {
         match self {
             Resource::Thread(_) | Resource::Processors(_) | Resource::Quota(_) | Resource::Locks(_) => 0,
             Resource::Memory | Resource::Container => 1,
-            Resource::Machine | Resource::Disk => 2,
+            Resource::Machine | Resource::Host(_) | Resource::Disk => 2,
             Resource::Wait(..) => 3,
             Resource::Connections(_) | Resource::Accepting => 4,
         }
@@ -109,7 +111,7 @@ impl Resource {
     /// True for processors that all systems, and Plimsoll, share.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        matches!(self, Resource::Machine | Resource::Container)
+        matches!(self, Resource::Machine | Resource::Host(_) | Resource::Container)
     }
 }
 
@@ -117,6 +119,7 @@ impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Resource::Machine => f.write_str("the processors of the machine"),
+            Resource::Host(host) => write!(f, "the processors of host {host}"),
             Resource::Processors(system) => write!(f, "the processors of {system}"),
             Resource::Container => f.write_str("the CPU that this container may use"),
             Resource::Quota(system) => write!(f, "the CPU quota of {system}"),

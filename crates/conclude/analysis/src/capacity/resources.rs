@@ -11,7 +11,7 @@ use super::levels::{LoadOnStart, by_level};
 use super::resource::{Demand, GaveOut, Grade, Intervention, Part, Resource, ResourceUse, Use, User};
 use crate::compare::Comparison;
 use crate::samples;
-use plimsoll_model::host::Host;
+use plimsoll_model::host::{Host, LOCAL, is_local};
 use plimsoll_model::sample::{BUSY_CONNECTIONS, CONNECTIONS, HostSample, ProcessSample};
 use plimsoll_statistics::{Interval, median, rank_slope};
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,14 +129,24 @@ fn uses(load: &LoadOnStart<'_>, host: &Host) -> BTreeMap<Resource, Use> {
         }
     };
     let requests = load.per_second(load.rung.requests).unwrap_or_default();
-    let of_host = |of: fn(&HostSample) -> Option<f64>| samples::host_during(trial, summary, of);
+    // Disk, memory and queues are told of the machine that the systems run on.
+    let machine = samples::machine_of_systems(trial);
+    let of_host = |of: fn(&HostSample) -> Option<f64>| samples::host_during(trial, summary, machine, of);
     let of_systems = |of: fn(&ProcessSample) -> Option<f64>| samples::systems_during(trial, summary, of);
     let (processors, cores) = (host.processors as f64, of_systems(|sample| Some(sample.cpu_cores)));
-    if let Some(used) = of_host(|sample| Some(sample.cpu_cores + sample.steal_cores)) {
-        add(Resource::Machine, used, processors, of_host(|sample| sample.cpu_pressure));
+    let mut add_processors = |resource: Resource, machine: &str, processors: f64| {
+        let of_host = |of: fn(&HostSample) -> Option<f64>| samples::host_during(trial, summary, machine, of);
+        if let Some(used) = of_host(|sample| Some(sample.cpu_cores + sample.steal_cores)) {
+            add(resource, used, processors, of_host(|sample| sample.cpu_pressure));
+        }
+    };
+    add_processors(Resource::Machine, LOCAL, processors);
+    for other in &trial.start.summary.hosts {
+        add_processors(Resource::Host(other.machine.clone()), &other.machine, other.processors as f64);
     }
     if let Some(limit) = host.cpu_limit.filter(|limit| *limit < processors) {
-        let used = cores.values().sum::<f64>() + load.rung.generator_cpu.unwrap_or_default();
+        let here = of_systems(|sample| is_local(&sample.machine).then_some(sample.cpu_cores));
+        let used = here.values().sum::<f64>() + load.rung.generator_cpu.unwrap_or_default();
         add(Resource::Container, used, limit, None);
     }
     if let Some(busy) = of_host(|sample| sample.disk_busy) {
@@ -149,6 +159,13 @@ fn uses(load: &LoadOnStart<'_>, host: &Host) -> BTreeMap<Resource, Use> {
         add(Resource::Accepting, dropped, requests, None);
     }
     for (system, bound) in trial.systems().iter().flat_map(|systems| &systems.bound_to) {
+        let elsewhere = trial
+            .start
+            .processes
+            .iter()
+            .find(|sample| sample.system == *system)
+            .and_then(|sample| trial.start.summary.hosts.iter().find(|host| host.machine == sample.machine));
+        let processors = elsewhere.map_or(processors, |host| host.processors as f64);
         if let Some(cores) = cores.get(system.as_str()).filter(|_| (bound.0.len() as f64) < processors) {
             add(Resource::Processors(system.clone()), *cores, bound.0.len() as f64, None);
         }
@@ -248,17 +265,18 @@ fn demand(resource: &Resource, levels: &[Vec<Observed<'_>>], of: f64) -> Option<
     Some(Demand { of_iteration, allows: (of - at_rest.max(0.0)) / of_iteration })
 }
 
-/// The users of the machine's processors at the loads that were too much.
+/// The users of the processors at the loads that were too much: of those of the machine that the systems run on.
 fn parts(loads: &[LoadOnStart<'_>]) -> Vec<Part> {
     let mut cores: BTreeMap<User, Vec<f64>> = BTreeMap::new();
     for load in loads.iter().filter(|load| load.missed()) {
         let (trial, summary) = (load.trial, &load.rung.summary);
-        let Some(all) = samples::host_during(trial, summary, |sample| Some(sample.cpu_cores + sample.steal_cores))
-        else {
-            continue;
-        };
-        let systems = samples::systems_during(trial, summary, |sample| Some(sample.cpu_cores));
-        let generator = load.rung.generator_cpu.unwrap_or_default();
+        let machine = samples::machine_of_systems(trial);
+        let used = |sample: &HostSample| Some(sample.cpu_cores + sample.steal_cores);
+        let Some(all) = samples::host_during(trial, summary, machine, used) else { continue };
+        let there =
+            |sample: &ProcessSample| samples::is_same_machine(&sample.machine, machine).then_some(sample.cpu_cores);
+        let systems = samples::systems_during(trial, summary, there);
+        let generator = if is_local(machine) { load.rung.generator_cpu.unwrap_or_default() } else { 0.0 };
         let others = (all - generator - systems.values().sum::<f64>()).max(0.0);
         let systems = systems.into_iter().map(|(name, cores)| (User::System(name.to_owned()), cores));
         for (user, used) in systems.chain([(User::Generator, generator), (User::Others, others)]) {

@@ -81,6 +81,7 @@ fn cells(input: &Input) -> Vec<ResolvedCell> {
 fn system(level: &str) -> SystemSpec {
     SystemSpec {
         name: "web".to_owned(),
+        on: None,
         dir: ".".into(),
         build: None,
         start: CommandLine(vec![format!("./{level}"), "--fast".to_owned()]),

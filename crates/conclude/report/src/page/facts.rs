@@ -11,6 +11,7 @@ use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::{Design, Plan, Start, Turns};
 use plimsoll_model::study::{FloorRule, Origin};
 use plimsoll_model::workload::Protocol;
+use std::collections::BTreeMap;
 
 /// A named fact.
 #[derive(Clone)]
@@ -64,6 +65,7 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     ]);
     facts.extend(when(input).map(|when| fact("Run", when)));
     facts.push(fact("Host", host_line(&input.host)));
+    facts.extend(other_hosts(input).into_iter().map(|host| fact(format!("Host {}", host.machine), host_line(host))));
     facts.extend(input.is_measured().then(|| fact("Generator", generator(input))));
     facts
 }
@@ -184,6 +186,15 @@ fn generator(input: &Input) -> String {
         spec.max_cpu * 100.0,
         spec.max_lateness.as_secs_f64() * 1e3
     )
+}
+
+/// The other hosts on which systems ran, each once.
+fn other_hosts(input: &Input) -> Vec<&Host> {
+    let mut hosts: BTreeMap<&str, &Host> = BTreeMap::new();
+    for host in input.starts.iter().flat_map(|start| &start.summary.hosts) {
+        hosts.entry(&host.machine).or_insert(host);
+    }
+    hosts.into_values().collect()
 }
 
 fn host_line(host: &Host) -> String {

@@ -42,6 +42,7 @@ fn cells(input: &Input, argument: &str) -> Vec<ResolvedCell> {
                 condition: condition.clone(),
                 systems: vec![SystemSpec {
                     name: "counter".to_owned(),
+                    on: None,
                     dir: "server".into(),
                     build: None,
                     start: command(&variant.label(), argument),

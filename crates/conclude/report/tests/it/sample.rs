@@ -345,6 +345,7 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         validity: Validity::Valid,
         warnings: Vec::new(),
         timing: StartTiming { took: Nanos(13_500_000_000), ..StartTiming::default() },
+        hosts: Vec::new(),
         systems: vec![systems],
     };
     let result = StartResult {

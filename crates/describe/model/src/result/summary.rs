@@ -3,6 +3,7 @@
 use crate::agent::{AgentRecord, add_records};
 use crate::database::DatabaseFacts;
 use crate::feedback::FeedbackRecord;
+use crate::host::Host;
 use crate::objective::{Judged, Passed};
 use crate::record::{Account, ErrorKind, SequenceCheck};
 use crate::script::ScriptFacts;
@@ -28,6 +29,9 @@ pub struct StartSummary {
     pub timing: StartTiming,
     /// The systems of each variant that was alive on it, in the order in which they started.
     pub systems: Vec<VariantSystems>,
+    /// The other machines on which some of them ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Host>,
 }
 
 /// When a start ran, and for how long.
@@ -381,6 +385,7 @@ pub(crate) mod tests {
                 warnings: Vec::new(),
                 timing: StartTiming::default(),
                 systems: Vec::new(),
+                hosts: Vec::new(),
             },
             loads: vec![LoadSummary { validity, steadiness, ..LoadSummary::not_offered(load) }],
         }

@@ -133,7 +133,7 @@ impl MetricsTable {
     pub(crate) fn resolve(&self, port: Option<u16>, scope: &Scope<'_>, faults: &mut Faults) -> Option<ExposedMetrics> {
         let url = match (&self.url, port) {
             (Some(url), _) => url.resolve(scope, faults)?.0,
-            (None, Some(port)) => format!("http://127.0.0.1:{port}/metrics"),
+            (None, Some(port)) => format!("http://{}/metrics", scope.own_address(port)),
             (None, None) => {
                 let fault = Fault::error(&self.place, "nothing tells where the metrics are: the system has no port");
                 faults.add(fault.help("set `url`, as in `url = \"http://127.0.0.1:9100/metrics\"`"));

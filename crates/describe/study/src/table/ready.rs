@@ -6,6 +6,7 @@ use crate::value::{Command, PositiveTimeSpan, Problem, Scalar, Scope, Templated,
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::{Probe, Ready};
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 use std::time::Duration;
 use toml::de::DeValue;
 
@@ -37,8 +38,8 @@ pub(crate) enum ReadyValue {
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// What a study that says nothing means: its port, if it has one.
-pub(crate) fn ready_by_default(port: Option<u16>) -> Ready {
-    Ready { probe: port.map_or(Probe::Started, |port| Probe::Tcp(format!("127.0.0.1:{port}"))), within: WITHIN }
+pub(crate) fn ready_by_default(port: Option<SocketAddr>) -> Ready {
+    Ready { probe: port.map_or(Probe::Started, |port| Probe::Tcp(port.to_string())), within: WITHIN }
 }
 
 impl ReadyValue {

@@ -48,6 +48,8 @@ table! {
         metrics: Option<MetricsTable>,
         /// Files that are written before it starts, by their names, into the folder `{files}`. Default: none.
         files: Option<Pairs>,
+        /// The label of the agent on whose host it runs. Default: this machine.
+        on: Option<Templated<Text>>,
         /// How many instances of it are started, each with a port, an output and a name of its own: NAME-1, NAME-2. Default: one.
         instances: Option<Literal<Instances>>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
@@ -90,11 +92,12 @@ impl SystemTable {
     /// The system for the trial that `scope` stands for, which is inside the system.
     pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<SystemSpec> {
         let port = scope.bindings.ports.get(name).copied();
+        let on = resolve_optional(self.on.as_ref(), |on| on.resolve(scope, faults));
         let dir = resolve_optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
         let build = resolve_optional(self.build.as_ref(), |build| build.resolve(scope, faults));
         let ready = match &self.ready {
             Some(ready) => ready.resolve(scope, faults),
-            None => Some(ready_by_default(port)),
+            None => Some(ready_by_default(port.map(|port| scope.own_address(port)))),
         };
         let stop = stop_policy(self.stop.as_ref(), scope, faults);
         let env = resolve_optional(self.env.as_ref(), |env| env.resolve(scope, faults));
@@ -108,9 +111,11 @@ impl SystemTable {
         let (stop, env, cpus) = (stop?, env?.unwrap_or_default(), cpus?);
         let around = self.around_containers(&env, cpus.as_ref(), &stop);
         let ResolvedStart { command: start, containers } = self.start.resolve(&around, scope, faults)?;
+        let folder = scope.own_place().map_or(scope.dir, |place| &place.folder);
         Some(SystemSpec {
             name: name.to_owned(),
-            dir: dir?.map_or_else(|| scope.dir.to_owned(), |dir| scope.dir.join(dir.0)),
+            on: on?.map(|label| label.0),
+            dir: dir?.map_or_else(|| folder.to_owned(), |dir| folder.join(dir.0)),
             build: build?,
             start,
             containers,
@@ -123,10 +128,8 @@ impl SystemTable {
             port,
             waits: self.waits.iter().flat_map(|waits| waits.0.iter().cloned()).collect(),
             metrics: metrics?,
-            files: files?.map(|texts| WrittenFiles {
-                folder: scope.bindings.files.join(name),
-                texts: texts.into_iter().collect(),
-            }),
+            files: files?
+                .map(|texts| WrittenFiles { folder: scope.files_of(name), texts: texts.into_iter().collect() }),
         })
     }
 }
@@ -151,6 +154,11 @@ impl SystemTable {
     /// it runs in any of them.
     pub(crate) fn runs(&self, levels: &Assignment) -> bool {
         self.only.as_ref().is_none_or(|only| only.allows(levels))
+    }
+
+    /// The label of the agent on whose host it runs with these levels; none on this machine, or where it cannot be told.
+    pub(crate) fn host(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<String> {
+        self.on.as_ref()?.resolve(scope, faults).map(|label| label.0)
     }
 
     /// The series that are kept of its metrics.

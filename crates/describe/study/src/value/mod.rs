@@ -27,7 +27,7 @@ pub(crate) use login::{Login, NO_LOGINS, SECRET_OF_LOGIN};
 pub(crate) use number::*;
 pub(crate) use processors::{CpuSet, Usable};
 pub(crate) use scalar::{Literal, Problem, Scalar, keyword, number_after};
-pub use scope::Bindings;
+pub use scope::{Bindings, Place};
 pub(crate) use scope::{Known, SECRET, Scope, instance_name, place_of, unknown_placeholder};
 pub(crate) use share::{Margin, Share};
 pub(crate) use template::{Template, UserValue, is_name};

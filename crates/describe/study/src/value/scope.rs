@@ -8,13 +8,14 @@ use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::units::Processors;
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Values of placeholders that only the runner knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bindings {
     /// The port of each system that has one: `{NAME.port}`, and `{NAME.address}`, which is
-    /// `127.0.0.1:PORT`. A system's own strings say `{port}` and `{address}`.
+    /// `127.0.0.1:PORT`, or that port of another host. A system's own strings say `{port}` and `{address}`.
     pub ports: BTreeMap<String, u16>,
     /// The running program: `{plimsoll}`.
     pub plimsoll: PathBuf,
@@ -31,6 +32,23 @@ pub struct Bindings {
     /// The place of the variant among those that are alive at the same time, from 0, and how many those are: who has
     /// which of the processors that variants have of their own.
     pub place: (usize, usize),
+    /// The places of systems that run on other hosts, by the systems' names.
+    pub places: BTreeMap<String, Place>,
+}
+
+/// A place on another host, for a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The address at which the host is reached.
+    pub address: IpAddr,
+    /// The folder there that stands for that of the study.
+    pub folder: PathBuf,
+    /// The program there: `{plimsoll}` in the system's own strings.
+    pub plimsoll: PathBuf,
+    /// The folder there in which each system has one of its own for the files that the study writes.
+    pub files: PathBuf,
+    /// The processors there that systems may use.
+    pub processors: Vec<usize>,
 }
 
 /// The names that one trial gives a value.
@@ -73,9 +91,23 @@ impl<'a> Scope<'a> {
         Secret(self.logins.get(name).map(Login::url).unwrap_or_default())
     }
 
+    /// The place of the system whose own strings are looked at; none on this machine.
+    pub(crate) fn own_place(&self) -> Option<&'a Place> {
+        self.bindings.places.get(self.system?)
+    }
+
+    /// The address of a port of that system.
+    pub(crate) fn own_address(&self, port: u16) -> SocketAddr {
+        address(self.own_place(), port)
+    }
+
     /// The processors for the variant.
     pub(crate) fn usable(&self) -> Usable<'a> {
-        Usable { all: self.processors, generator: self.of_generator, place: self.bindings.place }
+        let place = self.bindings.place;
+        match self.own_place() {
+            Some(elsewhere) => Usable { all: &elsewhere.processors, generator: None, place },
+            None => Usable { all: self.processors, generator: self.of_generator, place },
+        }
     }
 
     /// Fills a template that stands at `span`.
@@ -106,9 +138,12 @@ impl<'a> Scope<'a> {
 
     fn value(&self, name: &str) -> Option<Level> {
         match name {
-            "plimsoll" => Some(Level::Text(self.bindings.plimsoll.display().to_string())),
+            "plimsoll" => {
+                let program = self.own_place().map_or(&self.bindings.plimsoll, |place| &place.plimsoll);
+                Some(Level::Text(program.display().to_string()))
+            }
             "port" | "address" => self.part(self.system?, name),
-            "files" => Some(Level::Text(self.bindings.files.join(self.system?).display().to_string())),
+            "files" => Some(Level::Text(self.files_of(self.system?).display().to_string())),
             "instance" => number_of_instance(self.system?).map(Level::Integer),
             _ => match name.split_once('.') {
                 Some((SECRET, name)) => self.bindings.secrets.get(name).map(|secret| Level::Text(secret.0.clone())),
@@ -116,6 +151,12 @@ impl<'a> Scope<'a> {
                 None => self.assignment.get(name).cloned(),
             },
         }
+    }
+
+    /// The folder for the files of a system.
+    pub(crate) fn files_of(&self, system: &str) -> PathBuf {
+        let place = self.bindings.places.get(system);
+        place.map_or(&self.bindings.files, |place| &place.files).join(system)
     }
 
     /// What a system, a store or a database gives.
@@ -131,7 +172,7 @@ impl<'a> Scope<'a> {
         };
         match (ports.get(owner), part) {
             (Some(port), "port") => Some(Level::Integer((*port).into())),
-            (Some(port), "address") => Some(Level::Text(address(*port))),
+            (Some(port), "address") => Some(Level::Text(self.bindings.address(owner, *port))),
             (None, "addresses") => self.bindings.addresses(owner).map(Level::Text),
             _ => self.is_trusted.then(keys_and_login).flatten(),
         }
@@ -153,14 +194,20 @@ impl<'a> Scope<'a> {
 impl Bindings {
     /// The addresses of all instances of a system, with commas between them.
     fn addresses(&self, system: &str) -> Option<String> {
-        let ports = (1..).map_while(|number| self.ports.get(&instance_name(system, number)));
-        let all: Vec<String> = ports.map(|port| address(*port)).collect();
+        let names = (1..).map(|number| instance_name(system, number));
+        let all: Vec<String> = names.map_while(|name| Some(self.address(&name, *self.ports.get(&name)?))).collect();
         (!all.is_empty()).then(|| all.join(","))
+    }
+
+    /// The address of a port of a system.
+    fn address(&self, system: &str, port: u16) -> String {
+        address(self.places.get(system), port).to_string()
     }
 }
 
-fn address(port: u16) -> String {
-    format!("127.0.0.1:{port}")
+/// The address of a port at a place; without one, on this machine.
+fn address(place: Option<&Place>, port: u16) -> SocketAddr {
+    SocketAddr::new(place.map_or(Ipv4Addr::LOCALHOST.into(), |place| place.address), port)
 }
 
 /// The name of an instance of a system, from 1.

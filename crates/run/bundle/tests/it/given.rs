@@ -131,6 +131,7 @@ pub(crate) fn start_summary(start: Start) -> StartSummary {
     };
     StartSummary {
         systems: start.variants.iter().map(systems).collect(),
+        hosts: vec![Host { machine: "far".to_owned(), processors: 4, ..Host::default() }],
         start,
         validity: Validity::Valid,
         warnings: vec!["a process was left behind, \"it\"".to_owned()],

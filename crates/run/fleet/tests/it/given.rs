@@ -71,7 +71,7 @@ impl Drop for RunningAgent {
 }
 
 pub(crate) fn agent(name: &str) -> Agent {
-    Agent { name: name.to_owned(), labels: BTreeSet::new(), permits: Permits::default(), threads: 1 }
+    Agent { name: name.to_owned(), labels: BTreeSet::new(), permits: Permits::default(), threads: 1, systems: None }
 }
 
 /// This number of agents, by the names `a`, `b`, `c` and so on.
@@ -80,8 +80,8 @@ pub(crate) fn agents(broker: &Broker, count: usize) -> Vec<RunningAgent> {
 }
 
 pub(crate) fn wanted(agents: usize) -> Wanted {
-    let (labels, when_lost) = (BTreeSet::new(), LostAgent::Repeat);
-    Wanted { agents, labels, wait: PATIENCE, when_lost, run: "a test".to_owned() }
+    let (labels, hosts, when_lost) = (BTreeSet::new(), BTreeSet::new(), LostAgent::Repeat);
+    Wanted { agents, labels, hosts, wait: PATIENCE, when_lost, run: "a test".to_owned() }
 }
 
 pub(crate) fn fleet(broker: &Broker, agents: usize) -> Fleet {

@@ -10,6 +10,7 @@ use plimsoll_runner::{Ending, Run};
 use plimsoll_study::Study;
 use plimsoll_system::{Interrupt, Launcher};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -113,6 +114,7 @@ impl Given {
             launcher: &Launcher::of_this_program(&["warden"]),
             program: Path::new("plimsoll"),
             generator: &LocalThreads,
+            hosts: &BTreeMap::new(),
             folder: &bundle.folder(),
             recorded: &bundle.recorded().clone(),
             interrupted: &interrupted,

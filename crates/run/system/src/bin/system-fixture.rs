@@ -35,6 +35,7 @@ fn run(dir: &Path, script: &str) -> ExitCode {
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
     let spec = SystemSpec {
         name: "tree".to_owned(),
+        on: None,
         dir: PathBuf::from(dir),
         build: None,
         start: CommandLine(command),

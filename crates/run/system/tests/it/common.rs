@@ -35,6 +35,7 @@ impl Place {
     pub(crate) fn system(&self, script: &str) -> SystemSpec {
         SystemSpec {
             name: "counter".to_owned(),
+            on: None,
             dir: self.folder.path().to_owned(),
             build: None,
             start: command(&["sh", "-c", script]),

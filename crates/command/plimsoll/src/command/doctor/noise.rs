@@ -31,6 +31,7 @@ use plimsoll_statistics::{repeats_needed, standard_deviation, t_quantile};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
 use plimsoll_telemetry::{host_facts, other_processes};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::IsTerminal;
@@ -158,6 +159,7 @@ impl DesignUnderTest {
             launcher: &Launcher::of_this_program(&[WARDEN]),
             program: &study::this_program()?,
             generator: &LocalThreads,
+            hosts: &BTreeMap::new(),
             folder: &bundle.folder(),
             recorded: &bundle.recorded().clone(),
             interrupted: signals.interrupt(),

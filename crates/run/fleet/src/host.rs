@@ -1,0 +1,360 @@
+//! An agent as a host on which systems run, seen from the coordinator. What a system writes there comes into a file here.
+
+use crate::coordinator::Shared;
+use crate::member::{FromAgent, Member, Topic};
+use crate::message::{Answer, FromHost, HostOrder, Order, Refusal, Reply};
+use plimsoll_model::host::{Host as HostFacts, Version};
+use plimsoll_model::sample::{Samples, signed_seconds};
+use plimsoll_model::system::SystemSpec;
+use plimsoll_model::units::UnixTime;
+use plimsoll_runner::host::{Host, HostError, SamplerElsewhere, SystemElsewhere};
+use plimsoll_study::Place;
+use plimsoll_system::{Interrupt, Stopped};
+use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+/// An interruption is noticed after at most this time.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// The longest for which the end of what was interrupted is waited for.
+const INTERRUPTED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The host of an agent.
+pub(crate) struct AgentHost {
+    pub(crate) shared: Arc<Shared>,
+    /// The place of the agent among those that run systems.
+    pub(crate) index: usize,
+}
+
+impl AgentHost {
+    fn agent(&self) -> &Member {
+        &self.shared.hosts[self.index].member
+    }
+
+    /// Gives an order that begins something new, and waits for the reply. What comes of it later is in the conversation.
+    fn begin(
+        &self,
+        order: HostOrder,
+        output: Option<File>,
+        interrupt: &Interrupt,
+    ) -> Result<(Conversation, Reply), HostError> {
+        let conversation = Conversation::begin(&self.shared, self.index, output);
+        let reply = conversation.ask(order, Some(interrupt))?;
+        Ok((conversation, reply))
+    }
+
+    fn ask(&self, order: HostOrder, interrupt: &Interrupt) -> Result<Reply, HostError> {
+        self.begin(order, None, interrupt).map(|(_, reply)| reply)
+    }
+}
+
+impl Host for AgentHost {
+    fn name(&self) -> &str {
+        &self.agent().name
+    }
+
+    fn place(&self, files: &Path) -> Place {
+        let host = &self.shared.hosts[self.index];
+        let there = host.member.facts.systems.as_ref().expect("only an agent that runs systems is such a host");
+        Place {
+            address: there.address,
+            folder: there.folder.clone(),
+            plimsoll: there.program.clone(),
+            files: host.folder.join("files").join(files),
+            processors: there.processors.clone(),
+        }
+    }
+
+    fn describe(&self, interrupt: &Interrupt) -> Result<HostFacts, HostError> {
+        match self.ask(HostOrder::Describe, interrupt)? {
+            // Two agents of one host have names of their own.
+            Reply::Host(facts) => Ok(HostFacts { machine: self.name().to_owned(), ..*facts }),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn free_port(&self, interrupt: &Interrupt) -> Result<u16, HostError> {
+        match self.ask(HostOrder::FreePort, interrupt)? {
+            Reply::Port(port) => Ok(port),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn check(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<String>, HostError> {
+        match self.ask(HostOrder::Check(Box::new(system.clone())), interrupt)? {
+            Reply::Faults(faults) => Ok(faults),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn build(&self, system: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, HostError> {
+        let log = appended(log)?;
+        match self.begin(HostOrder::Build(Box::new(system.clone())), Some(log), interrupt)? {
+            (_, Reply::Built { took }) => Ok(took),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn versions(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError> {
+        match self.ask(HostOrder::Versions(Box::new(system.clone())), interrupt)? {
+            Reply::Versions(versions) => Ok(versions),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn start(
+        &self,
+        system: &SystemSpec,
+        variant: usize,
+        output: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn SystemElsewhere>, HostError> {
+        let order = HostOrder::Start { variant, what: Box::new(system.clone()) };
+        match self.begin(order, Some(appended(output)?), interrupt)? {
+            (conversation, Reply::Started) => {
+                let facts = (None, Vec::new());
+                Ok(Box::new(RemoteSystem { name: system.name.clone(), conversation, facts, is_stopped: false }))
+            }
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn sample(&self, interrupt: &Interrupt) -> Result<Box<dyn SamplerElsewhere>, HostError> {
+        let (conversation, reply) = self.begin(HostOrder::Sample, None, interrupt)?;
+        let Reply::Sampling { since } = reply else { return Err(self.strange()) };
+        let ahead = self.agent().offset().map_or(0, |offset| offset.ahead);
+        Ok(Box::new(RemoteSampler { conversation, since: instant_of(UnixTime(since.0 - ahead)) }))
+    }
+}
+
+impl AgentHost {
+    fn strange(&self) -> HostError {
+        HostError::Failed(format!("agent `{}` answered something else than it was asked", self.name()))
+    }
+}
+
+fn appended(file: &Path) -> Result<File, HostError> {
+    let opened = OpenOptions::new().create(true).append(true).open(file);
+    opened.map_err(|error| HostError::Failed(format!("failed to open {}: {error}", file.display())))
+}
+
+/// A date of the last seconds on the monotonic clock.
+fn instant_of(date: UnixTime) -> Instant {
+    let (now, today) = (Instant::now(), UnixTime::of(SystemTime::now()));
+    now.checked_sub(Duration::from(today.since(date))).unwrap_or(now)
+}
+
+/// What is said about a build, a system or a sampling on an agent's host.
+struct Conversation {
+    shared: Arc<Shared>,
+    index: usize,
+    number: u32,
+    answers: Receiver<(usize, FromAgent)>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The file into which output goes.
+    output: Option<File>,
+    /// What became of the system, if it has ended by itself.
+    ended: Option<String>,
+    samples: Samples,
+    /// Why output could not be written.
+    unwritten: Option<io::Error>,
+}
+
+impl Conversation {
+    fn begin(shared: &Arc<Shared>, index: usize, output: Option<File>) -> Conversation {
+        let (number, (sender, answers)) = (shared.next_number(), channel());
+        shared.hosts[index].desk.listen(Topic::Host(number), sender);
+        let state = RefCell::new(State { output, ..State::default() });
+        Conversation { shared: Arc::clone(shared), index, number, answers, state }
+    }
+
+    fn order(&self, what: HostOrder) {
+        self.agent().order(&Order::Host { about: self.number, what });
+    }
+
+    fn agent(&self) -> &Member {
+        &self.shared.hosts[self.index].member
+    }
+
+    /// Gives an order and waits for the reply. With an `interrupt`, the order is one that an interruption ends.
+    fn ask(&self, order: HostOrder, interrupt: Option<&Interrupt>) -> Result<Reply, HostError> {
+        self.check_agent()?;
+        self.order(order);
+        let mut interrupted: Option<Instant> = None;
+        loop {
+            match self.answers.recv_timeout(POLL_EVERY) {
+                Ok((_, message)) => {
+                    if let Some(reply) = self.take(message)? {
+                        return reply.map_err(|refusal| match refusal {
+                            Refusal::Interrupted => HostError::Interrupted,
+                            Refusal::Failed(reason) => HostError::Failed(self.at_agent(&reason)),
+                        });
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.check_agent()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lost("its line is closed")),
+            }
+            if interrupt.is_some_and(Interrupt::is_set) {
+                let since = *interrupted.get_or_insert_with(|| {
+                    self.agent().order(&Order::Interrupt);
+                    Instant::now()
+                });
+                if since.elapsed() > INTERRUPTED_WITHIN {
+                    return Err(HostError::Interrupted);
+                }
+            }
+        }
+    }
+
+    /// Takes a message; returns a reply, if it is one.
+    fn take(&self, message: FromAgent) -> Result<Option<Result<Reply, Refusal>>, HostError> {
+        let mut state = self.state.borrow_mut();
+        match message {
+            FromAgent::Lost(why) => return Err(self.lost(&why)),
+            FromAgent::Answer(Answer::Host { what: FromHost::Reply(reply), .. }) => return Ok(Some(reply)),
+            FromAgent::Answer(Answer::Host { what: FromHost::Output(bytes), .. }) => {
+                if let Some(output) = &mut state.output
+                    && let Err(error) = output.write_all(&bytes)
+                {
+                    state.unwritten.get_or_insert(error);
+                }
+            }
+            FromAgent::Answer(Answer::Host { what: FromHost::Ended(why), .. }) => state.ended = Some(why),
+            FromAgent::Answer(Answer::Host { what: FromHost::Samples(samples), .. }) => state.samples.extend(samples),
+            FromAgent::Answer(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// Takes what has come.
+    fn take_all(&self) -> Result<(), HostError> {
+        while let Ok((_, message)) = self.answers.try_recv() {
+            self.take(message)?;
+        }
+        self.check_agent()
+    }
+
+    fn check_agent(&self) -> Result<(), HostError> {
+        self.agent().lost().map_or(Ok(()), |why| Err(self.lost(&why)))
+    }
+
+    fn lost(&self, why: &str) -> HostError {
+        let agent = &self.agent().name;
+        HostError::Lost(format!("agent `{agent}`, on whose host systems run, was lost: {why}"))
+    }
+
+    fn at_agent(&self, reason: &str) -> String {
+        format!("on the host of agent `{}`: {reason}", self.agent().name)
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.shared.hosts[self.index].desk.leave(Topic::Host(self.number));
+    }
+}
+
+struct RemoteSystem {
+    name: String,
+    conversation: Conversation,
+    /// The file that its first process runs, and the images of its containers.
+    facts: (Option<(PathBuf, Option<String>)>, Vec<Version>),
+    is_stopped: bool,
+}
+
+impl SystemElsewhere for RemoteSystem {
+    fn wait_ready(&mut self, interrupt: &Interrupt) -> Result<Duration, HostError> {
+        match self.conversation.ask(HostOrder::WaitReady, Some(interrupt))? {
+            Reply::Ready { after, executable, of_containers } => {
+                self.facts = (executable, of_containers);
+                Ok(after)
+            }
+            _ => Err(HostError::Failed(format!("nothing is known of `{}`", self.name))),
+        }
+    }
+
+    fn check(&self) -> Result<(), HostError> {
+        self.conversation.take_all()?;
+        let state = self.conversation.state.borrow();
+        match (&state.ended, &state.unwritten) {
+            (Some(why), _) => Err(HostError::Failed(self.conversation.at_agent(why))),
+            (None, Some(error)) => {
+                Err(HostError::Failed(format!("failed to write the output of `{}`: {error}", self.name)))
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn executable(&self) -> Option<(PathBuf, Option<String>)> {
+        self.facts.0.clone()
+    }
+
+    fn versions_of_containers(&self) -> Vec<Version> {
+        self.facts.1.clone()
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<Stopped, HostError> {
+        self.is_stopped = true;
+        match self.conversation.ask(HostOrder::Stop, None)? {
+            Reply::Stopped(stopped) => Ok(stopped),
+            _ => Err(HostError::Failed(format!("nothing is known of `{}`", self.name))),
+        }
+    }
+}
+
+impl Drop for RemoteSystem {
+    fn drop(&mut self) {
+        if !self.is_stopped {
+            self.conversation.order(HostOrder::Kill);
+        }
+    }
+}
+
+struct RemoteSampler {
+    conversation: Conversation,
+    /// What the instants of samples count from.
+    since: Instant,
+}
+
+impl RemoteSampler {
+    fn from(&self, zero: Instant, mut samples: Samples) -> Samples {
+        samples.shift(signed_seconds(self.since, zero));
+        // Here the agent may have another name than it has there.
+        let name = &self.conversation.agent().name;
+        samples.processes.iter_mut().for_each(|sample| sample.machine.clone_from(name));
+        samples.host.iter_mut().for_each(|sample| sample.machine.clone_from(name));
+        samples
+    }
+}
+
+impl SamplerElsewhere for RemoteSampler {
+    fn take(&self, zero: Instant) -> Samples {
+        // A host that is lost is noticed by its systems.
+        let _ = self.conversation.take_all();
+        let samples = std::mem::take(&mut self.conversation.state.borrow_mut().samples);
+        self.from(zero, samples)
+    }
+
+    fn stop(self: Box<Self>, zero: Instant) -> (Samples, Vec<String>) {
+        let reply = self.conversation.ask(HostOrder::StopSampling, None);
+        let mut samples = std::mem::take(&mut self.conversation.state.borrow_mut().samples);
+        let complaints = match reply {
+            Ok(Reply::Sampled { samples: last, complaints }) => {
+                samples.extend(last);
+                complaints
+            }
+            Ok(_) | Err(HostError::Interrupted) => Vec::new(),
+            Err(error) => vec![format!("the last samples of a host are missing: {error}")],
+        };
+        (self.from(zero, samples), complaints)
+    }
+}

@@ -1,0 +1,207 @@
+//! The interface of another host on which systems of a study run. Only plain data passes in either direction.
+//! [`RunningSystem`] is a system that runs there, or on this machine.
+
+use crate::start::Executable;
+use plimsoll_model::host::Version;
+use plimsoll_model::sample::Samples;
+use plimsoll_model::system::SystemSpec;
+use plimsoll_study::Place;
+use plimsoll_system::{Interrupt, Running, Stopped, SystemError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A host that builds, starts, samples and stops systems.
+pub trait Host {
+    /// Its name in samples and messages.
+    fn name(&self) -> &str;
+
+    /// The place of systems there, whose own files lie in the folder `files` of the run's.
+    fn place(&self, files: &Path) -> Place;
+
+    /// The facts about it, by its name in samples.
+    ///
+    /// # Errors
+    /// The host is lost.
+    fn describe(&self, interrupt: &Interrupt) -> Result<plimsoll_model::host::Host, HostError>;
+
+    /// A port that nobody listens on there.
+    ///
+    /// # Errors
+    /// There is none, or the host is lost.
+    fn free_port(&self, interrupt: &Interrupt) -> Result<u16, HostError>;
+
+    /// What would keep a system from starting there: programs that are not found, an engine that does not answer.
+    ///
+    /// # Errors
+    /// The host is lost.
+    fn check(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<String>, HostError>;
+
+    /// Runs the build command of a system, if it has one, with its output appended to `log`. Returns its duration.
+    ///
+    /// # Errors
+    /// The command fails, or the host is lost.
+    fn build(&self, system: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, HostError>;
+
+    /// The versions of the programs of a system: that of the command that starts it, and its arguments that are files.
+    ///
+    /// # Errors
+    /// A program cannot be read, or the host is lost.
+    fn versions(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError>;
+
+    /// Starts a system of a variant, with its output appended to the file `output` of this machine.
+    ///
+    /// # Errors
+    /// It cannot be started, or the host is lost.
+    fn start(
+        &self,
+        system: &SystemSpec,
+        variant: usize,
+        output: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn SystemElsewhere>, HostError>;
+
+    /// Samples the host, and all systems that run there by now, once a second.
+    ///
+    /// # Errors
+    /// The counters there cannot be read, a system does not show its metrics, or the host is lost.
+    fn sample(&self, interrupt: &Interrupt) -> Result<Box<dyn SamplerElsewhere>, HostError>;
+}
+
+/// A system that runs on another host. Dropping it has it killed.
+pub trait SystemElsewhere {
+    /// Waits until it is ready; returns the time from its start to then.
+    ///
+    /// # Errors
+    /// It ended, or is not ready in time; or the host is lost.
+    fn wait_ready(&mut self, interrupt: &Interrupt) -> Result<Duration, HostError>;
+
+    /// Fails if it has ended by itself, or the host is lost.
+    ///
+    /// # Errors
+    /// What became of it.
+    fn check(&self) -> Result<(), HostError>;
+
+    /// The file that its first process ran when it was ready, with its SHA-256 in hexadecimal digits.
+    fn executable(&self) -> Option<(PathBuf, Option<String>)>;
+
+    /// The images of its containers, and their engine.
+    fn versions_of_containers(&self) -> Vec<Version>;
+
+    /// Stops it; returns when all of its processes are gone.
+    ///
+    /// # Errors
+    /// It had ended by itself before, or the host is lost.
+    fn stop(self: Box<Self>) -> Result<Stopped, HostError>;
+}
+
+/// Samples another host.
+pub trait SamplerElsewhere {
+    /// The samples since the last call. Their instants count from `zero`.
+    fn take(&self, zero: Instant) -> Samples;
+
+    /// Ends sampling. Returns the last samples, and sentences on what is missing of the metrics that systems expose.
+    fn stop(self: Box<Self>, zero: Instant) -> (Samples, Vec<String>);
+}
+
+/// The reason why another host did not do what it was asked to, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// The run was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+    /// It could not be done there.
+    #[error("{0}")]
+    Failed(String),
+    /// The host can do nothing any more: the run ends, and resumes with another one.
+    #[error("{0}")]
+    Lost(String),
+}
+
+impl From<SystemError> for HostError {
+    fn from(error: SystemError) -> Self {
+        match error {
+            SystemError::Interrupted { .. } => HostError::Interrupted,
+            error => HostError::Failed(error.to_string()),
+        }
+    }
+}
+
+/// A running system of a variant. Dropping it kills it.
+pub(crate) struct RunningSystem {
+    spec: SystemSpec,
+    runs: Runs,
+}
+
+enum Runs {
+    Here(Box<Running>),
+    Elsewhere(Box<dyn SystemElsewhere>),
+}
+
+impl RunningSystem {
+    pub(crate) fn elsewhere(spec: SystemSpec, system: Box<dyn SystemElsewhere>) -> RunningSystem {
+        RunningSystem { spec, runs: Runs::Elsewhere(system) }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    pub(crate) fn is_container(&self) -> bool {
+        self.spec.containers.is_some()
+    }
+
+    /// The system, if it runs on this machine.
+    pub(crate) fn here(&self) -> Option<&Running> {
+        match &self.runs {
+            Runs::Here(running) => Some(running),
+            Runs::Elsewhere(_) => None,
+        }
+    }
+
+    pub(crate) fn wait_ready(&mut self, interrupt: &Interrupt) -> Result<Duration, HostError> {
+        match &mut self.runs {
+            Runs::Here(running) => Ok(running.wait_ready(interrupt)?),
+            Runs::Elsewhere(system) => system.wait_ready(interrupt),
+        }
+    }
+
+    /// Fails if it has ended by itself.
+    pub(crate) fn check(&self) -> Result<(), HostError> {
+        match &self.runs {
+            Runs::Here(running) => Ok(running.check()?),
+            Runs::Elsewhere(system) => system.check(),
+        }
+    }
+
+    /// The file that its first process runs; `version` is what it says of itself, where that is known.
+    pub(crate) fn executable(&self, version: Option<String>) -> Option<Executable> {
+        let system = self.name().to_owned();
+        match &self.runs {
+            Runs::Here(running) => Some(Executable { system, file: running.executable()?, sha256: None, version }),
+            Runs::Elsewhere(elsewhere) => {
+                let (file, sha256) = elsewhere.executable()?;
+                Some(Executable { system, file, sha256, version })
+            }
+        }
+    }
+
+    pub(crate) fn versions_of_containers(&self) -> Vec<Version> {
+        match &self.runs {
+            Runs::Here(running) => running.versions_of_containers(),
+            Runs::Elsewhere(system) => system.versions_of_containers(),
+        }
+    }
+
+    pub(crate) fn stop(self) -> Result<Stopped, HostError> {
+        match self.runs {
+            Runs::Here(running) => Ok(running.stop()?),
+            Runs::Elsewhere(system) => system.stop(),
+        }
+    }
+}
+
+impl From<Running> for RunningSystem {
+    fn from(running: Running) -> Self {
+        RunningSystem { spec: running.spec().clone(), runs: Runs::Here(Box::new(running)) }
+    }
+}
