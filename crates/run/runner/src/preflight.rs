@@ -209,6 +209,11 @@ fn assignments(plan: &Plan) -> Vec<Assignment> {
     pairs.collect()
 }
 
+/// A message in which ports that are not chosen yet have no number.
+pub(crate) fn with_words_for_ports(message: &str) -> String {
+    message.replace(&STAND_IN.to_string(), A_PORT)
+}
+
 /// The specification of a trial before its ports are known, with placeholders for them.
 pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -> Result<TrialSpec, Vec<Diagnostic>> {
     stand_in_at(study, assignment, program, (0, 1), BTreeMap::new())
@@ -252,7 +257,7 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Pref
         }
     };
     let of_commands = spec.systems.iter().filter(|system| system.on.is_none()).flat_map(check_commands);
-    faults.extend(of_commands.map(|error| error.to_string().replace(&STAND_IN.to_string(), A_PORT)));
+    faults.extend(of_commands.map(|error| with_words_for_ports(&error.to_string())));
     faults.extend(spec.databases.iter().filter_map(|database| may_load(study, database).err()));
     faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target, &[]).err()));
     faults.extend(disk_space::check(&spec));

@@ -2,7 +2,7 @@
 //! the first trial that needs it.
 
 use crate::host::HostError;
-use crate::preflight::stand_in_at;
+use crate::preflight::{stand_in_at, with_words_for_ports};
 use crate::run::{Context, EventSink, Stop};
 use crate::start::Executable;
 use plimsoll_bundle::BundleError;
@@ -201,7 +201,9 @@ fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec]) -> Result<(), 
         let Some(label) = system.on.as_ref().filter(|_| system.build.is_none()) else { continue };
         let host = context.host(label)?;
         let found = host.check(system, context.interrupted)?;
-        faults.extend(found.into_iter().map(|fault| format!("on `{}`: {fault}", host.name())));
+        let name = host.name();
+        let told = found.iter().map(|fault| format!("on the host of agent `{name}`: {}", with_words_for_ports(fault)));
+        faults.extend(told);
     }
     if faults.is_empty() { Ok(()) } else { Err(HostError::Failed(faults.join("\n")).into()) }
 }

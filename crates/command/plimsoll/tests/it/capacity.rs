@@ -1,5 +1,6 @@
 //! Searches for the capacity, on a server that refuses what exceeds a number of users.
 
+use crate::agents::Given;
 use crate::common::{Place, edited};
 use plimsoll_model::start::RungPart;
 use rustix::process::Signal;
@@ -124,6 +125,30 @@ fn a_search_finds_how_many_users_a_server_takes() {
     ] {
         assert!(markdown.contains(text), "{text}: {markdown}");
     }
+}
+
+#[test]
+fn two_agents_search_a_server_on_the_host_of_a_third() {
+    let study = edited(STUDY, "[system.counter]", "[system.counter]\non    = \"servers\"");
+    let Some(given) = Given::new(&study) else { return };
+    given.place.write("there/counter.py", COUNTER);
+    let _host = given.agent_with("far", &["--label", "servers", "--systems", "there"]);
+    let (_one, _two, url) = (given.agent("one"), given.agent("two"), given.broker.url());
+    given.place.plimsoll(&[&RUN[..], &["--nats", &url, "--agents", "2"]].concat()).with_any_verdict().says(&["3/3"]);
+    let cell = cell(&given.place);
+    let capacity = cell["capacity"].as_f64().expect("a capacity");
+    assert!((7.5..13.0).contains(&capacity), "{cell}");
+    let resources = cell["gave_out"]["resources"].to_string();
+    assert!(resources.contains("the processors of host far"), "{resources}");
+    let bundle = plimsoll_bundle::read(&given.place.path("bundle")).unwrap();
+    for start in &bundle.starts {
+        assert_eq!(start.summary.hosts.iter().map(|host| host.machine.as_str()).collect::<Vec<_>>(), ["far"]);
+        for load in start.loads.iter().filter(|load| load.summary.validity.counts()) {
+            assert_eq!(load.summary.agents.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+        }
+    }
+    let report = given.place.read("bundle/report/report.md");
+    assert!(report.contains("| Host far | ") || report.contains("**Host far**"), "{report}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A control loop that changes the number of users, on a server that refuses what exceeds a number of users.
 
+use crate::agents::Given;
 use crate::capacity::COUNTER;
 use crate::common::{Place, edited};
 
@@ -68,6 +69,24 @@ fn users_come_until_requests_fail_and_their_mean_is_the_answer() {
     let users: Vec<&str> =
         generator.lines().skip(1).filter_map(|line| line.split(',').nth(column(&generator))).collect();
     assert!(users.contains(&"6") && users.contains(&"8"), "{users:?}");
+}
+
+#[test]
+fn the_users_of_two_agents_come_and_go_together() {
+    let Some(given) = Given::new(STUDY) else { return };
+    given.place.write("counter.py", COUNTER);
+    let (_one, _two, url) = (given.agent("one"), given.agent("two"), given.broker.url());
+    let run = ["run", "study.toml", "--out", "bundle", "--nats", &url, "--agents", "2"];
+    given.place.plimsoll(&run).with_any_verdict();
+    let report: serde_json::Value = serde_json::from_str(&given.place.read("bundle/report/report.json")).unwrap();
+    let row = &report["feedback"][0];
+    assert_eq!((row["end"].as_str(), row["alerts"][0]["condition"].as_str()), (Some("flat"), Some("errors")), "{row}");
+    let users = row["window"]["mean"].as_f64().expect("an answer");
+    assert!((6.0..30.0).contains(&users), "{row}");
+    let bundle = plimsoll_bundle::read(&given.place.path("bundle")).unwrap();
+    let agents = &bundle.starts[0].loads[0].summary.agents;
+    let most: Vec<u64> = agents.iter().map(|agent| agent.users).collect();
+    assert!(most.len() == 2 && most.iter().all(|most| *most > 4), "{most:?}");
 }
 
 /// The place of the number of users in `generator.csv`.

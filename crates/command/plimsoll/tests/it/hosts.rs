@@ -159,7 +159,13 @@ fn an_interrupted_run_waits_for_nothing_on_another_host() {
 #[test]
 fn what_goes_wrong_on_another_host_is_said_with_its_name() {
     for (start, said) in [
-        ("start = \"./none {mode} {address}\"", vec!["on `far`: system `counter`: ", "`./none`"]),
+        (
+            "start = \"./none {mode} {address}\"",
+            vec![
+                "on the host of agent `far`: the program `./none` of the system `counter` was not found: looked for",
+                "{port}",
+            ],
+        ),
         (
             "start = \"sh -c 'echo no room; exit 7' {mode} {address}\"",
             vec!["on the host of agent `far`: ", "exit code 7", "no room"],
