@@ -103,6 +103,7 @@ pub(crate) struct Shared {
     told_lost: Mutex<BTreeSet<usize>>,
     /// Milliseconds by which the begin of a load is told ahead, beside the way of the message.
     pub(crate) lead: AtomicU32,
+    interrupt: Interrupt,
     runtime: Runtime,
 }
 
@@ -148,6 +149,7 @@ impl Fleet {
             when_lost: wanted.when_lost,
             told_lost: Mutex::default(),
             lead: AtomicU32::new(FIRST_LEAD),
+            interrupt: interrupt.clone(),
             runtime,
         };
         Ok(Fleet { shared: Arc::new(shared) })
@@ -489,8 +491,11 @@ impl Generator for Fleet {
         waited_for.retain(|index| fleet.shared.members[*index].lost().is_none());
         let mut ready = Vec::new();
         while !waited_for.is_empty() {
+            if fleet.shared.interrupt.is_set() {
+                return Err(NotReady::Interrupted);
+            }
             // The desk keeps the other end.
-            let Ok((index, answer)) = answers.recv() else { break };
+            let Ok((index, answer)) = answers.recv_timeout(POLL_EVERY) else { continue };
             if !waited_for.remove(&index) {
                 continue;
             }

@@ -29,8 +29,11 @@ pub(crate) struct Gathered {
 /// # Errors
 /// A file cannot be read, or there are too many.
 pub(crate) fn gather(workload: &mut Workload) -> Result<Gathered, String> {
+    let is_script = matches!(workload.steps, Steps::Script(_));
     for path in workload.paths_mut() {
-        *path = std::path::absolute(&*path).map_err(|error| unread(path, &error))?;
+        // What a script loads is known by its place behind all links.
+        let real = path.canonicalize().ok().filter(|_| is_script);
+        *path = real.map_or_else(|| std::path::absolute(&*path), Ok).map_err(|error| unread(path, &error))?;
     }
     let mut gathered = Gathered::default();
     // What a script imports and opens is found by loading it, and all of it lies in its project.

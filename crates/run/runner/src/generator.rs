@@ -26,6 +26,9 @@ pub enum NotReady {
     /// Something is wrong with the workload, or with its system.
     #[error("{0}")]
     Workload(String),
+    /// The run was interrupted.
+    #[error("interrupted")]
+    Interrupted,
     /// The generator can offer no load any more: the run ends, and resumes with another one.
     #[error("{0}")]
     Generator(String),

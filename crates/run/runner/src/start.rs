@@ -59,6 +59,7 @@ impl From<NotReady> for Fault {
     fn from(error: NotReady) -> Self {
         match error {
             NotReady::Workload(reason) => Fault::Failed(reason),
+            NotReady::Interrupted => Fault::Abort(Abort::Interrupted),
             NotReady::Generator(reason) => Fault::Abort(Abort::Agents(reason)),
         }
     }

@@ -72,7 +72,12 @@ fn visits(agents_wanted: usize) -> Option<(Vec<String>, Ended)> {
     let _agents = agents(&broker, agents_wanted);
     let server = Server::start(Behaviour::at_once(Reply::of_size(2))).expect("a port");
     let folder = tempfile::tempdir().expect("a folder");
-    let workload = script(folder.path(), &format!("http://{}", server.address()));
+    // With several agents the project lies behind a link.
+    let (links, real) = (tempfile::tempdir().expect("a folder"), folder.path());
+    let link = links.path().join("project");
+    std::os::unix::fs::symlink(real, &link).expect("a link");
+    let project = if agents_wanted > 1 { link.as_path() } else { real };
+    let workload = script(project, &format!("http://{}", server.address()));
     let fleet = fleet(&broker, agents_wanted);
     let mut prepared = fleet.prepare(&workload, None).unwrap_or_else(|error| panic!("{error}"));
     // The agents have files of their own.
