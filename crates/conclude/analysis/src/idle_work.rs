@@ -2,6 +2,7 @@
 //! between its slices slows the others down as much as itself, which makes them alike.
 
 use plimsoll_model::result::StartResult;
+use plimsoll_model::sample::ProcessSample;
 use plimsoll_statistics::{median, rank_slope};
 
 /// The least difference between two variants in their use of processors between slices that is worth a word, in cores.
@@ -35,13 +36,22 @@ struct Second {
 }
 
 fn seconds(start: &StartResult, variant: usize) -> Vec<Second> {
-    let of_variant = start.processes.iter().filter(|sample| sample.variant == variant);
-    let mut samples: Vec<(f64, f64)> = of_variant.map(|sample| (sample.at, sample.cpu_cores)).collect();
-    samples.sort_by(|one, other| one.0.total_cmp(&other.0));
-    // Each system of the variant has a sample at the same instant.
-    let all_systems = samples.chunk_by(|one, other| one.0 == other.0);
-    let sums: Vec<(f64, f64)> =
-        all_systems.map(|same| (same[0].0, same.iter().map(|(_, cores)| cores).sum())).collect();
+    let mut samples: Vec<&ProcessSample> = start.processes.iter().filter(|sample| sample.variant == variant).collect();
+    samples.sort_by(|one, other| one.at.total_cmp(&other.at));
+    let Some(machine) = samples.first().map(|sample| &sample.machine) else { return Vec::new() };
+    let (here, elsewhere): (Vec<&ProcessSample>, Vec<&ProcessSample>) =
+        samples.iter().partition(|sample| sample.machine == *machine);
+    // Each system of the variant on one machine has a sample at the same instant.
+    let all_systems = here.chunk_by(|one, other| one.at == other.at);
+    let mut sums: Vec<(f64, f64)> =
+        all_systems.map(|same| (same[0].at, same.iter().map(|sample| sample.cpu_cores).sum())).collect();
+    // Those of another machine are of the second that ends nearest.
+    for sample in elsewhere {
+        let distance = |sum: &(f64, f64)| (sum.0 - sample.at).abs();
+        if let Some(nearest) = sums.iter_mut().min_by(|one, other| distance(one).total_cmp(&distance(other))) {
+            nearest.1 += sample.cpu_cores;
+        }
+    }
     sums.windows(2).map(|pair| Second { from: pair[0].0, to: pair[1].0, cores: pair[1].1 }).collect()
 }
 

@@ -278,10 +278,12 @@ fn check_kept_data(
 }
 
 fn check_ports(tables: &TrialTables, assignment: &Assignment, faults: &mut Faults) {
+    let hosts: BTreeMap<String, String> = tables.hosts(assignment, faults).into_iter().collect();
     let mut taken: Vec<(u16, String)> = Vec::new();
     for (name, choice) in tables.ports(assignment, faults) {
         let PortChoice::Fixed(port) = choice else { continue };
-        if let Some((_, other)) = taken.iter().find(|(known, _)| *known == port) {
+        let is_same = |other: &str| hosts.get(other) == hosts.get(&name);
+        if let Some((_, other)) = taken.iter().find(|(known, other)| *known == port && is_same(other)) {
             let span = tables.port_of(&name).map_or(0..0, |port| port.span.clone());
             let fault = Fault::error(&span, format!("`{other}` and `{name}` both have port {port}"));
             faults.add(fault.help("give them different ports, or leave `port` out and let Plimsoll pick free ones"));

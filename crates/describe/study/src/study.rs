@@ -363,7 +363,13 @@ impl TrialTables {
         let bindings = self.with_fixed_ports(assignment, bindings, faults);
         let not_running = self.not_running(assignment);
         let logins = self.logins(assignment, &bindings);
-        let scope = Scope { not_running: &not_running, logins: &logins, ..self.scope(assignment, &bindings) };
+        let elsewhere = self.hosts(assignment, faults);
+        let scope = Scope {
+            not_running: &not_running,
+            elsewhere: &elsewhere,
+            logins: &logins,
+            ..self.scope(assignment, &bindings)
+        };
         let systems: Vec<Option<SystemSpec>> = self
             .running_systems(assignment)
             .map(|(name, table)| table.resolve(name, &scope.inside(name), faults))
@@ -525,7 +531,7 @@ impl TrialTables {
         choices
     }
 
-    fn hosts(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, String)> {
+    pub(crate) fn hosts(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, String)> {
         // No label can depend on a port or a secret.
         let none = Bindings::default();
         let scope = self.scope(assignment, &none);
@@ -554,6 +560,7 @@ impl TrialTables {
             assignment,
             bindings,
             not_running: &[],
+            elsewhere: &[],
             logins: &NO_LOGINS,
             system: None,
             is_trusted: false,

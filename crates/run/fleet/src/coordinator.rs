@@ -30,6 +30,9 @@ use tokio::runtime::{Builder, Runtime};
 /// Agents are asked again after this time whether they are there, until enough are.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
+/// An agent with several of the labels of systems runs the systems of all of them, if no other agent has come by then.
+const ONE_FOR_ALL_AFTER: Duration = Duration::from_secs(2);
+
 /// The longest time in which an agent says whether it works for the run.
 const ENGAGE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -112,7 +115,7 @@ pub(crate) struct HostMember {
     pub(crate) member: Member,
     /// The labels of the study that it stands for.
     labels: BTreeSet<String>,
-    /// The folder there for the files of the run's.
+    /// The folder there for files of this run.
     pub(crate) folder: PathBuf,
     /// Its answers alone.
     pub(crate) desk: Arc<Desk>,
@@ -212,7 +215,7 @@ impl Search<'_> {
                 continue;
             }
             // Those that load may come from any agent.
-            self.engage_hosts().await.map_err(lost)?;
+            self.engage_hosts(begun.elapsed() >= ONE_FOR_ALL_AFTER).await.map_err(lost)?;
             if let Some(missing) = self.missing_hosts().first() {
                 if begun.elapsed() >= self.wanted.wait {
                     return Err(FleetError::TooFew(self.no_host()));
@@ -261,13 +264,16 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Has agents run the systems of the labels for which there is none yet: one that works for this run already, where no
-    /// other has the label.
-    async fn engage_hosts(&mut self) -> Result<(), String> {
+    /// Has agents run the systems of the labels for which there is none yet: another one for each label, those with fewer of
+    /// the labels first. `may_share` lets one that works for this run already have a label for which there is no other.
+    async fn engage_hosts(&mut self, may_share: bool) -> Result<(), String> {
+        // One that was lost while others were waited for.
+        self.hosts.retain(|host| host.member.lost().is_none());
         for label in self.missing_hosts() {
             let mut suitable: Vec<AgentFacts> =
                 self.known.values().filter(|facts| self.unsuitable_host(facts, &label).is_none()).cloned().collect();
-            suitable.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
+            let wanted = |facts: &AgentFacts| self.wanted.hosts.intersection(&facts.labels).count();
+            suitable.sort_by_key(|facts| (wanted(facts), facts.name.clone(), facts.id.clone()));
             for facts in suitable {
                 if let Some((new, folder)) = self.engage_one(0, facts).await? {
                     let desk = Arc::new(Desk::default());
@@ -276,7 +282,8 @@ impl Search<'_> {
                     break;
                 }
             }
-            if self.missing_hosts().contains(&label)
+            if may_share
+                && self.missing_hosts().contains(&label)
                 && let Some(host) = self.hosts.iter_mut().find(|host| host.member.facts.labels.contains(&label))
             {
                 host.labels.insert(label);
@@ -313,9 +320,20 @@ impl Search<'_> {
         let general = self.unfit(facts);
         let no_label = || (!facts.labels.contains(label)).then(|| format!("has no label `{label}`"));
         let no_place = || {
-            let why =
-                "runs no systems: start it with `--systems FOLDER`, the folder with the files of studies".to_owned();
-            facts.systems.is_none().then_some(why)
+            let Some(place) = &facts.systems else {
+                return Some(
+                    "runs no systems: start it with `--systems FOLDER`, the folder with the files of studies"
+                        .to_owned(),
+                );
+            };
+            let is_own = place.address.is_loopback() && facts.network != plimsoll_telemetry::network();
+            (is_own || place.address.is_unspecified()).then(|| {
+                format!(
+                    "would run systems at {}, which only its own host reaches: start it with `--address`, the address at \
+                     which others reach that host",
+                    place.address
+                )
+            })
         };
         general.or_else(no_label).or_else(no_place)
     }

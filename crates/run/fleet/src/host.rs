@@ -40,7 +40,7 @@ impl AgentHost {
     fn begin(
         &self,
         order: HostOrder,
-        output: Option<File>,
+        output: Option<Output>,
         interrupt: &Interrupt,
     ) -> Result<(Conversation, Reply), HostError> {
         let conversation = Conversation::begin(&self.shared, self.index, output);
@@ -85,23 +85,44 @@ impl Host for AgentHost {
         }
     }
 
-    fn check(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<String>, HostError> {
-        match self.ask(HostOrder::Check(Box::new(system.clone())), interrupt)? {
+    fn end_left_over(
+        &self,
+        run: &str,
+        systems: &[SystemSpec],
+        interrupt: &Interrupt,
+    ) -> Result<(usize, usize), HostError> {
+        let order = HostOrder::EndLeftOver { run: run.to_owned(), systems: systems.to_vec() };
+        match self.ask(order, interrupt)? {
+            Reply::Ended { processes, containers } => Ok((processes, containers)),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn check(&self, system: &SystemSpec, services: &[String], interrupt: &Interrupt) -> Result<Vec<String>, HostError> {
+        let order = HostOrder::Check { system: Box::new(system.clone()), services: services.to_vec() };
+        match self.ask(order, interrupt)? {
             Reply::Faults(faults) => Ok(faults),
             _ => Err(self.strange()),
         }
     }
 
     fn build(&self, system: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, HostError> {
-        let log = appended(log)?;
-        match self.begin(HostOrder::Build(Box::new(system.clone())), Some(log), interrupt)? {
+        let order = HostOrder::Build(Box::new(system.clone()));
+        match self.begin(order, Some(Output::open("build", log)?), interrupt)? {
             (_, Reply::Built { took }) => Ok(took),
             _ => Err(self.strange()),
         }
     }
 
-    fn versions(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError> {
-        match self.ask(HostOrder::Versions(Box::new(system.clone())), interrupt)? {
+    fn version(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError> {
+        match self.ask(HostOrder::Version(Box::new(system.clone())), interrupt)? {
+            Reply::Versions(versions) => Ok(versions),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn arguments(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError> {
+        match self.ask(HostOrder::Arguments(Box::new(system.clone())), interrupt)? {
             Reply::Versions(versions) => Ok(versions),
             _ => Err(self.strange()),
         }
@@ -115,7 +136,7 @@ impl Host for AgentHost {
         interrupt: &Interrupt,
     ) -> Result<Box<dyn SystemElsewhere>, HostError> {
         let order = HostOrder::Start { variant, what: Box::new(system.clone()) };
-        match self.begin(order, Some(appended(output)?), interrupt)? {
+        match self.begin(order, Some(Output::open("output", output)?), interrupt)? {
             (conversation, Reply::Started) => {
                 let facts = (None, Vec::new());
                 Ok(Box::new(RemoteSystem { name: system.name.clone(), conversation, facts, is_stopped: false }))
@@ -127,8 +148,7 @@ impl Host for AgentHost {
     fn sample(&self, interrupt: &Interrupt) -> Result<Box<dyn SamplerElsewhere>, HostError> {
         let (conversation, reply) = self.begin(HostOrder::Sample, None, interrupt)?;
         let Reply::Sampling { since } = reply else { return Err(self.strange()) };
-        let ahead = self.agent().offset().map_or(0, |offset| offset.ahead);
-        Ok(Box::new(RemoteSampler { conversation, since: instant_of(UnixTime(since.0 - ahead)) }))
+        Ok(Box::new(RemoteSampler { conversation, since }))
     }
 }
 
@@ -138,12 +158,23 @@ impl AgentHost {
     }
 }
 
-fn appended(file: &Path) -> Result<File, HostError> {
-    let opened = OpenOptions::new().create(true).append(true).open(file);
-    opened.map_err(|error| HostError::Failed(format!("failed to open {}: {error}", file.display())))
+/// The file here for what is written there.
+struct Output {
+    /// The beginning of the name of the file there.
+    name: &'static str,
+    path: PathBuf,
+    file: File,
 }
 
-/// A date of the last seconds on the monotonic clock.
+impl Output {
+    fn open(name: &'static str, path: &Path) -> Result<Output, HostError> {
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        let file = opened.map_err(|error| HostError::Failed(format!("failed to open {}: {error}", path.display())))?;
+        Ok(Output { name, path: path.to_owned(), file })
+    }
+}
+
+/// A date that has passed, on the monotonic clock.
 fn instant_of(date: UnixTime) -> Instant {
     let (now, today) = (Instant::now(), UnixTime::of(SystemTime::now()));
     now.checked_sub(Duration::from(today.since(date))).unwrap_or(now)
@@ -160,8 +191,7 @@ struct Conversation {
 
 #[derive(Default)]
 struct State {
-    /// The file into which output goes.
-    output: Option<File>,
+    output: Option<Output>,
     /// What became of the system, if it has ended by itself.
     ended: Option<String>,
     samples: Samples,
@@ -170,7 +200,7 @@ struct State {
 }
 
 impl Conversation {
-    fn begin(shared: &Arc<Shared>, index: usize, output: Option<File>) -> Conversation {
+    fn begin(shared: &Arc<Shared>, index: usize, output: Option<Output>) -> Conversation {
         let (number, (sender, answers)) = (shared.next_number(), channel());
         shared.hosts[index].desk.listen(Topic::Host(number), sender);
         let state = RefCell::new(State { output, ..State::default() });
@@ -223,7 +253,7 @@ impl Conversation {
             FromAgent::Answer(Answer::Host { what: FromHost::Reply(reply), .. }) => return Ok(Some(reply)),
             FromAgent::Answer(Answer::Host { what: FromHost::Output(bytes), .. }) => {
                 if let Some(output) = &mut state.output
-                    && let Err(error) = output.write_all(&bytes)
+                    && let Err(error) = output.file.write_all(&bytes)
                 {
                     state.unwritten.get_or_insert(error);
                 }
@@ -252,7 +282,13 @@ impl Conversation {
         HostError::Lost(format!("agent `{agent}`, on whose host systems run, was lost: {why}"))
     }
 
+    /// A message from there, which names the file here in the place of the one there.
     fn at_agent(&self, reason: &str) -> String {
+        let mut reason = reason.to_owned();
+        if let Some(output) = &self.state.borrow().output {
+            let there = self.shared.hosts[self.index].folder.join(format!("{}-{}.log", output.name, self.number));
+            reason = reason.replace(&*there.to_string_lossy(), &output.path.to_string_lossy());
+        }
         format!("on the host of agent `{}`: {reason}", self.agent().name)
     }
 }
@@ -321,18 +357,27 @@ impl Drop for RemoteSystem {
 
 struct RemoteSampler {
     conversation: Conversation,
-    /// What the instants of samples count from.
-    since: Instant,
+    /// What the instants of samples count from, on the agent's clock.
+    since: UnixTime,
 }
 
 impl RemoteSampler {
     fn from(&self, zero: Instant, mut samples: Samples) -> Samples {
-        samples.shift(signed_seconds(self.since, zero));
+        // The clocks may drift apart.
+        let ahead = self.conversation.agent().offset().map_or(0, |offset| offset.ahead);
+        samples.shift(signed_seconds(instant_of(UnixTime(self.since.0 - ahead)), zero));
         // Here the agent may have another name than it has there.
         let name = &self.conversation.agent().name;
         samples.processes.iter_mut().for_each(|sample| sample.machine.clone_from(name));
         samples.host.iter_mut().for_each(|sample| sample.machine.clone_from(name));
         samples
+    }
+}
+
+impl Drop for RemoteSampler {
+    fn drop(&mut self) {
+        // Nobody waits for the reply, and a second order changes nothing.
+        self.conversation.order(HostOrder::StopSampling);
     }
 }
 

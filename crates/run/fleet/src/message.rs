@@ -113,12 +113,16 @@ pub(crate) enum HostOrder {
     Describe,
     /// Find a port that nobody listens on.
     FreePort,
-    /// Find what would keep a system from starting.
-    Check(Box<SystemSpec>),
+    /// Take the name of the run, and end what an earlier part of it has left: processes, and containers of these systems.
+    EndLeftOver { run: String, systems: Vec<SystemSpec> },
+    /// Find what would keep a system from starting; its services are those that are measured.
+    Check { system: Box<SystemSpec>, services: Vec<String> },
     /// Run the build command of a system.
     Build(Box<SystemSpec>),
-    /// Describe the programs of a system.
-    Versions(Box<SystemSpec>),
+    /// Describe the program of a system.
+    Version(Box<SystemSpec>),
+    /// Describe the arguments of its start command that are files.
+    Arguments(Box<SystemSpec>),
     /// Start a system of a variant.
     Start { variant: usize, what: Box<SystemSpec> },
     /// Wait until the system is ready.
@@ -181,6 +185,11 @@ pub(crate) enum FromHost {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Host(Box<Host>),
+    Ended {
+        processes: usize,
+        /// Starts of systems whose containers were removed.
+        containers: usize,
+    },
     Port(u16),
     Faults(Vec<String>),
     Built {

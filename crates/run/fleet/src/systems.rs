@@ -6,8 +6,10 @@ use bytes::Bytes;
 use plimsoll_model::sample::Samples;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::UnixTime;
-use plimsoll_runner::{FilesOfSystem, programs_of, target};
-use plimsoll_system::{Interrupt, Launcher, Running, check_commands, check_containers, free_port, sha256};
+use plimsoll_runner::{FilesOfSystem, arguments, target};
+use plimsoll_system::{
+    Interrupt, Launcher, Running, check_commands, check_containers, check_port_free, free_port, sha256,
+};
 use plimsoll_telemetry::{Sampler, host_facts};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,6 +24,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The most bytes of output that are sent in one message.
 const MOST_OUTPUT: u64 = 256 << 10;
+
+/// The most messages with output of a system that are sent at each look: others wait meanwhile.
+const MOST_MESSAGES: usize = 4;
+
+/// The last bytes of a file whose middle was left out, with the line that says so.
+const END: u64 = 66 << 10;
 
 /// What runs the systems of one engagement.
 pub(crate) struct Systems {
@@ -57,13 +65,11 @@ struct Sampling {
 struct State {
     systems: BTreeMap<u32, Carried>,
     sampling: Option<Sampling>,
-    /// The hashes of programs, by file.
-    hashes: BTreeMap<PathBuf, Option<String>>,
 }
 
 impl Systems {
     /// Follows orders until nobody gives any more. Then all systems are killed.
-    pub(crate) fn run(self, orders: &Receiver<(u32, HostOrder)>) {
+    pub(crate) fn run(mut self, orders: &Receiver<(u32, HostOrder)>) {
         let mut state = State::default();
         loop {
             match orders.recv_timeout(LOOK_EVERY) {
@@ -84,15 +90,18 @@ impl Systems {
     }
 
     /// Carries out an order. None where there is no reply.
-    fn follow(&self, about: u32, order: HostOrder, state: &mut State) -> Option<Result<Reply, Refusal>> {
+    fn follow(&mut self, about: u32, order: HostOrder, state: &mut State) -> Option<Result<Reply, Refusal>> {
         let reply = match order {
             HostOrder::Describe => Ok(Reply::Host(Box::new(host_facts(&self.name)))),
             HostOrder::FreePort => free_port().map(Reply::Port).map_err(Refusal::from),
-            HostOrder::Check(system) => Ok(Reply::Faults(faults(&system))),
+            HostOrder::EndLeftOver { run, systems } => self.end_left_over(&run, &systems),
+            HostOrder::Check { system, services } => Ok(Reply::Faults(faults(&system, &services))),
             HostOrder::Build(system) => self.build(about, &system),
-            HostOrder::Versions(system) => {
-                programs_of(&self.launcher, &system, &self.interrupt).map(Reply::Versions).map_err(Refusal::from)
+            HostOrder::Version(system) => {
+                let version = self.launcher.version_of(&system, &self.interrupt);
+                version.map(|version| Reply::Versions(version.into_iter().collect())).map_err(Refusal::from)
             }
+            HostOrder::Arguments(system) => Ok(Reply::Versions(arguments(&system))),
             HostOrder::Start { variant, what } => self.start(about, variant, &what, state),
             HostOrder::WaitReady => self.wait_ready(about, state),
             HostOrder::Stop => self.stop(about, state),
@@ -104,6 +113,15 @@ impl Systems {
             HostOrder::StopSampling => Ok(stop_sampling(state)),
         };
         Some(reply)
+    }
+
+    /// Ends what an earlier part of the same run has left here.
+    fn end_left_over(&mut self, run: &str, systems: &[SystemSpec]) -> Result<Reply, Refusal> {
+        self.launcher = self.launcher.clone().of_run(run);
+        let processes = self.launcher.end_left_over();
+        let containers = systems.iter().map(|system| self.launcher.remove_left_over(system));
+        let containers = containers.sum::<Result<usize, _>>()?;
+        Ok(Reply::Ended { processes, containers })
     }
 
     fn build(&self, about: u32, system: &SystemSpec) -> Result<Reply, Refusal> {
@@ -126,14 +144,13 @@ impl Systems {
     }
 
     fn wait_ready(&self, about: u32, state: &mut State) -> Result<Reply, Refusal> {
-        let State { systems, hashes, .. } = state;
-        let carried = systems.get_mut(&about).ok_or_else(|| not_there("wait for"))?;
+        let carried = state.systems.get_mut(&about).ok_or_else(|| not_there("wait for"))?;
         let ready = carried.running.wait_ready(&self.interrupt);
         self.forward(about, &mut carried.output);
         let after = ready?;
         let hash = |file: PathBuf| {
-            let hash = hashes.entry(file.clone()).or_insert_with(|| sha256(&file).ok());
-            (file, hash.clone())
+            let hash = sha256(&file).ok();
+            (file, hash)
         };
         Ok(Reply::Ready {
             after,
@@ -166,11 +183,12 @@ impl Systems {
     /// Passes on what is new: output, samples, and systems that have ended.
     fn look(&self, state: &mut State) {
         for (about, carried) in &mut state.systems {
-            self.forward(*about, &mut carried.output);
+            self.forward_some(*about, &mut carried.output, MOST_MESSAGES);
             if !carried.has_ended
                 && let Err(error) = carried.running.check()
             {
                 carried.has_ended = true;
+                self.forward(*about, &mut carried.output);
                 self.tell(*about, FromHost::Ended(error.to_string()));
             }
         }
@@ -182,9 +200,16 @@ impl Systems {
         }
     }
 
+    /// Passes on what was written by now: the file may grow meanwhile.
     fn forward(&self, about: u32, output: &mut Tail) {
-        // What cannot be read does not keep the system from its work.
-        while let Ok(Some(bytes)) = output.next() {
+        let messages = output.length().div_ceil(MOST_OUTPUT) as usize;
+        self.forward_some(about, output, messages);
+    }
+
+    fn forward_some(&self, about: u32, output: &mut Tail, messages: usize) {
+        for _ in 0..messages {
+            // What cannot be read does not keep the system from its work.
+            let Ok(Some(bytes)) = output.next() else { return };
             self.tell(about, FromHost::Output(bytes));
         }
     }
@@ -198,12 +223,14 @@ fn stop_sampling(state: &mut State) -> Reply {
     Reply::Sampled { samples: last.samples, complaints: last.complaints }
 }
 
-/// What would keep a system from starting here.
-fn faults(system: &SystemSpec) -> Vec<String> {
+/// What would keep a system from starting here; `services` are those of its containers that are measured.
+fn faults(system: &SystemSpec, services: &[String]) -> Vec<String> {
     let mut faults: Vec<String> = check_commands(system).iter().map(ToString::to_string).collect();
     if faults.is_empty() && system.containers.is_some() {
-        faults.extend(check_containers(system, &[]).map(|fault| fault.to_string()));
+        let services: Vec<&str> = services.iter().map(String::as_str).collect();
+        faults.extend(check_containers(system, &services).map(|fault| fault.to_string()));
     }
+    faults.extend(system.port.and_then(|port| check_port_free(port).err()).map(|fault| fault.to_string()));
     faults
 }
 
@@ -218,9 +245,19 @@ struct Tail {
 }
 
 impl Tail {
+    /// The bytes of the file by now.
+    fn length(&self) -> u64 {
+        std::fs::metadata(&self.file).map_or(0, |file| file.len())
+    }
+
     /// The next bytes that were not sent; none if there are none by now.
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut file = File::open(&self.file)?;
+        let length = file.metadata()?.len();
+        if length < self.sent {
+            // It had grown too long, and its middle was left out.
+            self.sent = length.saturating_sub(END);
+        }
         file.seek(SeekFrom::Start(self.sent))?;
         let mut bytes = Vec::new();
         let read = file.take(MOST_OUTPUT).read_to_end(&mut bytes)? as u64;
@@ -231,5 +268,28 @@ impl Tail {
     /// Removes the file, whose system has ended: an engagement may start many.
     fn remove(&self) {
         let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_is_written_is_sent_once_and_the_end_of_what_was_cut_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("output.log");
+        let mut tail = Tail { file: file.clone(), sent: 0 };
+        assert!(tail.next().is_err() && tail.length() == 0, "nothing is there yet");
+        fs::write(&file, "one\n").expect("a disk");
+        assert_eq!(tail.next().expect("a file").as_deref(), Some(b"one\n".as_slice()));
+        assert_eq!(tail.next().expect("a file"), None);
+        fs::write(&file, vec![b'x'; 3 * END as usize]).expect("a disk");
+        while tail.next().expect("a file").is_some() {}
+        // As a warden leaves it: a beginning, a line about what is left out, and the end.
+        fs::write(&file, [vec![b'x'; END as usize], vec![b'y'; END as usize]].concat()).expect("a disk");
+        assert_eq!(tail.next().expect("a file"), Some(vec![b'y'; END as usize]));
+        assert_eq!(tail.next().expect("a file"), None);
     }
 }

@@ -15,7 +15,7 @@ pub trait Host {
     /// Its name in samples and messages.
     fn name(&self) -> &str;
 
-    /// The place of systems there, whose own files lie in the folder `files` of the run's.
+    /// The place of systems there, with their own files in a folder of this name.
     fn place(&self, files: &Path) -> Place;
 
     /// The facts about it, by its name in samples.
@@ -30,11 +30,24 @@ pub trait Host {
     /// There is none, or the host is lost.
     fn free_port(&self, interrupt: &Interrupt) -> Result<u16, HostError>;
 
-    /// What would keep a system from starting there: programs that are not found, an engine that does not answer.
+    /// Ends what an earlier part of the run of this name has left there: processes, and containers of `systems`. Returns the
+    /// number of processes, and that of the starts whose containers were removed.
+    ///
+    /// # Errors
+    /// An engine does not answer, or the host is lost.
+    fn end_left_over(
+        &self,
+        run: &str,
+        systems: &[SystemSpec],
+        interrupt: &Interrupt,
+    ) -> Result<(usize, usize), HostError>;
+
+    /// What would keep a system from starting there: programs that are not found, a port in use, an engine that does not
+    /// answer, containers without one of the `services` that are measured.
     ///
     /// # Errors
     /// The host is lost.
-    fn check(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<String>, HostError>;
+    fn check(&self, system: &SystemSpec, services: &[String], interrupt: &Interrupt) -> Result<Vec<String>, HostError>;
 
     /// Runs the build command of a system, if it has one, with its output appended to `log`. Returns its duration.
     ///
@@ -42,11 +55,17 @@ pub trait Host {
     /// The command fails, or the host is lost.
     fn build(&self, system: &SystemSpec, log: &Path, interrupt: &Interrupt) -> Result<Duration, HostError>;
 
-    /// The versions of the programs of a system: that of the command that starts it, and its arguments that are files.
+    /// The version of the program of a system, if that is known before it runs.
     ///
     /// # Errors
     /// A program cannot be read, or the host is lost.
-    fn versions(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError>;
+    fn version(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError>;
+
+    /// The arguments of the command that starts a system that are files, with their hashes.
+    ///
+    /// # Errors
+    /// The host is lost.
+    fn arguments(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError>;
 
     /// Starts a system of a variant, with its output appended to the file `output` of this machine.
     ///

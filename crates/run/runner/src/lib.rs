@@ -25,8 +25,8 @@ mod validity;
 mod written_files;
 
 pub use plimsoll_database::expected_size;
-pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers};
-pub use programs::programs_of;
+pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers, systems_on};
+pub use programs::arguments;
 pub use run::{Ending, EventSink, Run, RunError, run};
 pub use sampled::target;
 pub use written_files::FilesOfSystem;

@@ -24,7 +24,7 @@ use std::path::Path;
 
 /// A placeholder for a free port, which is chosen only when its system starts: the last port, which no message has for
 /// another reason.
-const STAND_IN: u16 = u16::MAX;
+pub(crate) const STAND_IN: u16 = u16::MAX;
 
 /// What messages say in its place.
 const A_PORT: &str = "{port}";
@@ -146,7 +146,8 @@ fn inherited_secrets(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnost
         return Vec::new();
     }
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
-    let systems = specs.flat_map(|spec| spec.systems).filter(|system| system.inherit.is_none());
+    // One on another host gets the environment of its agent.
+    let systems = specs.flat_map(|spec| spec.systems).filter(|system| system.inherit.is_none() && system.on.is_none());
     let warning = |system: String| {
         let message =
             format!("`{system}` gets the whole environment, with what looks like secrets: {}", and_list(&secrets));
@@ -169,7 +170,8 @@ fn shared_processors(study: &Study, plan: &Plan, program: &Path) -> Option<Diagn
         let assignment = plan.variant(place).and(condition);
         let place = (place, plan.block_size());
         let spec = stand_in_at(study, &assignment, program, place, BTreeMap::new()).ok()?;
-        let of_systems = spec.systems.iter().map(|system| system.cpus.clone());
+        let here = spec.systems.iter().filter(|system| system.on.is_none());
+        let of_systems = here.map(|system| system.cpus.clone());
         let of_databases = spec.databases.iter().map(|database| match &database.origin {
             Origin::Started(server) => server.cpus.clone(),
             _ => None,
@@ -277,17 +279,31 @@ pub fn systems_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<
     })
 }
 
+/// The systems that run on the host of the agent with this label, each distinct one once, with placeholders for ports.
+#[must_use]
+pub fn systems_on(label: &str, study: &Study, plan: &Plan, program: &Path) -> Vec<SystemSpec> {
+    distinct(study, plan, program, |spec| {
+        spec.systems.into_iter().filter(|system| system.on.as_deref() == Some(label)).collect()
+    })
+}
+
 /// Checks the containers of each system once: asking their engine takes a moment.
 fn faults_of_containers(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
-    let decide = study.facts().decide;
-    let measured: Vec<&str> = decide.iter().filter_map(|decision| system_of(&decision.measure)).collect();
     let faults = systems_of_containers(study, plan, program).into_iter().filter_map(|system| {
-        let services = measured.iter().filter_map(|name| name.strip_prefix(system.name.as_str())?.strip_prefix('/'));
-        let services: Vec<&str> = services.filter(|service| *service != PORT_FORWARDER).collect();
+        let services = measured_services(study, &system.name);
+        let services: Vec<&str> = services.iter().map(String::as_str).collect();
         // A program that is not there has been named already.
         check_commands(&system).is_empty().then(|| check_containers(&system, &services)).flatten()
     });
     faults.map(|fault| fault.to_string()).collect()
+}
+
+/// The services of a system whose CPU or memory decides.
+pub(crate) fn measured_services(study: &Study, system: &str) -> Vec<String> {
+    let decide = study.facts().decide;
+    let measured = decide.iter().filter_map(|decision| system_of(&decision.measure));
+    let services = measured.filter_map(|name| name.strip_prefix(system)?.strip_prefix('/'));
+    services.filter(|service| *service != PORT_FORWARDER).map(str::to_owned).collect()
 }
 
 /// The system, or a part of one, whose CPU or memory is measured.

@@ -2,7 +2,7 @@
 //! the first trial that needs it.
 
 use crate::host::HostError;
-use crate::preflight::{stand_in_at, with_words_for_ports};
+use crate::preflight::{STAND_IN, measured_services, stand_in_at, with_words_for_ports};
 use crate::run::{Context, EventSink, Stop};
 use crate::start::Executable;
 use plimsoll_bundle::BundleError;
@@ -12,7 +12,7 @@ use plimsoll_model::host::{Version, WORKLOAD};
 use plimsoll_model::start::Start;
 use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::workload::{Steps, Workload};
-use plimsoll_system::{Interrupt, Launcher, SystemError, sha256};
+use plimsoll_system::sha256;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,8 @@ pub(crate) struct Programs {
     versions: Vec<Version>,
     /// Whether the bundle has a list of versions already, even an empty one.
     listed: bool,
-    executables: BTreeSet<(String, PathBuf)>,
+    /// System, file, and of one on another host its hash.
+    executables: BTreeSet<(String, PathBuf, Option<String>)>,
     /// The commands that start the systems of the trials so far.
     commands: Vec<Command>,
     /// The workloads of the trials so far.
@@ -54,14 +55,14 @@ impl Programs {
         self.build(context, &systems, tell)?;
         for system in &systems {
             let versions = match &system.on {
-                Some(label) => context.host(label)?.versions(system, context.interrupted)?,
+                Some(label) => context.host(label)?.version(system, context.interrupted)?,
                 None => context.launcher.version_of(system, context.interrupted)?.into_iter().collect(),
             };
             versions.into_iter().for_each(|version| self.add(version));
         }
         for system in &commands {
             let versions = match &system.on {
-                Some(label) => context.host(label)?.versions(system, context.interrupted)?,
+                Some(label) => context.host(label)?.arguments(system, context.interrupted)?,
                 None => arguments(system),
             };
             versions.into_iter().for_each(|version| self.add(version));
@@ -89,7 +90,7 @@ impl Programs {
     ) -> Result<(), BundleError> {
         let before = self.versions.len();
         for Executable { system: name, file, sha256: elsewhere, version } in executables {
-            if !self.executables.insert((name.clone(), file.clone())) {
+            if !self.executables.insert((name.clone(), file.clone(), elsewhere.clone())) {
                 continue;
             }
             let sha256 = elsewhere.clone().or_else(|| sha256(file).ok());
@@ -200,26 +201,15 @@ fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec]) -> Result<(), 
         // What is built is not there yet.
         let Some(label) = system.on.as_ref().filter(|_| system.build.is_none()) else { continue };
         let host = context.host(label)?;
-        let found = host.check(system, context.interrupted)?;
+        let services = measured_services(context.study, &system.name);
+        // A port that is not fixed is chosen when it starts.
+        let system = SystemSpec { port: system.port.filter(|port| *port != STAND_IN), ..system.clone() };
+        let found = host.check(&system, &services, context.interrupted)?;
         let name = host.name();
         let told = found.iter().map(|fault| format!("on the host of agent `{name}`: {}", with_words_for_ports(fault)));
         faults.extend(told);
     }
     if faults.is_empty() { Ok(()) } else { Err(HostError::Failed(faults.join("\n")).into()) }
-}
-
-/// The programs of a system: that of the command that starts it, and its arguments that are files.
-///
-/// # Errors
-/// A program cannot be read, or its version command fails.
-pub fn programs_of(
-    launcher: &Launcher,
-    system: &SystemSpec,
-    interrupt: &Interrupt,
-) -> Result<Vec<Version>, SystemError> {
-    let program = launcher.version_of(system, interrupt)?;
-    let arguments = if system.containers.is_none() { arguments(system) } else { Vec::new() };
-    Ok(program.into_iter().chain(arguments).collect())
 }
 
 /// The files that users work with: the feeds and bodies of a flow, or the files that a script reads before it runs.
@@ -241,7 +231,8 @@ fn files_of(workload: &Workload) -> Vec<PathBuf> {
 
 /// The arguments of a command that are files, with their hashes: in `python shop.py` the program is `python`, but what
 /// is measured is `shop.py`.
-fn arguments(SystemSpec { name, dir, start, .. }: &SystemSpec) -> Vec<Version> {
+#[must_use]
+pub fn arguments(SystemSpec { name, dir, start, .. }: &SystemSpec) -> Vec<Version> {
     let files = start.arguments().iter().filter(|argument| !argument.is_empty()).map(|argument| dir.join(argument));
     let is_program = |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.len() <= LARGEST_PROGRAM);
     let version = |path: PathBuf| Version {

@@ -308,16 +308,25 @@ impl RunningStart {
         let systems = self.variants.iter().flat_map(|running| &running.systems);
         let of_containers = systems.flat_map(RunningSystem::versions_of_containers).collect();
         let (mut systems, mut died, mut slow_to_stop) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lost_host = None;
         // In the opposite order of starting.
         for running in self.variants.drain(..).rev() {
             let StoppedVariant { summary, stopped, slow } = running.stop();
             systems.push(summary);
             slow_to_stop.extend(slow);
-            died.extend(stopped.err().map(|reason| context.folder.as_sealed(&reason, self.start.number)));
+            match stopped {
+                Ok(()) => {}
+                Err(HostError::Lost(reason)) => lost_host = Some(reason),
+                Err(error) => died.push(context.folder.as_sealed(&error.to_string(), self.start.number)),
+            }
         }
         systems.reverse();
         if context.interrupted.is_set() {
             return Err(Abort::Interrupted);
+        }
+        // Its systems ended before the loss was noticed: the start is run again.
+        if let Some(reason) = lost_host {
+            return Err(Abort::Agents(reason));
         }
         // If a server has died, the report need not add that it ended its sessions.
         let lost = if died.is_empty() { self.lost } else { Vec::new() };
@@ -555,7 +564,7 @@ impl RunningVariant {
             let (name, is_container) = (system.name().to_owned(), system.is_container());
             match system.stop() {
                 Ok(after) => slow.extend(slow_to_stop(&name, is_container, &after)),
-                Err(error) => stopped = Err(error.to_string()),
+                Err(error) => stopped = stopped.and(Err(error)),
             }
         }
         // The servers have ended, so their data may be removed.
@@ -573,7 +582,7 @@ impl RunningVariant {
 struct StoppedVariant {
     summary: VariantSystems,
     /// The error names the first system that had died by itself.
-    stopped: Result<(), String>,
+    stopped: Result<(), HostError>,
     /// A sentence for each system that took long to stop.
     slow: Vec<String>,
 }

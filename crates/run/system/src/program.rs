@@ -64,9 +64,14 @@ pub fn check_command(command: &CommandLine, spec: &SystemSpec) -> Result<PathBuf
     })
 }
 
+/// The variable that tells an agent where its broker is.
+const ADDRESS_OF_BROKER: &str = "PLIMSOLL_NATS";
+
 /// Gives a command the environment of a system: of this process's own variables those that it inherits (all where there is no
 /// list), and `env`.
 pub(crate) fn set_environment(command: &mut Command, inherit: Option<&[String]>, env: &BTreeMap<String, String>) {
+    // What an agent needs for its broker, a password perhaps, is no system's business.
+    command.env_remove(ADDRESS_OF_BROKER);
     if let Some(inherited) = inherit {
         command.env_clear().envs(inherited.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     }

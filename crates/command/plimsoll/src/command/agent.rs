@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::Context;
 use plimsoll_fleet::{Agent, Permits, SystemsHere};
+use plimsoll_model::host::is_local;
 use plimsoll_system::Launcher;
 use std::path::Path;
 
@@ -16,6 +17,12 @@ pub(super) fn agent(arguments: &arguments::Agent) -> Result<Exit, Failure> {
         first: Some("stopping what runs (once more ends the program at once)".to_owned()),
         second: Some("ended at once".to_owned()),
     });
+    if let Some(name) = arguments.name.as_ref().filter(|name| is_local(name)) {
+        let text = format!(
+            "`{name}` is the name of the machine of a run in its records: give the agent another one (`--name`)"
+        );
+        return Err(Failure::new(Exit::Usage, anyhow::anyhow!(text)));
+    }
     let threads = arguments.threads.map(|threads| threads as usize);
     let agent = Agent {
         name: arguments.name.clone().unwrap_or_else(plimsoll_telemetry::host_name),

@@ -15,10 +15,13 @@ use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
 use plimsoll_model::start::Plan;
+use plimsoll_model::system::SystemSpec;
 use plimsoll_runner::generator::{Generator, LocalThreads};
+use plimsoll_runner::host::Host;
 use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -163,9 +166,10 @@ fn carry_out(
             )),
         }
     }
-    let loading = fleet.as_ref().filter(|fleet| fleet.agents().next().is_some());
-    let generator: &dyn Generator = loading.map_or(&LocalThreads as &dyn Generator, |fleet| fleet);
     let hosts = fleet.as_ref().map(Fleet::hosts).unwrap_or_default();
+    let loading = fleet.as_ref().filter(|fleet| fleet.agents().next().is_some());
+    end_left_over_elsewhere(task, study, plan, &hosts, bundle.run_name())?;
+    let generator: &dyn Generator = loading.map_or(&LocalThreads as &dyn Generator, |fleet| fleet);
     let run = Run {
         study,
         plan,
@@ -215,6 +219,31 @@ fn carry_out(
     })
 }
 
+/// Ends what an interrupted run has left on other hosts.
+fn end_left_over_elsewhere(
+    task: &Task<'_>,
+    study: &Study,
+    plan: &Plan,
+    hosts: &BTreeMap<String, Box<dyn Host>>,
+    run: &str,
+) -> Result<(), Failure> {
+    let program = study::this_program()?;
+    for (label, host) in hosts {
+        let systems = plimsoll_runner::systems_on(label, study, plan, &program);
+        let containers: Vec<SystemSpec> = systems.into_iter().filter(|system| system.containers.is_some()).collect();
+        let ended = host.end_left_over(run, &containers, task.signals.interrupt());
+        let (processes, containers) = ended.map_err(|error| Failure::new(Exit::SystemFailed, error))?;
+        if processes + containers > 0 {
+            say::note(&format!(
+                "ended what the interrupted run had left on the host of agent `{}` ({processes} processes, and the \
+                 containers of {containers} starts of systems)",
+                host.name()
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses to go on with load from elsewhere: agents, or this process, for the whole of a run.
 fn must_go_on_alike(task: &Task<'_>, bundle: &BundleWriter) -> Result<(), Failure> {
     let loads = || bundle.recorded().starts.values().flat_map(|start| &start.loads);
@@ -225,7 +254,7 @@ fn must_go_on_alike(task: &Task<'_>, bundle: &BundleWriter) -> Result<(), Failur
     }
     let (was, remedy) = match had_agents {
         true => ("agents", "name the broker and their number again (`--nats`, `--agents`)"),
-        false => ("this machine", "leave `--nats` and `--agents` out"),
+        false => ("this machine", "leave `--agents` out"),
     };
     let text = format!(
         "the load of the trials in {} came from {was}, and so must that of the others: {remedy}",
@@ -239,6 +268,13 @@ fn gather_agents(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<Option<F
     let hosts = plimsoll_runner::hosts(study, plan);
     let Some((arguments, broker)) = task.fleet.and_then(|fleet| Some((fleet, fleet.broker()?))) else {
         let Some(label) = hosts.first() else { return Ok(None) };
+        if task.fleet.is_none() {
+            let text = format!(
+                "a system of the study runs on the host of an agent (`on = \"{label}\"`), and this command starts systems on \
+                 this machine alone: leave `on` out"
+            );
+            return Err(Failure::new(Exit::Usage, anyhow::anyhow!(text)));
+        }
         let text = format!(
             "a system of the study runs on the host of an agent (`on = \"{label}\"`): name the broker where the agent waits \
              (`plimsoll run --nats URL`), and start it there with `plimsoll agent --nats URL --label {label} --systems FOLDER`"

@@ -6,6 +6,7 @@ use plimsoll_bundle::Contents;
 use plimsoll_testkit::skipped;
 use rustix::process::Signal;
 use std::process::Command;
+use std::time::Duration;
 
 /// The study with its system on the host of an agent.
 fn elsewhere(study: &str) -> String {
@@ -71,6 +72,8 @@ fn systems_run_where_their_agent_is_and_the_bundle_has_what_it_has_of_those_here
         assert!(output.contains(" at 127.0.0.1:") && output.contains("/there\n"), "{output}");
     }
     assert_eq!(given.place.read("bundle/build-counter.log"), "building\n");
+    let report = given.place.read("bundle/report/report.md");
+    assert!(report.contains("counter on `servers`: ") && report.contains("Host far"), "{report}");
     let versions: Vec<_> = bundle.versions.iter().filter(|version| version.name == "counter").collect();
     assert!(versions.iter().any(|version| version.version.as_deref() == Some("1.2.3")), "{versions:?}");
     assert!(versions.iter().any(|version| version.program.ends_with("/there/run.sh")), "{versions:?}");
@@ -103,6 +106,8 @@ fn a_host_that_is_lost_stops_the_run_which_goes_on_with_another_and_leaves_nothi
     let host = given.host("first");
     let mut run = given.run_here(&[]);
     run.wait_until("the end of the first trial", |run| run.stderr().contains("1/3 "));
+    // The load of the next one ends before it is noticed that the agent is lost.
+    std::thread::sleep(Duration::from_secs(2));
     host.signal(Signal::KILL);
     host.end();
     run.end().with(3).says(&[
@@ -206,6 +211,41 @@ fn a_run_without_the_host_of_a_system_says_what_to_start() {
     given.run_here(&[]).end().with(2).says(&["nothing of this run takes an agent", "`--agents N`"]);
     let agent = ["agent", "--nats", &given.broker.url(), "--systems", "nowhere"];
     given.place.plimsoll(&agent).with(2).says(&["failed to find the folder nowhere of `--systems`"]);
+}
+
+#[test]
+fn what_a_system_elsewhere_cannot_have_is_named_before_anything_starts() {
+    let study = elsewhere(TINY);
+    let here = "[system.here]\nstart = \"true {address}\"\n\n[system.counter]";
+    for (study, said) in [
+        (
+            edited(&edited(&study, "[system.counter]", here), "--mode {mode}", "--mode {mode} --to {here.address}"),
+            "`here` listens on the loopback of the machine of the run",
+        ),
+        (
+            edited(
+                &edited(&study, "[load]", "[database.db]\nserver = \"postgresql\"\n\n[load]"),
+                START,
+                &format!("{START}\nenv = {{ URL = \"{{db.url}}\" }}"),
+            ),
+            "`db` listens on the loopback of the machine of the run",
+        ),
+        (edited(&study, "\"servers\"", "\"servers-{port}\""), "`port`"),
+    ] {
+        Place::with_study(&study).plimsoll(&["check", "study.toml"]).with(2).says(&[said]);
+    }
+    // The processors are those of that host, and a port is taken on one host.
+    let processors = edited(&study, "[workload]", "cpus = \"200-203\"\nport = 8080\n\n[workload]");
+    let other = "[system.here]\nstart = \"true\"\nport = 8080\n\n[system.counter]";
+    let place = Place::with_study(&edited(&processors, "[system.counter]", other));
+    place.plimsoll(&["check", "study.toml"]).with(0);
+    let place = Place::with_study(&study);
+    place
+        .plimsoll(&["doctor", "--aa", "study.toml"])
+        .with(2)
+        .says(&["this command starts systems on this machine alone"]);
+    let named = ["agent", "--nats", "nats://127.0.0.1:1", "--name", "local"];
+    place.plimsoll(&named).with(2).says(&["`local` is the name of the machine of a run"]);
 }
 
 /// Two hosts in one script: a network namespace with broker, run and load, and one with an agent that runs systems.

@@ -65,7 +65,8 @@ struct Observed<'a> {
 impl Observed<'_> {
     /// True if other programs use most of what is used of the machine's processors.
     fn is_crowded(&self) -> bool {
-        let own = samples::mean_during(self.load.trial, &self.load.rung.summary, |sample| sample.cpu_cores);
+        let here = |sample: &ProcessSample| if is_local(&sample.machine) { sample.cpu_cores } else { 0.0 };
+        let own = samples::mean_during(self.load.trial, &self.load.rung.summary, here);
         let own = own.unwrap_or_default() + self.load.rung.generator_cpu.unwrap_or_default();
         self.uses.get(&Resource::Machine).is_some_and(|machine| own < HALF * machine.used)
     }
@@ -142,7 +143,8 @@ fn uses(load: &LoadOnStart<'_>, host: &Host) -> BTreeMap<Resource, Use> {
     };
     add_processors(Resource::Machine, LOCAL, processors);
     for other in &trial.start.summary.hosts {
-        add_processors(Resource::Host(other.machine.clone()), &other.machine, other.processors as f64);
+        let processors = other.cpu_limit.unwrap_or(f64::INFINITY).min(other.processors as f64);
+        add_processors(Resource::Host(other.machine.clone()), &other.machine, processors);
     }
     if let Some(limit) = host.cpu_limit.filter(|limit| *limit < processors) {
         let here = of_systems(|sample| is_local(&sample.machine).then_some(sample.cpu_cores));
@@ -159,12 +161,9 @@ fn uses(load: &LoadOnStart<'_>, host: &Host) -> BTreeMap<Resource, Use> {
         add(Resource::Accepting, dropped, requests, None);
     }
     for (system, bound) in trial.systems().iter().flat_map(|systems| &systems.bound_to) {
-        let elsewhere = trial
-            .start
-            .processes
-            .iter()
-            .find(|sample| sample.system == *system)
-            .and_then(|sample| trial.start.summary.hosts.iter().find(|host| host.machine == sample.machine));
+        let machine = samples::processes(trial).find(|(_, sample)| sample.system == *system);
+        let machine = machine.map(|(_, sample)| sample.machine.as_str());
+        let elsewhere = trial.start.summary.hosts.iter().find(|host| machine == Some(host.machine.as_str()));
         let processors = elsewhere.map_or(processors, |host| host.processors as f64);
         if let Some(cores) = cores.get(system.as_str()).filter(|_| (bound.0.len() as f64) < processors) {
             add(Resource::Processors(system.clone()), *cores, bound.0.len() as f64, None);

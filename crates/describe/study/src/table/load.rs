@@ -375,6 +375,7 @@ mod tests {
             assignment,
             bindings,
             not_running: &[],
+            elsewhere: &[],
             logins: &NO_LOGINS,
             is_trusted: false,
             system: None,

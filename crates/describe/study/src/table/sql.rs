@@ -382,6 +382,7 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            elsewhere: &[],
             logins: &NO_LOGINS,
             is_trusted: false,
             system: None,

@@ -358,6 +358,7 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            elsewhere: &[],
             logins: &NO_LOGINS,
             is_trusted: false,
             system: None,

@@ -92,7 +92,10 @@ impl SystemTable {
     /// The system for the trial that `scope` stands for, which is inside the system.
     pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<SystemSpec> {
         let port = scope.bindings.ports.get(name).copied();
-        let on = resolve_optional(self.on.as_ref(), |on| on.resolve(scope, faults));
+        let on = scope.elsewhere.iter().find(|(system, _)| system == name).map(|(_, label)| label.clone());
+        if self.on.is_some() && on.is_none() {
+            return None;
+        }
         let dir = resolve_optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
         let build = resolve_optional(self.build.as_ref(), |build| build.resolve(scope, faults));
         let ready = match &self.ready {
@@ -114,7 +117,7 @@ impl SystemTable {
         let folder = scope.own_place().map_or(scope.dir, |place| &place.folder);
         Some(SystemSpec {
             name: name.to_owned(),
-            on: on?.map(|label| label.0),
+            on,
             dir: dir?.map_or_else(|| folder.to_owned(), |dir| folder.join(dir.0)),
             build: build?,
             start,
@@ -175,7 +178,8 @@ impl SystemTable {
     /// levels that are known.
     pub(crate) fn shown(&self, name: &str, levels: &Assignment) -> Vec<String> {
         let env = self.env.iter().flat_map(|env| env.shown(levels)).map(|pair| format!("{name}: with {pair}"));
-        std::iter::once(format!("{name}: {}", self.start.shown(levels))).chain(env).collect()
+        let on = self.on.as_ref().map(|on| format!(" on `{}`", on.shown(levels))).unwrap_or_default();
+        std::iter::once(format!("{name}{on}: {}", self.start.shown(levels))).chain(env).collect()
     }
 }
 
@@ -316,6 +320,7 @@ mod tests {
             assignment: &assignment,
             bindings: &bindings,
             not_running: &[],
+            elsewhere: &[],
             logins: &NO_LOGINS,
             is_trusted: false,
             system: Some("db"),

@@ -4,6 +4,7 @@ use super::login::{LOGIN, Login};
 use super::processors::Usable;
 use super::template::{FilledSegment, Template};
 use crate::document::{Fault, Faults, Span, all_of, nearest};
+use crate::table::target::is_loopback;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::units::Processors;
@@ -60,6 +61,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) bindings: &'a Bindings,
     /// The systems and databases that do not run in the trial, each after what it is: `system`.
     pub(crate) not_running: &'a [(&'a str, &'a str)],
+    /// The systems that run on other hosts, each with the label of the agent there.
+    pub(crate) elsewhere: &'a [(String, String)],
     /// How systems log in to the databases of the trial.
     pub(crate) logins: &'a BTreeMap<String, Login>,
     /// The system whose own strings are looked at.
@@ -105,7 +108,11 @@ impl<'a> Scope<'a> {
     pub(crate) fn usable(&self) -> Usable<'a> {
         let place = self.bindings.place;
         match self.own_place() {
-            Some(elsewhere) => Usable { all: &elsewhere.processors, generator: None, place },
+            Some(elsewhere) => Usable { all: &elsewhere.processors, generator: Some(&NO_PROCESSORS), place },
+            // Which ones it has is known when an agent is there.
+            None if self.system.is_some_and(|system| self.is_elsewhere(system)) => {
+                Usable { all: &ANY_PROCESSORS, generator: Some(&NO_PROCESSORS), place }
+            }
             None => Usable { all: self.processors, generator: self.of_generator, place },
         }
     }
@@ -126,6 +133,19 @@ impl<'a> Scope<'a> {
         if let Some((kind, owner)) = self.not_running.iter().find(|(_, not_running)| owner == Some(not_running)) {
             return self.fault_not_running(kind, owner, &place_of(&format!("{{{name}}}"), span, faults));
         }
+        if let Some((owner, part)) = name.split_once('.').filter(|(owner, part)| self.is_out_of_reach(owner, part)) {
+            let place = place_of(&format!("{{{name}}}"), span, faults);
+            let message = format!(
+                "`{owner}` listens on the loopback of the machine of the run, and not where `on` puts this system"
+            );
+            let help = match part {
+                "address" | "addresses" if !self.logins.contains_key(owner) => {
+                    format!("let `{owner}` run on the host of an agent too, or leave `on` out")
+                }
+                _ => "leave `on` out, or name a database that runs already (`url`)".to_owned(),
+            };
+            return Fault::error(&place, message).label("out of reach from another host").help(help);
+        }
         unknown_placeholder(name, self.names().iter().map(String::as_str), span, faults)
     }
 
@@ -134,6 +154,20 @@ impl<'a> Scope<'a> {
         Fault::error(place, format!("{kind} `{name}` does not run in every trial that names it"))
             .label(format!("not where {}", self.assignment))
             .help(format!("`{kind}.{name}.only` leaves it out; let what names it depend on the same factor"))
+    }
+
+    fn is_elsewhere(&self, system: &str) -> bool {
+        self.elsewhere.iter().any(|(name, _)| name == system)
+    }
+
+    /// True for an address at the loopback of this machine, in the strings of a system on another one.
+    fn is_out_of_reach(&self, owner: &str, part: &str) -> bool {
+        let instance = instance_name(owner, 1);
+        let is_here = |name: &str| self.bindings.ports.contains_key(name) && !self.is_elsewhere(name);
+        let of_system = ["address", "addresses"].contains(&part) && (is_here(owner) || is_here(&instance));
+        let of_login = ["url", "host", "address"].contains(&part)
+            && self.logins.get(owner).is_some_and(|login| is_loopback(&login.host));
+        self.system.is_some_and(|system| self.is_elsewhere(system)) && (of_system || of_login)
     }
 
     fn value(&self, name: &str) -> Option<Level> {
@@ -147,6 +181,7 @@ impl<'a> Scope<'a> {
             "instance" => number_of_instance(self.system?).map(Level::Integer),
             _ => match name.split_once('.') {
                 Some((SECRET, name)) => self.bindings.secrets.get(name).map(|secret| Level::Text(secret.0.clone())),
+                Some((owner, part)) if self.is_out_of_reach(owner, part) => None,
                 Some((owner, part)) => self.part(owner, part),
                 None => self.assignment.get(name).cloned(),
             },
@@ -204,6 +239,23 @@ impl Bindings {
         address(self.places.get(system), port).to_string()
     }
 }
+
+/// The generator takes none of the processors of another host.
+static NO_PROCESSORS: Processors = Processors(Vec::new());
+
+/// The processors of a host of which nothing is known yet.
+static ANY_PROCESSORS: [usize; LAST_PROCESSOR + 1] = {
+    let mut all = [0; LAST_PROCESSOR + 1];
+    let mut number = 0;
+    while number <= LAST_PROCESSOR {
+        all[number] = number;
+        number += 1;
+    }
+    all
+};
+
+/// No processor of such a host has a larger number.
+const LAST_PROCESSOR: usize = 4095;
 
 /// The address of a port at a place; without one, on this machine.
 fn address(place: Option<&Place>, port: u16) -> SocketAddr {

@@ -17,6 +17,7 @@ fn resolve(text: &str, faults: &mut Faults) -> Option<Database> {
         assignment: &assignment,
         bindings: &bindings,
         not_running: &[],
+        elsewhere: &[],
         logins: &NO_LOGINS,
         is_trusted: false,
         system: None,
