@@ -7,6 +7,7 @@ use crate::units::Processors;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -76,6 +77,9 @@ pub enum Origin {
 /// A server that a run initialises, loads, and starts anew for each trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Server {
+    /// The label of the agent on whose host it runs; none where it runs on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
     /// Folder with the server's programs; where the system's packages have them when there is none.
     pub programs: Option<PathBuf>,
     /// The user of the operating system who runs it; the current one when there is none. As root,
@@ -96,7 +100,10 @@ pub struct Server {
     pub password: Option<Secret>,
     /// A command that is run on each start, when the server is ready and before the systems start.
     pub migrate: Option<Migration>,
-    /// Where it listens on the loopback, beside its UNIX socket.
+    /// The address at which it listens beside its UNIX socket: the loopback, unless it runs on another host.
+    #[serde(default = "loopback", skip_serializing_if = "is_loopback")]
+    pub listen: IpAddr,
+    /// Its port there.
     pub port: u16,
     /// Processors it may use; all when there is none.
     pub cpus: Option<Processors>,
@@ -104,6 +111,36 @@ pub struct Server {
     pub ready_within: Duration,
     /// How long it may take to end in order.
     pub stop_grace: Duration,
+}
+
+fn loopback() -> IpAddr {
+    Ipv4Addr::LOCALHOST.into()
+}
+
+fn is_loopback(address: &IpAddr) -> bool {
+    *address == loopback()
+}
+
+impl Database {
+    /// The label of the agent on whose host the run starts it; none on this machine, or where it runs already.
+    #[must_use]
+    pub fn on(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Started(server) => server.on.as_deref(),
+            Origin::External(_) => None,
+        }
+    }
+
+    /// Its secrets, in a fixed order: nothing writes them with it.
+    pub fn secrets_mut(&mut self) -> Vec<&mut Secret> {
+        match &mut self.origin {
+            Origin::Started(server) => {
+                let Server { password, migrate, .. } = &mut **server;
+                password.iter_mut().chain(migrate.as_mut().map(|migrate| &mut migrate.url)).collect()
+            }
+            Origin::External(external) => external.endpoint.password.iter_mut().collect(),
+        }
+    }
 }
 
 /// The database that a server has unless the study names others.

@@ -123,7 +123,8 @@ impl Study {
         self.tables.ports(assignment, &mut ignored)
     }
 
-    /// The systems of the trial with these levels that run on other hosts, each with the label of the agent there.
+    /// The systems and databases of the trial with these levels that run on other hosts, each with the label of the agent
+    /// there.
     #[must_use]
     pub fn system_hosts(&self, assignment: &Assignment) -> Vec<(String, String)> {
         let mut ignored = Faults::new(self.tables.source.clone()); // reported by `resolve`
@@ -536,7 +537,12 @@ impl TrialTables {
         let none = Bindings::default();
         let scope = self.scope(assignment, &none);
         let systems = self.running_systems(assignment);
-        systems.filter_map(|(name, table)| Some((name.clone(), table.host(&scope.inside(name), faults)?))).collect()
+        let mut hosts: Vec<(String, String)> = systems
+            .filter_map(|(name, table)| Some((name.clone(), table.host(&scope.inside(name), faults)?)))
+            .collect();
+        let databases = self.databases_in(assignment);
+        hosts.extend(databases.filter_map(|(name, table)| Some((name.clone(), table.host(&scope, faults)?))));
+        hosts
     }
 
     /// The port that the study gives a system or a database.

@@ -12,6 +12,7 @@ use plimsoll_sql::{Connection, SqlError};
 use plimsoll_system::{Exit, Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -48,7 +49,8 @@ impl DataBuilder<'_> {
         let data = data_folder::snapshot_in(folder);
         user.make_folder(&data, 0o700).map_err(DatabaseError::io("make", &data))?;
         user.check_can_enter(&data).map_err(DatabaseError::Failed)?;
-        let place = Place { data, sockets: sockets.to_owned(), port: self.server.port };
+        let place =
+            Place { data, sockets: sockets.to_owned(), listen: Ipv4Addr::LOCALHOST.into(), port: self.server.port };
         let password = engine::new_password()?;
         let first = InitFile::write(sockets, &self.installation.init_file_content(&password), self.installation)?;
         self.report("initialising", 0.0, on_data);

@@ -11,6 +11,7 @@ use plimsoll_model::storage::Secret;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -263,11 +264,19 @@ impl DataFolder {
 
     /// The place for a server of `data`, with a new folder for its socket: where variants take turns, several servers of
     /// one database are alive.
-    pub(crate) fn place(&self, installation: &Installation, data: PathBuf, port: u16) -> Result<Place, DatabaseError> {
+    pub(crate) fn place(
+        &self,
+        installation: &Installation,
+        data: PathBuf,
+        listen: IpAddr,
+        port: u16,
+    ) -> Result<Place, DatabaseError> {
         let number = self.servers.fetch_add(1, Ordering::Relaxed) + 1;
         let sockets = self.sockets.join(number.to_string());
         installation.user.make_folder(&sockets, 0o755).map_err(DatabaseError::io("make", &sockets))?;
-        Ok(Place { data, sockets, port })
+        let place = Place { data, sockets, listen, port };
+        installation.write_access(&place)?;
+        Ok(place)
     }
 }
 

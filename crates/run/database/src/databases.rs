@@ -2,7 +2,7 @@
 
 use crate::data_builder::{DataBuilder, endpoint};
 use crate::data_folder::{Claim, Copy, DataFolder, check as check_folder, claim, made_from, release};
-use crate::engine::{self, Installation, first_database};
+use crate::engine::{self, Installation, USER, first_database};
 use crate::error::DatabaseError;
 use crate::ready::{ReadyWait, connect};
 use crate::rejected_settings::rejected_settings;
@@ -17,6 +17,7 @@ use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
 use plimsoll_sql::Connection;
 use plimsoll_system::{Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ pub struct Databases {
     scratch: Scratch,
     /// The existing data, by the name of its database and its inputs.
     folders: BTreeMap<(String, String), Arc<DataFolder>>,
-    /// Passwords of external databases.
+    /// Passwords of databases that run already, and of those on other hosts.
     passwords: Vec<Secret>,
 }
 
@@ -49,6 +50,13 @@ impl Databases {
             scratch: Scratch::new(),
             folders: BTreeMap::new(),
             passwords: Vec::new(),
+        }
+    }
+
+    /// Adds the password of a database on another host to the secrets.
+    pub fn keep_secret(&mut self, password: &Secret) {
+        if !self.passwords.contains(password) {
+            self.passwords.push(password.clone());
         }
     }
 
@@ -121,7 +129,7 @@ impl Databases {
             }
             Snapshot::Template => (data_folder.snapshot(), None, "template database"),
         };
-        let place = data_folder.place(&installation, data, server.port)?;
+        let place = data_folder.place(&installation, data, server.listen, server.port)?;
         Ok(PreparedDatabase {
             system: Some(system(
                 database,
@@ -141,6 +149,7 @@ impl Databases {
             database: database.clone(),
             endpoint: endpoint(database, &place, &data_folder.password, server.snapshot.database(&server.databases)),
             started: Some(StartedServer {
+                listen: server.listen,
                 port: server.port,
                 data: place.data.clone(),
                 within: server.ready_within,
@@ -328,6 +337,7 @@ pub struct Restored {
 /// What only a server that the run starts has.
 #[derive(Debug)]
 struct StartedServer {
+    listen: IpAddr,
     port: u16,
     data: PathBuf,
     within: Duration,
@@ -345,7 +355,7 @@ impl PreparedDatabase {
     /// The endpoint of the database. That of an external one is its URL, whatever the transport.
     #[must_use]
     pub fn endpoint(&self, transport: Transport) -> Endpoint {
-        let tcp = |started: &StartedServer| Address::Tcp { host: "127.0.0.1".to_owned(), port: started.port };
+        let tcp = |started: &StartedServer| Address::Tcp { host: started.listen.to_string(), port: started.port };
         match (&self.started, transport) {
             (Some(started), Transport::Tcp) => Endpoint { address: tcp(started), ..self.endpoint.clone() },
             _ => self.endpoint.clone(),
@@ -410,6 +420,11 @@ impl PreparedDatabase {
         if let Some(password) = &server.password {
             let failed = DatabaseError::sql(&self.database.name, "set the passwords of the roles");
             engine::let_in(connection, &server.roles, password).map_err(failed)?;
+        }
+        // The user of the load, who comes from this host alone otherwise.
+        if let Some(password) = self.endpoint.password.as_ref().filter(|_| !server.listen.is_loopback()) {
+            let failed = DatabaseError::sql(&self.database.name, "let in users from other hosts");
+            engine::let_in(connection, &[USER.to_owned()], password).map_err(failed)?;
         }
         if let (Some(migrate), Some(started)) = (migrate_command(&self.database), &self.started) {
             migrate.run(&started.launcher, output, waiting.interrupt)?;

@@ -106,6 +106,22 @@ pub fn evaluate_conditions(
     if interrupt.is_set() { Err(DatabaseError::Interrupted) } else { conditions }
 }
 
+/// The conditions of a database's data, usually after the load: those of the workload, which take so long at most, if it has
+/// any, and those of the study.
+///
+/// # Errors
+/// The server does not answer, or `interrupt` is set.
+pub fn conditions(
+    database: &Database,
+    prepared: &PreparedDatabase,
+    of_workload: Option<Duration>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Condition>, DatabaseError> {
+    let of_workload = of_workload.map(|within| evaluate_conditions(database, prepared, within, interrupt));
+    let expected = evaluate_expected(database, prepared, interrupt)?;
+    Ok([of_workload.transpose()?.unwrap_or_default(), expected].concat())
+}
+
 /// Lets the server read the queries that the study asks after the load, without running them.
 ///
 /// # Errors

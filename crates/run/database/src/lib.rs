@@ -34,7 +34,7 @@ pub use counter_sampler::{CounterSampler, CounterSeries};
 pub use databases::{Databases, OnDataEvent, PreparedDatabase, Restored, check};
 pub use disk_space::{check_disk_space, expected_size};
 pub use error::DatabaseError;
-pub use inspect::{check_connections, check_expected, evaluate_conditions, evaluate_expected, facts};
+pub use inspect::{check_connections, check_expected, conditions, evaluate_conditions, evaluate_expected, facts};
 pub use refused_login::refused_login;
 pub use safety::risky_settings_of_load;
 pub use scratch::remove_leftovers;

@@ -6,6 +6,7 @@
 
 use plimsoll_model::units::{Nanos, UnixTime};
 use std::collections::VecDeque;
+use std::time::{Duration, Instant, SystemTime};
 
 /// The answers that are kept: those of the last few seconds. Clocks drift apart by some microseconds in that time.
 const KEPT: usize = 32;
@@ -37,6 +38,18 @@ impl Offset {
     pub(crate) fn on_agent(self, instant: UnixTime) -> UnixTime {
         UnixTime(instant.0 + self.ahead)
     }
+}
+
+/// A date that has passed, on the monotonic clock of this host.
+pub(crate) fn instant_of(date: UnixTime) -> Instant {
+    let (now, today) = (Instant::now(), UnixTime::of(SystemTime::now()));
+    now.checked_sub(Duration::from(today.since(date))).unwrap_or(now)
+}
+
+/// The date of an instant that has passed.
+pub(crate) fn date_of(instant: Instant) -> UnixTime {
+    let passed = Nanos::from(instant.elapsed());
+    UnixTime(UnixTime::of(SystemTime::now()).0 - passed.0 as i64)
 }
 
 /// The last answers of an agent.

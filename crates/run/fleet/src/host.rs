@@ -1,13 +1,18 @@
 //! An agent as a host on which systems run, seen from the coordinator. What a system writes there comes into a file here.
 
+use crate::clock::{date_of, instant_of};
 use crate::coordinator::Shared;
 use crate::member::{FromAgent, Member, Topic};
-use crate::message::{Answer, FromHost, HostOrder, Order, Refusal, Reply};
+use crate::message::{Answer, DatabaseOrder, FromHost, HostOrder, Order, Refusal, Reply, SentDatabase};
+use plimsoll_database::CounterSeries;
+use plimsoll_model::database::{Condition, Database, DatabaseFacts, Endpoint};
+use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host as HostFacts, Version};
 use plimsoll_model::sample::{Samples, signed_seconds};
+use plimsoll_model::storage::Secret;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::UnixTime;
-use plimsoll_runner::host::{Host, HostError, SamplerElsewhere, SystemElsewhere};
+use plimsoll_runner::host::{DatabaseElsewhere, Host, HostError, SamplerElsewhere, StartedDatabase, SystemElsewhere};
 use plimsoll_study::Place;
 use plimsoll_system::{Interrupt, Stopped};
 use std::cell::RefCell;
@@ -16,7 +21,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// An interruption is noticed after at most this time.
 const POLL_EVERY: Duration = Duration::from_millis(50);
@@ -114,6 +119,44 @@ impl Host for AgentHost {
         }
     }
 
+    fn check_database(&self, database: &Database, interrupt: &Interrupt) -> Result<Vec<String>, HostError> {
+        match self.ask(HostOrder::CheckDatabase(Box::new(SentDatabase::new(database))), interrupt)? {
+            Reply::Faults(faults) => Ok(faults),
+            _ => Err(self.strange()),
+        }
+    }
+
+    fn start_database(
+        &self,
+        database: &Database,
+        variant: usize,
+        outputs: [&Path; 2],
+        on_data: &mut dyn FnMut(&Event),
+        interrupt: &Interrupt,
+    ) -> Result<StartedDatabase, HostError> {
+        let [output, of_migration] = outputs;
+        let conversation = Conversation::begin(&self.shared, self.index, Some(Output::open("output", output)?));
+        let order = HostOrder::StartDatabase { variant, what: Box::new(SentDatabase::new(database)) };
+        let Reply::DatabaseReady { after, executable, endpoint, password, migration } =
+            conversation.ask_telling(order, Some(interrupt), on_data)?
+        else {
+            return Err(self.strange());
+        };
+        if !migration.is_empty() {
+            let write = Output::open(OF_MIGRATION, of_migration)?.file.write_all(&migration);
+            write.map_err(|error| HostError::Failed(format!("failed to write {}: {error}", of_migration.display())))?;
+        }
+        let endpoint = Endpoint { password: password.map(Secret), ..*endpoint };
+        let (shared, index, of) = (Arc::clone(&self.shared), self.index, conversation.number);
+        let name = database.name.clone();
+        let server = RemoteSystem { name, conversation, facts: (executable, Vec::new()), is_stopped: false };
+        Ok(StartedDatabase {
+            database: Box::new(RemoteDatabase { host: AgentHost { shared, index }, of, endpoint }),
+            server: Box::new(server),
+            ready_after: after,
+        })
+    }
+
     fn version(&self, system: &SystemSpec, interrupt: &Interrupt) -> Result<Vec<Version>, HostError> {
         match self.ask(HostOrder::Version(Box::new(system.clone())), interrupt)? {
             Reply::Versions(versions) => Ok(versions),
@@ -158,6 +201,9 @@ impl AgentHost {
     }
 }
 
+/// The beginning of the name of the file there with the output of a migration. Where that fails, it comes with that of the server.
+const OF_MIGRATION: &str = "migrate";
+
 /// The file here for what is written there.
 struct Output {
     /// The beginning of the name of the file there.
@@ -172,12 +218,6 @@ impl Output {
         let file = opened.map_err(|error| HostError::Failed(format!("failed to open {}: {error}", path.display())))?;
         Ok(Output { name, path: path.to_owned(), file })
     }
-}
-
-/// A date that has passed, on the monotonic clock.
-fn instant_of(date: UnixTime) -> Instant {
-    let (now, today) = (Instant::now(), UnixTime::of(SystemTime::now()));
-    now.checked_sub(Duration::from(today.since(date))).unwrap_or(now)
 }
 
 /// What is said about a build, a system or a sampling on an agent's host.
@@ -217,11 +257,22 @@ impl Conversation {
 
     /// Gives an order and waits for the reply. With an `interrupt`, the order is one that an interruption ends.
     fn ask(&self, order: HostOrder, interrupt: Option<&Interrupt>) -> Result<Reply, HostError> {
+        self.ask_telling(order, interrupt, &mut |_| ())
+    }
+
+    /// The same; `on_data` gets the events of data that is being made meanwhile.
+    fn ask_telling(
+        &self,
+        order: HostOrder,
+        interrupt: Option<&Interrupt>,
+        on_data: &mut dyn FnMut(&Event),
+    ) -> Result<Reply, HostError> {
         self.check_agent()?;
         self.order(order);
         let mut interrupted: Option<Instant> = None;
         loop {
             match self.answers.recv_timeout(POLL_EVERY) {
+                Ok((_, FromAgent::Answer(Answer::Host { what: FromHost::Data(event), .. }))) => on_data(&event),
                 Ok((_, message)) => {
                     if let Some(reply) = self.take(message)? {
                         return reply.map_err(|refusal| match refusal {
@@ -286,8 +337,10 @@ impl Conversation {
     fn at_agent(&self, reason: &str) -> String {
         let mut reason = reason.to_owned();
         if let Some(output) = &self.state.borrow().output {
-            let there = self.shared.hosts[self.index].folder.join(format!("{}-{}.log", output.name, self.number));
-            reason = reason.replace(&*there.to_string_lossy(), &output.path.to_string_lossy());
+            for name in [output.name, OF_MIGRATION] {
+                let there = self.shared.hosts[self.index].folder.join(format!("{name}-{}.log", self.number));
+                reason = reason.replace(&*there.to_string_lossy(), &output.path.to_string_lossy());
+            }
         }
         format!("on the host of agent `{}`: {reason}", self.agent().name)
     }
@@ -351,6 +404,75 @@ impl Drop for RemoteSystem {
     fn drop(&mut self) {
         if !self.is_stopped {
             self.conversation.order(HostOrder::Kill);
+        }
+    }
+}
+
+struct RemoteDatabase {
+    host: AgentHost,
+    /// Its number there.
+    of: u32,
+    endpoint: Endpoint,
+}
+
+impl RemoteDatabase {
+    fn ask(&self, what: DatabaseOrder, interrupt: Option<&Interrupt>) -> Result<Reply, HostError> {
+        let conversation = Conversation::begin(&self.host.shared, self.host.index, None);
+        conversation.ask(HostOrder::Database { of: self.of, what }, interrupt)
+    }
+
+    fn ask_whether(&self, what: DatabaseOrder, interrupt: Option<&Interrupt>) -> Result<(), HostError> {
+        match self.ask(what, interrupt)? {
+            Reply::Done => Ok(()),
+            _ => Err(self.host.strange()),
+        }
+    }
+}
+
+impl DatabaseElsewhere for RemoteDatabase {
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint.clone()
+    }
+
+    fn facts(&self) -> Result<DatabaseFacts, HostError> {
+        match self.ask(DatabaseOrder::Facts, None)? {
+            Reply::DatabaseFacts(facts) => Ok(*facts),
+            _ => Err(self.host.strange()),
+        }
+    }
+
+    fn check_connections(&self, users: u32) -> Result<(), HostError> {
+        self.ask_whether(DatabaseOrder::CheckConnections(users), None)
+    }
+
+    fn sample(&self) -> Result<(), HostError> {
+        self.ask_whether(DatabaseOrder::Sample, None)
+    }
+
+    fn stop_sampling(&self, zero: Instant, window: Duration) -> Result<CounterSeries, HostError> {
+        let offset = self.host.agent().offset().unwrap_or_default();
+        let zero = offset.on_agent(date_of(zero));
+        match self.ask(DatabaseOrder::StopSampling { zero, window }, None)? {
+            Reply::Counters { samples, session_lost } => Ok(CounterSeries { samples, session_lost }),
+            _ => Err(self.host.strange()),
+        }
+    }
+
+    fn check_expected(&self, interrupt: &Interrupt) -> Result<(), HostError> {
+        self.ask_whether(DatabaseOrder::CheckExpected, Some(interrupt))
+    }
+
+    fn conditions(&self, of_workload: Option<Duration>, interrupt: &Interrupt) -> Result<Vec<Condition>, HostError> {
+        match self.ask(DatabaseOrder::Conditions(of_workload), Some(interrupt))? {
+            Reply::Conditions(conditions) => Ok(conditions),
+            _ => Err(self.host.strange()),
+        }
+    }
+
+    fn refused_login(&self) -> Option<String> {
+        match self.ask(DatabaseOrder::RefusedLogin, None) {
+            Ok(Reply::RefusedLogin(said)) => said,
+            _ => None,
         }
     }
 }

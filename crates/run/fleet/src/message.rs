@@ -2,9 +2,13 @@
 //! as they are, so that all generators compute the same schedule.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use plimsoll_database::DatabaseError;
+use plimsoll_model::database::{Condition, Database, DatabaseFacts, Endpoint};
+use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::job::{Job, JobError, JobRecord};
-use plimsoll_model::sample::Samples;
+use plimsoll_model::sample::{DatabaseSample, Samples};
+use plimsoll_model::storage::Secret;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::{Nanos, UnixTime};
 use plimsoll_model::workload::Workload;
@@ -119,6 +123,12 @@ pub(crate) enum HostOrder {
     Check { system: Box<SystemSpec>, services: Vec<String> },
     /// Run the build command of a system.
     Build(Box<SystemSpec>),
+    /// Find what would keep a database from starting.
+    CheckDatabase(Box<SentDatabase>),
+    /// Make the data of a database of a variant, restore it, start its server, and wait until it is ready.
+    StartDatabase { variant: usize, what: Box<SentDatabase> },
+    /// Ask the database of this number something.
+    Database { of: u32, what: DatabaseOrder },
     /// Describe the program of a system.
     Version(Box<SystemSpec>),
     /// Describe the arguments of its start command that are files.
@@ -135,6 +145,49 @@ pub(crate) enum HostOrder {
     Sample,
     /// End sampling.
     StopSampling,
+}
+
+/// A question to a database on the agent's host.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum DatabaseOrder {
+    Facts,
+    /// Whether it takes the connections of so many users.
+    CheckConnections(u32),
+    /// Start to sample its counters.
+    Sample,
+    /// End that. The measure phase began at `zero` of the agent's clock, and was so long.
+    StopSampling {
+        zero: UnixTime,
+        window: Duration,
+    },
+    CheckExpected,
+    /// The conditions of its data: those of the workload, which take so long at most, and those of the study.
+    Conditions(Option<Duration>),
+    RefusedLogin,
+}
+
+/// A database, with its secrets, which nothing writes with it, in the order of [`Database::secrets_mut`].
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(Debug))]
+pub(crate) struct SentDatabase {
+    database: Database,
+    secrets: Vec<String>,
+}
+
+impl SentDatabase {
+    pub(crate) fn new(database: &Database) -> SentDatabase {
+        let mut database = database.clone();
+        let secrets = database.secrets_mut().into_iter().map(|secret| secret.0.clone()).collect();
+        SentDatabase { database, secrets }
+    }
+
+    pub(crate) fn unpack(self) -> Database {
+        let SentDatabase { mut database, secrets } = self;
+        for (place, secret) in database.secrets_mut().into_iter().zip(secrets) {
+            *place = Secret(secret);
+        }
+        database
+    }
 }
 
 /// A file, or a folder, that a workload needs.
@@ -177,6 +230,8 @@ pub(crate) enum FromHost {
     Output(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The system has ended by itself.
     Ended(String),
+    /// The data of a database is being made.
+    Data(Box<Event>),
     /// The samples since the last message.
     Samples(Samples),
 }
@@ -203,6 +258,25 @@ pub(crate) enum Reply {
         executable: Option<(PathBuf, Option<String>)>,
         of_containers: Vec<Version>,
     },
+    DatabaseReady {
+        after: Duration,
+        executable: Option<(PathBuf, Option<String>)>,
+        /// How it is reached from other hosts, and the password, which is not written with that.
+        endpoint: Box<Endpoint>,
+        password: Option<String>,
+        /// What its migration wrote.
+        #[serde(with = "serde_bytes")]
+        migration: Vec<u8>,
+    },
+    DatabaseFacts(Box<DatabaseFacts>),
+    Counters {
+        samples: Vec<DatabaseSample>,
+        session_lost: bool,
+    },
+    Conditions(Vec<Condition>),
+    RefusedLogin(Option<String>),
+    /// It is done, or holds.
+    Done,
     Stopped(Stopped),
     /// Sampling has begun. The instants of samples count from this one of the agent's clock.
     Sampling {
@@ -219,6 +293,15 @@ pub(crate) enum Reply {
 pub(crate) enum Refusal {
     Interrupted,
     Failed(String),
+}
+
+impl From<DatabaseError> for Refusal {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Interrupted => Refusal::Interrupted,
+            DatabaseError::Failed(reason) => Refusal::Failed(reason),
+        }
+    }
 }
 
 impl From<SystemError> for Refusal {

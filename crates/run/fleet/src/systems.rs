@@ -1,9 +1,14 @@
 //! The systems that an agent runs on its host for a run. They end with the engagement, however that ends: with its thread, and
 //! if the agent is killed, by their wardens.
 
-use crate::message::{Answer, FromHost, HostOrder, Refusal, Reply};
+use crate::clock::instant_of;
+use crate::message::{Answer, DatabaseOrder, FromHost, HostOrder, Refusal, Reply};
 use bytes::Bytes;
+use plimsoll_database::{CounterSampler, CounterSeries, Databases, PreparedDatabase};
+use plimsoll_model::database::Database;
+use plimsoll_model::event::Event;
 use plimsoll_model::sample::Samples;
+use plimsoll_model::sql::Transport;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::UnixTime;
 use plimsoll_runner::{FilesOfSystem, arguments, target};
@@ -43,9 +48,13 @@ pub(crate) struct Systems {
     pub(crate) interrupt: Interrupt,
 }
 
-/// A system that runs. Its fields are dropped in this order: it ends before its files are removed.
+/// A system that runs, or the server of a database. Its fields are dropped in this order: it ends before its data and its files
+/// are removed.
 struct Carried {
+    /// What samples the counters of a database.
+    counters: Option<CounterSampler>,
     running: Running,
+    database: Option<(Database, PreparedDatabase)>,
     _files: Option<FilesOfSystem>,
     variant: usize,
     output: Tail,
@@ -65,6 +74,8 @@ struct Sampling {
 struct State {
     systems: BTreeMap<u32, Carried>,
     sampling: Option<Sampling>,
+    /// The data of databases; none before the first.
+    databases: Option<Databases>,
 }
 
 impl Systems {
@@ -97,6 +108,9 @@ impl Systems {
             HostOrder::EndLeftOver { run, systems } => self.end_left_over(&run, &systems),
             HostOrder::Check { system, services } => Ok(Reply::Faults(faults(&system, &services))),
             HostOrder::Build(system) => self.build(about, &system),
+            HostOrder::CheckDatabase(database) => Ok(Reply::Faults(faults_of_database(&database.unpack()))),
+            HostOrder::StartDatabase { variant, what } => self.start_database(about, variant, what.unpack(), state),
+            HostOrder::Database { of, what } => self.ask_database(of, what, state),
             HostOrder::Version(system) => {
                 let version = self.launcher.version_of(&system, &self.interrupt);
                 version.map(|version| Reply::Versions(version.into_iter().collect())).map_err(Refusal::from)
@@ -139,8 +153,86 @@ impl Systems {
         let mut output = Tail { file: file.clone(), sent: 0 };
         let started = self.launcher.start(system, &file);
         let running = started.inspect_err(|_| self.forward(about, &mut output))?;
-        state.systems.insert(about, Carried { running, _files: files, variant, output, has_ended: false });
+        let (counters, database) = (None, None);
+        let carried = Carried { counters, running, database, _files: files, variant, output, has_ended: false };
+        state.systems.insert(about, carried);
         Ok(Reply::Started)
+    }
+
+    fn start_database(
+        &self,
+        about: u32,
+        variant: usize,
+        database: Database,
+        state: &mut State,
+    ) -> Result<Reply, Refusal> {
+        let databases = state.databases.get_or_insert_with(|| Databases::new(&self.launcher, &self.folder));
+        let mut on_data = |event: &Event| self.tell(about, FromHost::Data(Box::new(event.clone())));
+        let prepared = databases.prepare(&database, &self.interrupt, &mut on_data)?;
+        let began = Instant::now();
+        let file = self.folder.join(format!("output-{about}.log"));
+        let migration = self.folder.join(format!("migrate-{about}.log"));
+        let mut output = Tail { file: file.clone(), sent: 0 };
+        let system = prepared.system.as_ref().ok_or_else(|| not_there("start"))?;
+        let running = self.launcher.start(system, &file)?;
+        let ready = running
+            .wait_ready(&self.interrupt)
+            .map_err(Refusal::from)
+            .and_then(|_| Ok(prepared.wait_ready(Some(&running), &migration, &self.interrupt)?));
+        self.forward(about, &mut output);
+        if ready.is_err() {
+            // It may be the migration that has failed.
+            self.forward(about, &mut Tail { file: migration.clone(), sent: 0 });
+        }
+        ready?;
+        let after = began.elapsed();
+        let endpoint = prepared.endpoint(Transport::Tcp);
+        let reply = Reply::DatabaseReady {
+            after,
+            executable: executable(&running),
+            password: endpoint.password.as_ref().map(|password| password.0.clone()),
+            endpoint: Box::new(endpoint),
+            migration: std::fs::read(&migration).unwrap_or_default(),
+        };
+        let _ = std::fs::remove_file(&migration);
+        let (counters, database) = (None, Some((database, prepared)));
+        let carried = Carried { counters, running, database, _files: None, variant, output, has_ended: false };
+        state.systems.insert(about, carried);
+        Ok(reply)
+    }
+
+    fn ask_database(&self, of: u32, what: DatabaseOrder, state: &mut State) -> Result<Reply, Refusal> {
+        let carried = state.systems.get_mut(&of).ok_or_else(|| not_there("ask"))?;
+        let Carried { counters, running, database, .. } = carried;
+        let (database, prepared) = database.as_ref().ok_or_else(|| not_there("ask"))?;
+        Ok(match what {
+            DatabaseOrder::Facts => {
+                Reply::DatabaseFacts(Box::new(plimsoll_database::facts(database, prepared, Transport::Tcp)?))
+            }
+            DatabaseOrder::CheckConnections(users) => {
+                plimsoll_database::check_connections(database, prepared, users)?;
+                Reply::Done
+            }
+            DatabaseOrder::Sample => {
+                *counters = Some(CounterSampler::start(database, prepared)?);
+                Reply::Done
+            }
+            DatabaseOrder::StopSampling { zero, window } => {
+                let series = counters.take().map(|counters| counters.stop(instant_of(zero), window));
+                let CounterSeries { samples, session_lost } = series.unwrap_or_default();
+                Reply::Counters { samples, session_lost }
+            }
+            DatabaseOrder::CheckExpected => {
+                plimsoll_database::check_expected(database, prepared, &self.interrupt)?;
+                Reply::Done
+            }
+            DatabaseOrder::Conditions(of_workload) => {
+                Reply::Conditions(plimsoll_database::conditions(database, prepared, of_workload, &self.interrupt)?)
+            }
+            DatabaseOrder::RefusedLogin => {
+                Reply::RefusedLogin(plimsoll_database::refused_login(database.engine, running))
+            }
+        })
     }
 
     fn wait_ready(&self, about: u32, state: &mut State) -> Result<Reply, Refusal> {
@@ -148,20 +240,17 @@ impl Systems {
         let ready = carried.running.wait_ready(&self.interrupt);
         self.forward(about, &mut carried.output);
         let after = ready?;
-        let hash = |file: PathBuf| {
-            let hash = sha256(&file).ok();
-            (file, hash)
-        };
         Ok(Reply::Ready {
             after,
-            executable: carried.running.executable().map(hash),
+            executable: executable(&carried.running),
             of_containers: carried.running.versions_of_containers(),
         })
     }
 
     fn stop(&self, about: u32, state: &mut State) -> Result<Reply, Refusal> {
         let carried = state.systems.remove(&about).ok_or_else(|| not_there("stop"))?;
-        let Carried { running, _files, mut output, .. } = carried;
+        let Carried { counters, running, database: _database, _files, mut output, .. } = carried;
+        drop(counters);
         let stopped = running.stop();
         self.forward(about, &mut output);
         output.remove();
@@ -221,6 +310,18 @@ fn stop_sampling(state: &mut State) -> Reply {
     };
     let last = sampler.stop(zero);
     Reply::Sampled { samples: last.samples, complaints: last.complaints }
+}
+
+fn faults_of_database(database: &Database) -> Vec<String> {
+    let faults = plimsoll_database::check(database).into_iter();
+    faults.chain(plimsoll_database::check_disk_space(std::slice::from_ref(database))).collect()
+}
+
+/// The file that the first process of a system runs, with its SHA-256.
+fn executable(running: &Running) -> Option<(PathBuf, Option<String>)> {
+    let file = running.executable()?;
+    let hash = sha256(&file).ok();
+    Some((file, hash))
 }
 
 /// What would keep a system from starting here; `services` are those of its containers that are measured.

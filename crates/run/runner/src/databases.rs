@@ -4,22 +4,23 @@
 //! Initialising and loading their data happens once in a run; [`Databases`](plimsoll_database::Databases) remembers it.
 //! A [`RunningDatabase`] belongs to one trial.
 
+use crate::host::{DatabaseElsewhere, RunningSystem, StartedDatabase};
 use crate::run::{Context, EventSink};
 use crate::start::{Abort, Fault};
 use crate::target;
 use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::{
-    CounterSampler, DatabaseError, Databases, PreparedDatabase, check_connections, evaluate_conditions,
-    evaluate_expected, refused_login, remove_leftovers, risky_settings_of_load,
+    CounterSampler, CounterSeries, DatabaseError, Databases, OnDataEvent, PreparedDatabase, check_connections,
+    refused_login, remove_leftovers, risky_settings_of_load,
 };
-use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
+use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, Endpoint, Origin, SqlFacts};
 use plimsoll_model::event::Event;
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::{Sql, Transport};
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Steps, Target, Workload};
 use plimsoll_study::Study;
-use plimsoll_system::Running;
+use plimsoll_system::Interrupt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,13 @@ use std::time::{Duration, Instant};
 /// then.
 pub(crate) struct RunningDatabase {
     database: Database,
-    prepared: PreparedDatabase,
+    data: Data,
+}
+
+/// The data of a database, and what it is asked by.
+enum Data {
+    Here(Box<PreparedDatabase>),
+    Elsewhere(Box<dyn DatabaseElsewhere>),
 }
 
 impl RunningDatabase {
@@ -36,9 +43,80 @@ impl RunningDatabase {
     }
 
     /// The message of its server about the last login that it refused.
-    pub(crate) fn refused_login(&self, server: &Running) -> Option<String> {
-        refused_login(self.database.engine, server)
+    pub(crate) fn refused_login(&self, server: &RunningSystem) -> Option<String> {
+        match &self.data {
+            Data::Here(_) => refused_login(self.database.engine, server.here()?),
+            Data::Elsewhere(elsewhere) => elsewhere.refused_login(),
+        }
     }
+
+    fn endpoint(&self, transport: Transport) -> Endpoint {
+        match &self.data {
+            Data::Here(prepared) => prepared.endpoint(transport),
+            Data::Elsewhere(elsewhere) => elsewhere.endpoint(),
+        }
+    }
+
+    fn facts(&self, transport: Transport) -> Result<DatabaseFacts, Fault> {
+        match &self.data {
+            Data::Here(prepared) => Ok(plimsoll_database::facts(&self.database, prepared, transport)?),
+            Data::Elsewhere(elsewhere) => Ok(elsewhere.facts()?),
+        }
+    }
+
+    fn check_connections(&self, users: u32) -> Result<(), Fault> {
+        match &self.data {
+            Data::Here(prepared) => Ok(check_connections(&self.database, prepared, users)?),
+            Data::Elsewhere(elsewhere) => Ok(elsewhere.check_connections(users)?),
+        }
+    }
+
+    fn sample(&self) -> Result<Counters, Fault> {
+        match &self.data {
+            Data::Here(prepared) => Ok(Counters::Here(CounterSampler::start(&self.database, prepared)?)),
+            Data::Elsewhere(elsewhere) => {
+                elsewhere.sample()?;
+                Ok(Counters::Elsewhere)
+            }
+        }
+    }
+
+    /// Ends sampling. Of a host that is lost there is nothing; its systems say so.
+    fn stop_sampling(&self, counters: Counters, zero: Instant, window: Duration) -> CounterSeries {
+        match (counters, &self.data) {
+            (Counters::Here(sampler), _) => sampler.stop(zero, window),
+            (Counters::Elsewhere, Data::Elsewhere(elsewhere)) => {
+                elsewhere.stop_sampling(zero, window).unwrap_or_default()
+            }
+            (Counters::Elsewhere, Data::Here(_)) => CounterSeries::default(),
+        }
+    }
+
+    fn check_expected(&self, interrupted: &Interrupt) -> Result<(), String> {
+        match &self.data {
+            Data::Here(prepared) => plimsoll_database::check_expected(&self.database, prepared, interrupted)
+                .map_err(|error| error.to_string()),
+            Data::Elsewhere(elsewhere) => elsewhere.check_expected(interrupted).map_err(|error| error.to_string()),
+        }
+    }
+
+    /// The conditions of its data: those of the workload, which take so long at most, if it has any, and those of the study.
+    fn conditions(&self, of_workload: Option<Duration>, interrupted: &Interrupt) -> Result<Vec<Condition>, String> {
+        match &self.data {
+            Data::Here(prepared) => plimsoll_database::conditions(&self.database, prepared, of_workload, interrupted)
+                .map_err(|error| error.to_string()),
+            Data::Elsewhere(elsewhere) => {
+                elsewhere.conditions(of_workload, interrupted).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+/// What samples the counters of a database.
+pub(crate) enum Counters {
+    Here(CounterSampler),
+    /// Its host does.
+    Elsewhere,
 }
 
 impl From<DatabaseError> for Fault {
@@ -64,7 +142,8 @@ pub(crate) fn note_data_folder(
         let message = format!("a run that was killed left data in {left}: {error}");
         tell(&Event::Warning { message })?;
     }
-    let starts_any = used.iter().any(|database| matches!(database.origin, Origin::Started(_)));
+    let starts_here = |one: &Database| matches!(one.origin, Origin::Started(_)) && one.on().is_none();
+    let starts_any = used.iter().any(starts_here);
     if starts_any { note.write(&databases.scratch_folder().to_string_lossy()) } else { note.remove() }
 }
 
@@ -75,10 +154,14 @@ pub(crate) fn start(
     context: &Context<'_>,
     databases: &mut Databases,
     database: &Database,
+    variant: usize,
     outputs: [&Path; 2],
     tell: &mut EventSink<'_>,
-) -> Result<(RunningDatabase, Option<Running>, Duration), Fault> {
+) -> Result<(RunningDatabase, Option<RunningSystem>, Duration), Fault> {
     may_load(context.study, database).map_err(Fault::Failed)?;
+    if let Some(label) = database.on() {
+        return start_elsewhere(context, databases, (database, label), variant, outputs, tell);
+    }
     let prepared = prepare(context, databases, database, tell)?;
     let began = Instant::now();
     let [output, migration] = outputs;
@@ -88,7 +171,29 @@ pub(crate) fn start(
         running.wait_ready(context.interrupted)?;
     }
     prepared.wait_ready(running.as_ref(), migration, context.interrupted)?;
-    Ok((RunningDatabase { database: database.clone(), prepared }, running, began.elapsed()))
+    let database = RunningDatabase { database: database.clone(), data: Data::Here(Box::new(prepared)) };
+    Ok((database, running.map(RunningSystem::from), began.elapsed()))
+}
+
+/// The same on the host of the agent with a label.
+fn start_elsewhere(
+    context: &Context<'_>,
+    databases: &mut Databases,
+    (database, label): (&Database, &str),
+    variant: usize,
+    outputs: [&Path; 2],
+    tell: &mut EventSink<'_>,
+) -> Result<(RunningDatabase, Option<RunningSystem>, Duration), Fault> {
+    let host = context.host(label)?;
+    let started =
+        telling(tell, |on_data| host.start_database(database, variant, outputs, on_data, context.interrupted))?;
+    let StartedDatabase { database: elsewhere, server, ready_after } = started?;
+    if let Some(password) = &elsewhere.endpoint().password {
+        databases.keep_secret(password);
+    }
+    let server = RunningSystem::elsewhere(&database.name, false, server);
+    let database = RunningDatabase { database: database.clone(), data: Data::Elsewhere(elsewhere) };
+    Ok((database, Some(server), ready_after))
 }
 
 fn prepare(
@@ -97,17 +202,19 @@ fn prepare(
     database: &Database,
     tell: &mut EventSink<'_>,
 ) -> Result<PreparedDatabase, Fault> {
+    Ok(telling(tell, |on_data| databases.prepare(database, context.interrupted, on_data))??)
+}
+
+/// Does something that has events of data; the first of them that cannot be recorded is the error.
+fn telling<T>(tell: &mut EventSink<'_>, work: impl FnOnce(&mut OnDataEvent<'_>) -> T) -> Result<T, Fault> {
     let mut first_error = None;
     let mut on_data = |event: &Event| {
         if let Err(error) = tell(event) {
             first_error.get_or_insert(error);
         }
     };
-    let prepared = databases.prepare(database, context.interrupted, &mut on_data);
-    match first_error {
-        Some(error) => Err(Fault::Abort(Abort::Bundle(error))),
-        None => Ok(prepared?),
-    }
+    let done = work(&mut on_data);
+    first_error.map_or(Ok(done), |error| Err(Fault::Abort(Abort::Bundle(error))))
 }
 
 /// Fails if the study may not load a database. It may always load a server that it starts; for any other, the rules of
@@ -123,7 +230,7 @@ pub(crate) fn with_endpoint(workload: &Workload, running: &[RunningDatabase]) ->
     let mut workload = workload.clone();
     if let Steps::Sql(sql) = &mut workload.steps {
         let loaded = running.iter().find(|running| running.database.name == sql.database);
-        let endpoint = loaded.map(|running| running.prepared.endpoint(sql.transport));
+        let endpoint = loaded.map(|running| running.endpoint(sql.transport));
         sql.endpoint = Some(endpoint.ok_or_else(|| format!("the database `{}` cannot be reached", sql.database))?);
     }
     Ok(workload)
@@ -131,10 +238,10 @@ pub(crate) fn with_endpoint(workload: &Workload, running: &[RunningDatabase]) ->
 
 /// The facts about the databases before the load: a server may not survive to give them afterwards.
 pub(crate) fn facts(running: &[RunningDatabase], steps: &Steps) -> Result<Vec<DatabaseFacts>, Fault> {
-    let facts = |RunningDatabase { database, prepared }: &RunningDatabase| {
+    let facts = |running: &RunningDatabase| {
+        let database = &running.database;
         let load = load_on(steps, &database.name);
-        let transport = load.map_or(Transport::Unix, |sql| sql.transport);
-        let mut facts = plimsoll_database::facts(database, prepared, transport)?;
+        let mut facts = running.facts(load.map_or(Transport::Unix, |sql| sql.transport))?;
         let set = load.map(|sql| risky_settings_of_load(database.engine, &sql.work, &facts.settings));
         facts.settings.extend(set.unwrap_or_default());
         Ok(facts)
@@ -143,17 +250,14 @@ pub(crate) fn facts(running: &[RunningDatabase], steps: &Steps) -> Result<Vec<Da
 }
 
 /// Starts to sample the counters of all of them.
-pub(crate) fn sample(running: &[RunningDatabase]) -> Result<Vec<CounterSampler>, Fault> {
-    let samplers = running.iter().map(|running| CounterSampler::start(&running.database, &running.prepared));
-    Ok(samplers.collect::<Result<_, DatabaseError>>()?)
+pub(crate) fn sample(running: &[RunningDatabase]) -> Result<Vec<Counters>, Fault> {
+    running.iter().map(RunningDatabase::sample).collect()
 }
 
 /// Fails if a server takes fewer connections than the load has users.
 pub(crate) fn check_users(running: &[RunningDatabase], steps: &Steps, users: u32) -> Result<(), Fault> {
-    for RunningDatabase { database, prepared } in
-        running.iter().filter(|one| load_on(steps, &one.database.name).is_some())
-    {
-        check_connections(database, prepared, users)?;
+    for loaded in running.iter().filter(|one| load_on(steps, &one.database.name).is_some()) {
+        loaded.check_connections(users)?;
     }
     Ok(())
 }
@@ -161,17 +265,17 @@ pub(crate) fn check_users(running: &[RunningDatabase], steps: &Steps, users: u32
 /// Stops sampling. Returns the samples until the end of the measure phase, which began at `zero`, in order of time; and
 /// which databases ended their sessions meanwhile, as failures of the trial.
 pub(crate) fn stop_sampling(
-    samplers: Vec<CounterSampler>,
+    samplers: Vec<Counters>,
     running: &[RunningDatabase],
     zero: Instant,
     window: Nanos,
 ) -> (Vec<DatabaseSample>, Vec<String>) {
     let (mut samples, mut lost) = (Vec::new(), Vec::new());
-    for (sampler, RunningDatabase { database, .. }) in samplers.into_iter().zip(running) {
-        let series = sampler.stop(zero, window.into());
+    for (sampler, running) in samplers.into_iter().zip(running) {
+        let series = running.stop_sampling(sampler, zero, window.into());
         samples.extend(series.samples);
         if series.session_lost {
-            let name = &database.name;
+            let name = running.name();
             lost.push(format!(
                 "the server of the database `{name}` ended its sessions under load: it was restarted, or crashed and recovered"
             ));
@@ -191,12 +295,12 @@ pub(crate) fn add_work(facts: &mut [DatabaseFacts], steps: &Steps, work: SqlFact
 
 /// Lets servers read what the study asks them after the load, so that a mistake in it is not found only then.
 pub(crate) fn check_expected(context: &Context<'_>, running: &[RunningDatabase]) -> Result<(), String> {
-    for RunningDatabase { database, prepared } in running {
-        plimsoll_database::check_expected(database, prepared, context.interrupted).map_err(|error| {
+    for running in running {
+        running.check_expected(context.interrupted).map_err(|error| {
             format!(
                 "what `expect` asks of `{}` after the load cannot be asked: {error}; tables must be there when systems are ready \
                  (`load`, `migrate`)",
-                database.name
+                running.name()
             )
         })?;
     }
@@ -211,16 +315,10 @@ pub(crate) fn add_conditions(
     running: &[RunningDatabase],
     steps: &Steps,
 ) -> Result<(), String> {
-    for (facts, RunningDatabase { database, prepared }) in facts.iter_mut().zip(running) {
-        let of_workload = load_on(steps, &database.name).filter(|sql| !sql.check_within.is_zero());
-        let evaluate = || {
-            let of_workload =
-                of_workload.map(|sql| evaluate_conditions(database, prepared, sql.check_within, context.interrupted));
-            let expected = evaluate_expected(database, prepared, context.interrupted)?;
-            Ok([of_workload.transpose()?.unwrap_or_default(), expected].concat())
-        };
-        facts.conditions = evaluate().map_err(|error: DatabaseError| {
-            format!("the data of `{}` could not be looked at after the load: {error}", database.name)
+    for (facts, running) in facts.iter_mut().zip(running) {
+        let of_workload = load_on(steps, running.name()).map(|sql| sql.check_within).filter(|within| !within.is_zero());
+        facts.conditions = running.conditions(of_workload, context.interrupted).map_err(|error| {
+            format!("the data of `{}` could not be looked at after the load: {error}", running.name())
         })?;
     }
     Ok(())

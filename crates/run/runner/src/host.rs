@@ -2,6 +2,9 @@
 //! [`RunningSystem`] is a system that runs there, or on this machine.
 
 use crate::start::Executable;
+use plimsoll_database::CounterSeries;
+use plimsoll_model::database::{Condition, Database, DatabaseFacts, Endpoint};
+use plimsoll_model::event::Event;
 use plimsoll_model::host::Version;
 use plimsoll_model::sample::Samples;
 use plimsoll_model::system::SystemSpec;
@@ -79,11 +82,88 @@ pub trait Host {
         interrupt: &Interrupt,
     ) -> Result<Box<dyn SystemElsewhere>, HostError>;
 
+    /// What would keep a database from starting there: programs that are not found, settings that it would reject.
+    ///
+    /// # Errors
+    /// The host is lost.
+    fn check_database(&self, database: &Database, interrupt: &Interrupt) -> Result<Vec<String>, HostError>;
+
+    /// Makes the data of a database of a variant, if that is not there yet, restores it, starts the server, and waits until
+    /// it is ready. `outputs` are the files of this machine for the output of the server, and for that of its migration;
+    /// `on_data` gets the events of data that is being made.
+    ///
+    /// # Errors
+    /// It cannot be started, or the host is lost.
+    fn start_database(
+        &self,
+        database: &Database,
+        variant: usize,
+        outputs: [&Path; 2],
+        on_data: &mut dyn FnMut(&Event),
+        interrupt: &Interrupt,
+    ) -> Result<StartedDatabase, HostError>;
+
     /// Samples the host, and all systems that run there by now, once a second.
     ///
     /// # Errors
     /// The counters there cannot be read, a system does not show its metrics, or the host is lost.
     fn sample(&self, interrupt: &Interrupt) -> Result<Box<dyn SamplerElsewhere>, HostError>;
+}
+
+/// A database that has been started on another host.
+pub struct StartedDatabase {
+    /// Its data, and what can be asked of it.
+    pub database: Box<dyn DatabaseElsewhere>,
+    /// Its server.
+    pub server: Box<dyn SystemElsewhere>,
+    /// From the start of the server until it was ready.
+    pub ready_after: Duration,
+}
+
+/// A database that runs on another host.
+pub trait DatabaseElsewhere {
+    /// How it is reached from other hosts.
+    fn endpoint(&self) -> Endpoint;
+
+    /// The facts about it while it is up.
+    ///
+    /// # Errors
+    /// The server does not answer, or the host is lost.
+    fn facts(&self) -> Result<DatabaseFacts, HostError>;
+
+    /// Fails if it takes fewer connections than so many users need.
+    ///
+    /// # Errors
+    /// It does; or the server does not answer, or the host is lost.
+    fn check_connections(&self, users: u32) -> Result<(), HostError>;
+
+    /// Starts to sample its counters, once a second.
+    ///
+    /// # Errors
+    /// The server does not answer, or the host is lost.
+    fn sample(&self) -> Result<(), HostError>;
+
+    /// Ends that; returns the samples up to the end of the measure phase, which began at `zero`.
+    ///
+    /// # Errors
+    /// The host is lost.
+    fn stop_sampling(&self, zero: Instant, window: Duration) -> Result<CounterSeries, HostError>;
+
+    /// Lets the server read what the study asks it after the load.
+    ///
+    /// # Errors
+    /// A query is not understood; or the server does not answer, or the host is lost.
+    fn check_expected(&self, interrupt: &Interrupt) -> Result<(), HostError>;
+
+    /// The conditions of its data after the load: those of the workload, which take so long at most, if it has any, and those
+    /// of the study.
+    ///
+    /// # Errors
+    /// The server does not answer, or the host is lost.
+    fn conditions(&self, of_workload: Option<Duration>, interrupt: &Interrupt) -> Result<Vec<Condition>, HostError>;
+
+    /// The message of its server about the last login that it refused.
+    fn refused_login(&self) -> Option<String>;
 }
 
 /// A system that runs on another host. Dropping it has it killed.
@@ -147,7 +227,8 @@ impl From<SystemError> for HostError {
 
 /// A running system of a variant. Dropping it kills it.
 pub(crate) struct RunningSystem {
-    spec: SystemSpec,
+    name: String,
+    is_container: bool,
     runs: Runs,
 }
 
@@ -157,16 +238,17 @@ enum Runs {
 }
 
 impl RunningSystem {
-    pub(crate) fn elsewhere(spec: SystemSpec, system: Box<dyn SystemElsewhere>) -> RunningSystem {
-        RunningSystem { spec, runs: Runs::Elsewhere(system) }
+    /// A system on another host, by its name in the study.
+    pub(crate) fn elsewhere(name: &str, is_container: bool, system: Box<dyn SystemElsewhere>) -> RunningSystem {
+        RunningSystem { name: name.to_owned(), is_container, runs: Runs::Elsewhere(system) }
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.spec.name
+        &self.name
     }
 
     pub(crate) fn is_container(&self) -> bool {
-        self.spec.containers.is_some()
+        self.is_container
     }
 
     /// The system, if it runs on this machine.
@@ -221,6 +303,7 @@ impl RunningSystem {
 
 impl From<Running> for RunningSystem {
     fn from(running: Running) -> Self {
-        RunningSystem { spec: running.spec().clone(), runs: Runs::Here(Box::new(running)) }
+        let (name, is_container) = (running.name().to_owned(), running.spec().containers.is_some());
+        RunningSystem { name, is_container, runs: Runs::Here(Box::new(running)) }
     }
 }

@@ -1,6 +1,6 @@
 //! The loads on a start: prepares one, or two that run at the same time, offers them, and judges their results.
 
-use crate::databases;
+use crate::databases::{self, Counters};
 use crate::feedback::Feedback;
 use crate::generator::{JobMessage, JobUnderWay, PreparedWorkload};
 use crate::host::HostError;
@@ -10,7 +10,6 @@ use crate::start::{Abort, Fault, RunningVariant, Samplers, phase};
 use crate::target;
 use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::BundleError;
-use plimsoll_database::CounterSampler;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::job::{Begin, Job, JobError, JobRecord, Report, SetUp, WorkFacts};
 use plimsoll_model::load::{Joining, LoadModel, LoadProfile, Profile, Stop, WHOLE};
@@ -160,7 +159,7 @@ struct LoadUnderWay<'a> {
     next: NextLoad<'a>,
     running: &'a mut RunningVariant,
     prepared: Box<dyn PreparedWorkload>,
-    samplers: Vec<CounterSampler>,
+    samplers: Vec<Counters>,
     progress: LoadProgress<'a>,
     /// None before it begins, and after it has ended.
     job: Option<Box<dyn JobUnderWay>>,

@@ -316,8 +316,10 @@ fn system_of(measure: &Measure) -> Option<&str> {
 
 /// Checks each database once, however many trials use it.
 fn faults_of_databases(databases: &[Database]) -> Vec<String> {
-    let faults = databases.iter().flat_map(plimsoll_database::check);
-    faults.chain(plimsoll_database::check_disk_space(databases)).collect()
+    // Other hosts are asked when the run has them.
+    let here: Vec<Database> = databases.iter().filter(|database| database.on().is_none()).cloned().collect();
+    let faults = here.iter().flat_map(plimsoll_database::check);
+    faults.chain(plimsoll_database::check_disk_space(&here)).collect()
 }
 
 #[cfg(test)]

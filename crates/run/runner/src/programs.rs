@@ -1,11 +1,12 @@
 //! The programs of the systems, and the files that users work with. Each is built and described once in a run, before
 //! the first trial that needs it.
 
-use crate::host::HostError;
+use crate::host::{Host, HostError};
 use crate::preflight::{STAND_IN, measured_services, stand_in_at, with_words_for_ports};
 use crate::run::{Context, EventSink, Stop};
 use crate::start::Executable;
 use plimsoll_bundle::BundleError;
+use plimsoll_model::database::Database;
 use plimsoll_model::event::Event;
 use plimsoll_model::flow::{Body, PartContent};
 use plimsoll_model::host::{Version, WORKLOAD};
@@ -30,6 +31,8 @@ pub(crate) struct Programs {
     commands: Vec<Command>,
     /// The workloads of the trials so far.
     workloads: Vec<Workload>,
+    /// The databases on other hosts so far.
+    databases: Vec<Database>,
 }
 
 /// System, host, folder and command.
@@ -50,8 +53,8 @@ impl Programs {
         tell: &mut EventSink<'_>,
     ) -> Result<(), Stop> {
         let before = self.versions.len();
-        let New { systems, commands } = self.new_systems(context, starts)?;
-        check_elsewhere(context, &systems)?;
+        let New { systems, commands, databases } = self.new_systems(context, starts)?;
+        check_elsewhere(context, &systems, &databases)?;
         self.build(context, &systems, tell)?;
         for system in &systems {
             let versions = match &system.on {
@@ -124,6 +127,7 @@ impl Programs {
         starts: impl IntoIterator<Item = &'t Start>,
     ) -> Result<New, HostError> {
         let (mut systems, mut commands): (Vec<SystemSpec>, Vec<SystemSpec>) = (Vec::new(), Vec::new());
+        let mut databases = Vec::new();
         let mut assignments = BTreeSet::new();
         let pairs =
             starts.into_iter().flat_map(|start| start.variants.iter().map(|variant| (*variant, start.condition)));
@@ -136,6 +140,12 @@ impl Programs {
             let places = context.places(&hosts, Path::new(""))?;
             let Ok(spec) = stand_in_at(context.study, &assignment, context.program, (0, 1), places) else { continue };
             self.add_files(context, spec.workload);
+            for database in spec.databases.into_iter().filter(|database| database.on().is_some()) {
+                if !self.databases.contains(&database) {
+                    self.databases.push(database.clone());
+                    databases.push(database);
+                }
+            }
             for system in spec.systems {
                 let command = (system.name.clone(), system.on.clone(), system.dir.clone(), system.start.clone());
                 let is_new_program = !self.systems.iter().chain(&systems).any(|known| is_same_program(known, &system));
@@ -148,7 +158,7 @@ impl Programs {
                 }
             }
         }
-        Ok(New { systems, commands })
+        Ok(New { systems, commands, databases })
     }
 
     /// Adds the files that users work with, by their paths in the study.
@@ -192,11 +202,22 @@ struct New {
     systems: Vec<SystemSpec>,
     /// Each command once.
     commands: Vec<SystemSpec>,
+    /// The databases on other hosts, each once.
+    databases: Vec<Database>,
 }
 
-/// Asks other hosts what would keep systems from starting there: [`preflight`](crate::preflight()) looks at this machine alone.
-fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec]) -> Result<(), Stop> {
+/// Asks other hosts what would keep systems and databases from starting there: [`preflight`](crate::preflight()) looks at this machine alone.
+fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec], databases: &[Database]) -> Result<(), Stop> {
     let mut faults: Vec<String> = Vec::new();
+    let mut add = |host: &dyn Host, found: &[String]| {
+        let name = host.name();
+        let told = found.iter().map(|fault| format!("on the host of agent `{name}`: {}", with_words_for_ports(fault)));
+        faults.extend(told);
+    };
+    for (database, label) in databases.iter().filter_map(|database| Some((database, database.on()?))) {
+        let host = context.host(label)?;
+        add(host, &host.check_database(database, context.interrupted)?);
+    }
     for system in systems {
         // What is built is not there yet.
         let Some(label) = system.on.as_ref().filter(|_| system.build.is_none()) else { continue };
@@ -205,9 +226,7 @@ fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec]) -> Result<(), 
         // A port that is not fixed is chosen when it starts.
         let system = SystemSpec { port: system.port.filter(|port| *port != STAND_IN), ..system.clone() };
         let found = host.check(&system, &services, context.interrupted)?;
-        let name = host.name();
-        let told = found.iter().map(|fault| format!("on the host of agent `{name}`: {}", with_words_for_ports(fault)));
-        faults.extend(told);
+        add(host, &found);
     }
     if faults.is_empty() { Ok(()) } else { Err(HostError::Failed(faults.join("\n")).into()) }
 }

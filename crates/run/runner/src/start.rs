@@ -9,7 +9,7 @@ use crate::sampled;
 use crate::validity;
 use crate::written_files::FilesOfSystem;
 use plimsoll_database::Databases;
-use plimsoll_model::database::{DatabaseFacts, Origin};
+use plimsoll_model::database::{Database, DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host as HostFacts, LOCAL, Version};
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
@@ -365,8 +365,9 @@ impl RunningStart {
 /// The other hosts on which systems of these variants run, each once: two labels may be those of one agent.
 fn hosts_of<'a>(context: &Context<'a>, variants: &[RunningVariant]) -> Result<Vec<&'a dyn Host>, HostError> {
     let mut hosts: BTreeMap<&str, &dyn Host> = BTreeMap::new();
-    let systems = variants.iter().flat_map(|running| &running.spec.systems);
-    for label in systems.filter_map(|system| system.on.as_deref()) {
+    let systems = variants.iter().flat_map(|running| &running.spec.systems).filter_map(|one| one.on.as_deref());
+    let databases = variants.iter().flat_map(|running| &running.spec.databases).filter_map(Database::on);
+    for label in systems.chain(databases) {
         let host = context.host(label)?;
         hosts.insert(host.name(), host);
     }
@@ -483,9 +484,9 @@ impl RunningVariant {
             let (output, migration) =
                 (outputs.path(&database.name), outputs.path(&format!("{}.migrate", database.name)));
             let (running_database, server, ready_after) =
-                databases::start(context, databases, database, [&output, &migration], tell)?;
+                databases::start(context, databases, database, variant, [&output, &migration], tell)?;
             running.databases.push(running_database);
-            running.systems.extend(server.map(RunningSystem::from));
+            running.systems.extend(server);
             running.ready_after += ready_after;
         }
         for system in &running.spec.systems {
@@ -494,7 +495,7 @@ impl RunningVariant {
                 Some(label) => {
                     let host = context.host(label)?;
                     let started = host.start(system, variant, &output, context.interrupted)?;
-                    RunningSystem::elsewhere(system.clone(), started)
+                    RunningSystem::elsewhere(&system.name, system.containers.is_some(), started)
                 }
                 None => {
                     if let Some(files) = &system.files {
@@ -515,7 +516,7 @@ impl RunningVariant {
         let Fault::Failed(reason) = fault else { return fault };
         let refused = self.databases.iter().find_map(|database| {
             let server = self.systems.iter().find(|server| server.name() == database.name())?;
-            Some((database.name(), database.refused_login(server.here()?)?))
+            Some((database.name(), database.refused_login(server)?))
         });
         Fault::Failed(match refused {
             Some((database, refusal)) => {

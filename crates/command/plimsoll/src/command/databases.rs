@@ -66,6 +66,8 @@ mod tests {
     #[test]
     fn a_database_reads_well() {
         let server = Server {
+            on: None,
+            listen: std::net::Ipv4Addr::LOCALHOST.into(),
             programs: None,
             user: None,
             init: Vec::new(),

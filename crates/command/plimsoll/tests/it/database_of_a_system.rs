@@ -1,6 +1,7 @@
 //! A database that serves a system: it is told how to log in, finds what was loaded and migrated, and what it wrote is
 //! asked for.
 
+use crate::agents::Given;
 use crate::common::{Ended, Place, edited};
 use plimsoll_testkit::skipped;
 use std::process::Command;
@@ -113,6 +114,42 @@ fn a_system_logs_in_and_what_it_wrote_is_there() {
     for told in ["SELECT count", "current"] {
         assert!(report.contains(told), "{told} in {report}");
     }
+}
+
+#[test]
+fn both_may_run_on_the_host_of_an_agent() {
+    if place(STUDY).is_none() {
+        return;
+    }
+    let study = edited(STUDY, "[database.db]", "[database.db]\non        = \"servers\"");
+    let Some(given) = Given::new(&edited(&study, "[system.shop]", "[system.shop]\non    = \"servers\"")) else {
+        return;
+    };
+    given.place.write("there/schema.sql", SCHEMA);
+    given.place.write("there/shop.py", SHOP);
+    let _host = given.agent_with("far", &["--label", "servers", "--systems", "there"]);
+    given.place.plimsoll(&[&RUN[..], &["--nats", &given.broker.url()]].concat()).with(0).says(&["2/2"]);
+    let printed = given.place.read("bundle/starts/0001/output-shop.log");
+    assert!(printed.contains("the reader sees 3 and may not write: True"), "{printed}");
+    assert!(printed.contains("told postgresql://clerk:********************************@127.0.0.1:"), "{printed}");
+    let migrated = given.place.read("bundle/starts/0002/output-db.migrate.log");
+    assert!(migrated.contains("done by postgresql://clerk:********************************@127.0.0.1:"), "{migrated}");
+    let bundle = plimsoll_bundle::read(&given.place.path("bundle")).unwrap();
+    assert_eq!(bundle.problems, Vec::<String>::new());
+    for start in &bundle.starts {
+        let [systems] = start.summary.systems.as_slice() else { panic!("one variant") };
+        let [facts] = systems.databases.as_slice() else { panic!("one database") };
+        assert!(facts.conditions.iter().all(|condition| condition.holds == Some(true)), "{facts:?}");
+        assert!(start.processes.iter().any(|sample| sample.system == "db" && sample.machine == "far"));
+    }
+    let wrong = given.place.read("study.toml").replace("equals = 8", "equals = 9");
+    given.place.write("study.toml", wrong);
+    let again = ["run", "study.toml", "--out", "again", "--nats", &given.broker.url()];
+    given.place.plimsoll(&again).with(3).says(&["wrong data in `db`", "it gives 8"]);
+    let refused = given.place.read("study.toml").replace("{db.url}", "postgresql://nobody:x@{db.address}/shop");
+    given.place.write("study.toml", refused);
+    let refused = ["run", "study.toml", "--out", "refused", "--nats", &given.broker.url()];
+    given.place.plimsoll(&refused).with(3).says(&["the database `db` refused a login: password authentication failed"]);
 }
 
 #[test]

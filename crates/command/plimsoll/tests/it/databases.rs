@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A server that a study starts.
-struct Server {
+pub(crate) struct Server {
     /// As studies name it.
     name: &'static str,
     /// As reports do.
-    shown: &'static str,
+    pub(crate) shown: &'static str,
     /// Its file.
     program: &'static str,
     /// A setting that trades safety for speed.
-    setting: &'static str,
+    pub(crate) setting: &'static str,
     safe: &'static str,
     unsafe_: &'static str,
 }
@@ -46,7 +46,7 @@ const MARIADB: Server = Server {
 
 const MYSQL: Server = Server { name: "mysql", shown: "MySQL ", program: "/mysqld", ..MARIADB };
 
-const SERVERS: [Server; 2] = [POSTGRESQL, MARIADB];
+pub(crate) const SERVERS: [Server; 2] = [POSTGRESQL, MARIADB];
 
 /// What users do in [`study`].
 const OLTP: &str = "oltp     = { test = \"read_write\", rows = 1000 }";
@@ -55,7 +55,7 @@ const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 const RESUME: [&str; 5] = ["run", "study.toml", "--resume", "--out", "bundle"];
 
 /// Two values of a setting, twice each, under small transactions.
-fn study(server: &Server) -> String {
+pub(crate) fn study(server: &Server) -> String {
     let Server { name, setting, safe, unsafe_, .. } = server;
     let folder = mysql_folder().filter(|_| *name == MYSQL.name);
     let programs = folder.map(|folder| format!("programs = \"{}\"\n", folder.display())).unwrap_or_default();
@@ -92,7 +92,7 @@ max_lateness = "10s"
 }
 
 /// A place with the study, if its server is installed.
-fn place(study: &str) -> Option<Place> {
+pub(crate) fn place(study: &str) -> Option<Place> {
     let place = Place::with_study(study);
     let checked = place.plimsoll(&["check", "study.toml"]);
     if checked.stderr.contains("install the package") {

@@ -2,6 +2,7 @@
 
 use crate::agents::{Agent, Given, network_can_be_made, says};
 use crate::common::{Place, START, Started, TINY, edited};
+use crate::databases;
 use plimsoll_bundle::Contents;
 use plimsoll_testkit::skipped;
 use rustix::process::Signal;
@@ -292,4 +293,38 @@ fn load_and_system_need_not_share_a_machine() {
     assert!(bundle.complete && bundle.problems.is_empty(), "{:?}", bundle.problems);
     let loads = bundle.starts.iter().flat_map(|start| &start.loads);
     assert!(loads.into_iter().all(|load| load.summary.validity.counts()));
+}
+
+#[test]
+fn a_database_on_another_host_is_loaded_through_the_network() {
+    let Some(nats) = plimsoll_testkit::nats::program().filter(|_| network_can_be_made()) else {
+        return skipped("there is no `nats-server`, or no network can be made (root, `unshare`, `nsenter`, `ip`)");
+    };
+    for server in &databases::SERVERS {
+        if databases::place(&databases::study(server)).is_none() {
+            continue;
+        }
+        let there =
+            Place::with_study(&edited(&databases::study(server), "[database.db]", "[database.db]\non = \"servers\""));
+        let mut command = Command::new("unshare");
+        command.args(["--net", "bash", "-c", TWO_HOSTS]).current_dir(there.path("."));
+        command.env("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll")).env("NATS", &nats);
+        let ended = Started::new(command).end();
+        let log = there.read("run.log");
+        assert!(!ended.stdout.contains("ended 2\n") && !ended.stdout.contains("ended 3\n"), "{}\n{log}", ended.stdout);
+        let bundle = plimsoll_bundle::read(&there.path("bundle")).unwrap();
+        assert!(bundle.complete && bundle.problems.is_empty(), "{log}");
+        for start in &bundle.starts {
+            let facts = &start.summary.systems[0].databases[0];
+            assert!(
+                facts.transport.starts_with("TCP to 10.9.0.2:") && facts.version.starts_with(server.shown),
+                "{facts:?}"
+            );
+            assert!(facts.settings.iter().any(|setting| setting.name == server.setting), "{facts:?}");
+            assert!(facts.work.workload.contains("read_write"), "{:?}", facts.work);
+            let commits = start.databases.iter().filter(|sample| sample.counter == "commits" && sample.value > 0.0);
+            assert!(commits.count() > 0, "counters come from there");
+            assert!(start.loads.iter().all(|load| load.summary.validity.counts()));
+        }
+    }
 }

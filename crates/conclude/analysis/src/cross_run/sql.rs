@@ -201,6 +201,8 @@ mod tests {
     #[test]
     fn a_server_is_told_with_its_settings_apart_from_its_data() {
         let server = Server {
+            on: None,
+            listen: std::net::Ipv4Addr::LOCALHOST.into(),
             programs: Some("/opt/pg15/bin".into()),
             user: None,
             init: vec!["--data-checksums".to_owned()],

@@ -25,6 +25,8 @@ table! {
     struct ServerTable {
         /// What it is: "postgresql", "mariadb" or "mysql".
         server: Templated<Engine>,
+        /// The label of the agent on whose host it runs. Default: this machine.
+        on: Option<Templated<Text>>,
         /// Folder with the server's programs, relative to the study's. Default: where the system's packages have them.
         programs: Option<Templated<Text>>,
         /// The user of the operating system who runs it. Default: whoever runs Plimsoll, and "nobody" for root.
@@ -120,6 +122,11 @@ impl DatabaseTable {
         }
     }
 
+    /// The label of the agent on whose host it runs with these levels; none on this machine, or where it cannot be told.
+    pub(crate) fn host(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<String> {
+        self.started()?.on.as_ref()?.resolve(scope, faults).map(|label| label.0)
+    }
+
     /// The table of a database that the run starts. It has a port, whether the study says which or not.
     pub(crate) fn started(&self) -> Option<&ServerTable> {
         match self {
@@ -159,7 +166,7 @@ impl DatabaseTable {
         match self {
             DatabaseTable::Started(table) => Some(Login {
                 engine: table.server.resolve(scope, faults)?,
-                host: "127.0.0.1".to_owned(),
+                host: scope.address_of(name).to_string(),
                 port: scope.bindings.ports.get(name).copied()?,
                 database: resolve_optional(table.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults))?
                     .unwrap_or(Snapshot::Copy)
@@ -186,8 +193,13 @@ impl DatabaseTable {
 
 impl ServerTable {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
+        let on = scope.elsewhere.iter().find(|(database, _)| database == name).map(|(_, label)| label.clone());
+        if self.on.is_some() && on.is_none() {
+            return None;
+        }
+        let folder = scope.folder_of(name);
         let path =
-            |written: &Templated<Text>, faults: &mut Faults| Some(scope.dir.join(written.resolve(scope, faults)?.0));
+            |written: &Templated<Text>, faults: &mut Faults| Some(folder.join(written.resolve(scope, faults)?.0));
         let engine = self.server.resolve(scope, faults);
         let programs = resolve_optional(self.programs.as_ref(), |programs| path(programs, faults));
         let user = resolve_optional(self.user.as_ref(), |user| user.resolve(scope, faults));
@@ -200,7 +212,7 @@ impl ServerTable {
         let expected = resolve_all(self.expect.as_deref().unwrap_or_default(), |row| row.resolve(scope, faults));
         let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
-            let set = cpus.resolve(scope, faults)?.among(scope.usable());
+            let set = cpus.resolve(scope, faults)?.among(scope.inside(name).usable());
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
         let ready_within = resolve_optional(self.ready_within.as_ref(), |within| within.resolve(scope, faults));
@@ -210,6 +222,8 @@ impl ServerTable {
             faults.add(Fault::error(&self.place, format!("no port was chosen for database `{name}`")));
         }
         let server = Server {
+            on,
+            listen: scope.address_of(name),
             programs: programs?,
             user: user?.map(|user| user.0),
             init: init?.into_iter().map(|argument| argument.0).collect(),
@@ -218,7 +232,7 @@ impl ServerTable {
             databases: self.databases(),
             roles: self.roles(),
             password: scope.bindings.passwords.get(name).cloned(),
-            migrate: migrate?.map(|command| Migration { command, dir: scope.dir.to_owned(), url: scope.url_of(name) }),
+            migrate: migrate?.map(|command| Migration { command, dir: folder.to_owned(), url: scope.url_of(name) }),
             port: port?,
             cpus: cpus?,
             ready_within: ready_within?.map_or(MINUTE, |within| within.0),

@@ -34,7 +34,7 @@ table! {
         oltp: Option<OltpTable>,
         /// Transactions of the study's own, of which each iteration is one, drawn by weight.
         transactions: Option<Vec<TransactionTable>>,
-        /// How a database that the study starts is reached: by its "unix" socket, or by "tcp" over the loopback. Default: "unix".
+        /// How a database that the study starts is reached: by its "unix" socket, or by "tcp" over the loopback. Default: "unix"; for one on another host "tcp".
         transport: Option<Templated<Transport>>,
         /// How far transactions see one another: "read committed", "repeatable read" or "serializable". Default: the server's own.
         isolation: Option<Templated<Isolation>>,
@@ -125,7 +125,13 @@ impl SqlTable {
         faults: &mut Faults,
     ) -> Option<(Transport, Option<Target>)> {
         let Origin::External(external) = &database.origin else {
-            return Some((asked.unwrap_or(Transport::Unix), None));
+            if let (Some(_), Some(Transport::Unix), Some(written)) = (database.on(), asked, &self.transport) {
+                let message = format!("database `{}` runs on another host, which has its UNIX socket", database.name);
+                faults.add(Fault::error(&written.span, message).help("leave `transport` out: it is \"tcp\" then"));
+                return None;
+            }
+            let usual = if database.on().is_some() { Transport::Tcp } else { Transport::Unix };
+            return Some((asked.unwrap_or(usual), None));
         };
         if let Some(transport) = &self.transport {
             let message = format!("database `{}` runs already, and its `url` says how it is reached", database.name);

@@ -114,7 +114,7 @@ impl SystemTable {
         let (stop, env, cpus) = (stop?, env?.unwrap_or_default(), cpus?);
         let around = self.around_containers(&env, cpus.as_ref(), &stop);
         let ResolvedStart { command: start, containers } = self.start.resolve(&around, scope, faults)?;
-        let folder = scope.own_place().map_or(scope.dir, |place| &place.folder);
+        let folder = scope.folder_of(name);
         Some(SystemSpec {
             name: name.to_owned(),
             on,

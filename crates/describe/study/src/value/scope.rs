@@ -33,11 +33,11 @@ pub struct Bindings {
     /// The place of the variant among those that are alive at the same time, from 0, and how many those are: who has
     /// which of the processors that variants have of their own.
     pub place: (usize, usize),
-    /// The places of systems that run on other hosts, by the systems' names.
+    /// The places of systems and databases that run on other hosts, by their names.
     pub places: BTreeMap<String, Place>,
 }
 
-/// A place on another host, for a system.
+/// A place on another host, for a system or a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The address at which the host is reached.
@@ -61,7 +61,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) bindings: &'a Bindings,
     /// The systems and databases that do not run in the trial, each after what it is: `system`.
     pub(crate) not_running: &'a [(&'a str, &'a str)],
-    /// The systems that run on other hosts, each with the label of the agent there.
+    /// The systems and databases that run on other hosts, each with the label of the agent there.
     pub(crate) elsewhere: &'a [(String, String)],
     /// How systems log in to the databases of the trial.
     pub(crate) logins: &'a BTreeMap<String, Login>,
@@ -97,6 +97,16 @@ impl<'a> Scope<'a> {
     /// The place of the system whose own strings are looked at; none on this machine.
     pub(crate) fn own_place(&self) -> Option<&'a Place> {
         self.bindings.places.get(self.system?)
+    }
+
+    /// The address at which a system or a database is reached.
+    pub(crate) fn address_of(&self, name: &str) -> IpAddr {
+        address(self.bindings.places.get(name), 0).ip()
+    }
+
+    /// The folder that stands for that of the study where a system or a database runs.
+    pub(crate) fn folder_of(&self, name: &str) -> &'a Path {
+        self.bindings.places.get(name).map_or(self.dir, |place| &place.folder)
     }
 
     /// The address of a port of that system.
@@ -142,7 +152,7 @@ impl<'a> Scope<'a> {
                 "address" | "addresses" if !self.logins.contains_key(owner) => {
                     format!("let `{owner}` run on the host of an agent too, or leave `on` out")
                 }
-                _ => "leave `on` out, or name a database that runs already (`url`)".to_owned(),
+                _ => format!("give `{owner}` an `on` too, or leave that of the system out"),
             };
             return Fault::error(&place, message).label("out of reach from another host").help(help);
         }
@@ -166,6 +176,7 @@ impl<'a> Scope<'a> {
         let is_here = |name: &str| self.bindings.ports.contains_key(name) && !self.is_elsewhere(name);
         let of_system = ["address", "addresses"].contains(&part) && (is_here(owner) || is_here(&instance));
         let of_login = ["url", "host", "address"].contains(&part)
+            && !self.is_elsewhere(owner)
             && self.logins.get(owner).is_some_and(|login| is_loopback(&login.host));
         self.system.is_some_and(|system| self.is_elsewhere(system)) && (of_system || of_login)
     }

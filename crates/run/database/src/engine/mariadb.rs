@@ -93,7 +93,7 @@ pub(super) fn serve(installation: &Installation, place: &Place, own: &[&str], se
         format!("--socket={}", super::socket(installation.engine, place).display()),
         format!("--port={}", place.port),
         format!("--pid-file={}", place.sockets.join("process").display()),
-        "--bind-address=127.0.0.1".to_owned(),
+        format!("--bind-address={}", place.listen),
         "--skip-name-resolve".to_owned(),
     ]);
     command
@@ -175,7 +175,8 @@ pub(super) fn make_databases(connection: &mut Connection, names: &[String]) -> R
 pub(super) fn let_in(connection: &mut Connection, roles: &[String], password: &Secret) -> Result<(), SqlError> {
     let known = names_of(connection, "SELECT concat(user, '@', host) FROM mysql.user")?;
     for (index, role) in roles.iter().enumerate() {
-        // From any host, so that the study's SQL can name it without one. The server listens on the loopback alone.
+        // From any host, so that the study's SQL can name it without one. The server listens on the loopback alone, unless it
+        // is for other hosts.
         let (account, password) = (format!("'{role}'@'%'"), &password.0);
         if !known.contains(&format!("{role}@%")) {
             connection.batch(&format!("CREATE USER {account} IDENTIFIED BY '{password}'"))?;

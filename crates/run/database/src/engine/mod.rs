@@ -14,6 +14,7 @@ use plimsoll_sql::{Connection, SqlError, TextRows};
 use plimsoll_system::random_text;
 use std::fs::File;
 use std::io::Write;
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -38,6 +39,8 @@ pub(crate) struct Place {
     pub(crate) data: PathBuf,
     /// The folder of its UNIX socket.
     pub(crate) sockets: PathBuf,
+    /// The address at which it listens by TCP.
+    pub(crate) listen: IpAddr,
     pub(crate) port: u16,
 }
 
@@ -107,6 +110,17 @@ impl Installation {
             Engine::Postgresql => password.0.clone(),
             Engine::Mariadb | Engine::Mysql => mariadb::first_statements(password),
         }
+    }
+
+    /// Writes the file that says who may log in from where, if a server at this place takes logins from other hosts and has
+    /// such a file.
+    pub(crate) fn write_access(&self, place: &Place) -> Result<(), DatabaseError> {
+        if self.engine != Engine::Postgresql || place.listen.is_loopback() {
+            return Ok(());
+        }
+        let file = postgresql::access_file(place);
+        std::fs::write(&file, postgresql::ACCESS).map_err(DatabaseError::io("write", &file))?;
+        self.user.give(&file).map_err(DatabaseError::io("give away", &file))
     }
 
     fn as_user(&self, command: Vec<String>) -> Vec<String> {

@@ -83,6 +83,7 @@ mod tests {
     use crate::programs::Programs;
     use plimsoll_model::database::Engine;
     use std::fs;
+    use std::net::Ipv4Addr;
 
     fn installation(base: &Path, version: &str) -> Installation {
         let server = base.join("bin/mysqld");
@@ -99,7 +100,8 @@ mod tests {
     fn old_versions_make_their_data_of_sql_and_new_ones_by_themselves() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path();
-        let place = Place { data: base.join("data"), sockets: base.join("s"), port: 1 };
+        let place =
+            Place { data: base.join("data"), sockets: base.join("s"), listen: Ipv4Addr::LOCALHOST.into(), port: 1 };
         let said = check(&installation(base, "MySQL 5.6.24")).unwrap_err();
         assert!(said.contains("MySQL 5.6.24") && said.contains("mysql_system_tables_data.sql"), "{said}");
         fs::create_dir(base.join("share")).unwrap();

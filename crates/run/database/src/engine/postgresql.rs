@@ -3,7 +3,7 @@
 use super::{Installation, Place, Setting, USER, names_of};
 use plimsoll_model::storage::Secret;
 use plimsoll_sql::{Connection, SqlError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Settings that a run chooses itself.
 pub(super) const OWN_SETTINGS: &[&str] = &[
@@ -35,18 +35,29 @@ pub(super) fn initialise(installation: &Installation, place: &Place, password: &
 }
 
 pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Setting]) -> Vec<String> {
-    let own = [
-        ("listen_addresses", "127.0.0.1".to_owned()),
+    let mut own = vec![
+        ("listen_addresses", place.listen.to_string()),
         ("port", place.port.to_string()),
         ("unix_socket_directories", place.sockets.display().to_string()),
     ];
+    if !place.listen.is_loopback() {
+        own.push(("hba_file", access_file(place).display().to_string()));
+    }
     let asked = settings.iter().map(|(name, value)| format!("{name}={value}"));
-    let all = asked.chain(own.map(|(name, value)| format!("{name}={value}")));
+    let all = asked.chain(own.into_iter().map(|(name, value)| format!("{name}={value}")));
     let mut command = vec![installation.programs.server.display().to_string()];
     command.extend(["-D".to_owned(), place.data.display().to_string()]);
     command.extend(all.flat_map(|setting| ["-c".to_owned(), setting]));
     command
 }
+
+/// The file that says who may log in from where, of a server that takes logins from other hosts.
+pub(super) fn access_file(place: &Place) -> PathBuf {
+    place.sockets.join("hba.conf")
+}
+
+/// Its content: everybody, with a password. That of a new server lets in its own host alone.
+pub(super) const ACCESS: &str = "local all all scram-sha-256\nhost all all all scram-sha-256\n";
 
 /// The command prints one setting once it has accepted all of them.
 pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {

@@ -55,6 +55,8 @@ impl Place {
         let file = self.path("load.sql");
         fs::write(&file, format!("{SCRIPT}{script}")).unwrap();
         let server = Server {
+            on: None,
+            listen: std::net::Ipv4Addr::LOCALHOST.into(),
             programs: if engine == Engine::Mysql { mysql_folder() } else { None },
             user: None,
             init: Vec::new(),

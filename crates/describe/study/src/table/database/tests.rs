@@ -48,6 +48,8 @@ fn external(text: &str) -> External {
 #[test]
 fn a_server_has_defaults() {
     let expected = Server {
+        on: None,
+        listen: std::net::Ipv4Addr::LOCALHOST.into(),
         programs: None,
         user: None,
         init: Vec::new(),
@@ -83,6 +85,8 @@ fn every_key_of_a_server_is_resolved() {
     let row = ExpectedRow { query: "select 8".to_owned(), equals: "8".to_owned(), database: None };
     assert_eq!(database.expected, [row]);
     let expected = Server {
+        on: None,
+        listen: std::net::Ipv4Addr::LOCALHOST.into(),
         programs: Some("/opt/pg15/bin".into()),
         user: Some("nobody".to_owned()),
         init: ["--data-checksums", "--wal-segsize=8"].map(str::to_owned).into(),
