@@ -94,7 +94,9 @@ pub(crate) fn resolve_every_combination(
                     // A script says only when it runs where it goes.
                     let at_home =
                         hosts(&spec).all(is_loopback) && (!tables.workload.is_script() || tables.allowed.is_empty());
-                    let at_home = at_home && spec.systems.iter().all(|system| system.on.is_none());
+                    let at_home = at_home
+                        && spec.systems.iter().all(|system| system.on.is_none())
+                        && spec.databases.iter().all(|database| database.on().is_none());
                     trials.loopback &= at_home;
                     match &spec.workload.steps {
                         Steps::Storage(storage) => drop(trials.stores.insert(storage.name.clone())),

@@ -157,7 +157,9 @@ impl DatabaseTable {
         };
         let settings = settings.iter().flat_map(|settings| settings.shown(levels));
         let settings = settings.map(|pair| format!("{name}: with {pair}"));
-        std::iter::once(format!("{name}: {what}")).chain(settings).collect()
+        let on = self.started().and_then(|table| table.on.as_ref());
+        let on = on.map(|on| format!(" on `{}`", on.shown(levels))).unwrap_or_default();
+        std::iter::once(format!("{name}{on}: {what}")).chain(settings).collect()
     }
 
     /// How systems log in to it; none where its port is not known yet, or where it is reached by its UNIX socket.
