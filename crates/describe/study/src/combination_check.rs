@@ -57,7 +57,7 @@ pub(crate) struct AllTrials {
     /// The databases that run in trials whose users work with another one.
     idle_databases: BTreeSet<String>,
     /// The data of databases that is kept, by its folder.
-    kept: BTreeMap<PathBuf, Database>,
+    kept: KeptData,
     /// The databases whose servers serve one folder of data.
     shared_data: BTreeSet<String>,
 }
@@ -262,15 +262,15 @@ fn check_target(host: &str, span: &Span, allow: &[String], faults: &mut Faults) 
     }
 }
 
+/// What is kept, by the label of the agent on whose host it is, and the folder.
+type KeptData = BTreeMap<(Option<String>, PathBuf), Database>;
+
 /// A folder can keep the data of all trials only if it is the same in all of them.
-fn check_kept_data(
-    spec: &TrialSpec,
-    tables: &TrialTables,
-    seen: &mut BTreeMap<PathBuf, Database>,
-    faults: &mut Faults,
-) {
-    for (folder, database) in spec.databases.iter().filter_map(kept_data) {
-        let known = seen.entry(folder).or_insert_with(|| database.clone());
+fn check_kept_data(spec: &TrialSpec, tables: &TrialTables, seen: &mut KeptData, faults: &mut Faults) {
+    let kept = spec.databases.iter().filter_map(|database| Some((database.on(), kept_data(database)?)));
+    for (on, (folder, database)) in kept {
+        let place = (on.map(str::to_owned), folder);
+        let known = seen.entry(place).or_insert_with(|| database.clone());
         if *known != database {
             let message = format!("`database.{}.data` would keep different data in different trials", database.name);
             let help = "let the name of the folder depend on what differs, as in \"data/{FACTOR}\"";

@@ -9,7 +9,9 @@ use crate::rejected_settings::rejected_settings;
 use crate::scratch::Scratch;
 use crate::study_command::StudyCommand;
 use crate::{external, settings, shared_memory, tables};
-use plimsoll_model::database::{Address, Condition, Database, Endpoint, External, Migration, Origin, Server, Snapshot};
+use plimsoll_model::database::{
+    Address, Condition, Database, Endpoint, Engine, External, Migration, Origin, Server, Snapshot,
+};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Secret;
@@ -17,7 +19,7 @@ use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
 use plimsoll_sql::Connection;
 use plimsoll_system::{Interrupt, Launcher, Running};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -421,8 +423,9 @@ impl PreparedDatabase {
             let failed = DatabaseError::sql(&self.database.name, "set the passwords of the roles");
             engine::let_in(connection, &server.roles, password).map_err(failed)?;
         }
-        // The user of the load, who comes from this host alone otherwise.
-        if let Some(password) = self.endpoint.password.as_ref().filter(|_| !server.listen.is_loopback()) {
+        // The user of the load. MariaDB and MySQL know where their users come from, which is this host alone otherwise.
+        let comes_from_elsewhere = server.listen != Ipv4Addr::LOCALHOST && self.database.engine != Engine::Postgresql;
+        if let Some(password) = self.endpoint.password.as_ref().filter(|_| comes_from_elsewhere) {
             let failed = DatabaseError::sql(&self.database.name, "let in users from other hosts");
             engine::let_in(connection, &[USER.to_owned()], password).map_err(failed)?;
         }

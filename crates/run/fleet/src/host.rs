@@ -132,24 +132,36 @@ impl Host for AgentHost {
         variant: usize,
         outputs: [&Path; 2],
         on_data: &mut dyn FnMut(&Event),
+        on_secret: &mut dyn FnMut(&Secret),
         interrupt: &Interrupt,
     ) -> Result<StartedDatabase, HostError> {
         let [output, of_migration] = outputs;
         let conversation = Conversation::begin(&self.shared, self.index, Some(Output::open("output", output)?));
         let order = HostOrder::StartDatabase { variant, what: Box::new(SentDatabase::new(database)) };
-        let Reply::DatabaseReady { after, executable, endpoint, password, migration } =
-            conversation.ask_telling(order, Some(interrupt), on_data)?
-        else {
+        let mut password = None;
+        let mut tell = |what: FromHost| match what {
+            FromHost::Data(event) => on_data(&event),
+            FromHost::Password(text) => {
+                let secret = Secret(text);
+                on_secret(&secret);
+                password = Some(secret);
+            }
+            _ => {}
+        };
+        let reply = conversation.ask_telling(order, Some(interrupt), &mut tell)?;
+        let (shared, index, of) = (Arc::clone(&self.shared), self.index, conversation.number);
+        // From here on the server is killed with this.
+        let mut server =
+            RemoteSystem { name: database.name.clone(), conversation, facts: (None, Vec::new()), is_stopped: false };
+        let Reply::DatabaseReady { after, executable, endpoint, migration } = reply else {
             return Err(self.strange());
         };
+        server.facts.0 = executable;
         if !migration.is_empty() {
             let write = Output::open(OF_MIGRATION, of_migration)?.file.write_all(&migration);
             write.map_err(|error| HostError::Failed(format!("failed to write {}: {error}", of_migration.display())))?;
         }
-        let endpoint = Endpoint { password: password.map(Secret), ..*endpoint };
-        let (shared, index, of) = (Arc::clone(&self.shared), self.index, conversation.number);
-        let name = database.name.clone();
-        let server = RemoteSystem { name, conversation, facts: (executable, Vec::new()), is_stopped: false };
+        let endpoint = Endpoint { password, ..*endpoint };
         Ok(StartedDatabase {
             database: Box::new(RemoteDatabase { host: AgentHost { shared, index }, of, endpoint }),
             server: Box::new(server),
@@ -260,19 +272,24 @@ impl Conversation {
         self.ask_telling(order, interrupt, &mut |_| ())
     }
 
-    /// The same; `on_data` gets the events of data that is being made meanwhile.
+    /// The same; `tell` gets what comes meanwhile about a database that gets ready.
     fn ask_telling(
         &self,
         order: HostOrder,
         interrupt: Option<&Interrupt>,
-        on_data: &mut dyn FnMut(&Event),
+        tell: &mut dyn FnMut(FromHost),
     ) -> Result<Reply, HostError> {
         self.check_agent()?;
         self.order(order);
         let mut interrupted: Option<Instant> = None;
         loop {
             match self.answers.recv_timeout(POLL_EVERY) {
-                Ok((_, FromAgent::Answer(Answer::Host { what: FromHost::Data(event), .. }))) => on_data(&event),
+                Ok((
+                    _,
+                    FromAgent::Answer(Answer::Host {
+                        what: what @ (FromHost::Data(_) | FromHost::Password(_)), ..
+                    }),
+                )) => tell(what),
                 Ok((_, message)) => {
                     if let Some(reply) = self.take(message)? {
                         return reply.map_err(|refusal| match refusal {

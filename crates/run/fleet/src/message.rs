@@ -232,6 +232,8 @@ pub(crate) enum FromHost {
     Ended(String),
     /// The data of a database is being made.
     Data(Box<Event>),
+    /// The password of the load's user of a database that is about to start.
+    Password(String),
     /// The samples since the last message.
     Samples(Samples),
 }
@@ -261,9 +263,8 @@ pub(crate) enum Reply {
     DatabaseReady {
         after: Duration,
         executable: Option<(PathBuf, Option<String>)>,
-        /// How it is reached from other hosts, and the password, which is not written with that.
+        /// How it is reached from other hosts, without the password.
         endpoint: Box<Endpoint>,
-        password: Option<String>,
         /// What its migration wrote.
         #[serde(with = "serde_bytes")]
         migration: Vec<u8>,

@@ -5,7 +5,7 @@ use crate::clock::instant_of;
 use crate::message::{Answer, DatabaseOrder, FromHost, HostOrder, Refusal, Reply};
 use bytes::Bytes;
 use plimsoll_database::{CounterSampler, CounterSeries, Databases, PreparedDatabase};
-use plimsoll_model::database::Database;
+use plimsoll_model::database::{Database, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::sample::Samples;
 use plimsoll_model::sql::Transport;
@@ -169,12 +169,17 @@ impl Systems {
         let databases = state.databases.get_or_insert_with(|| Databases::new(&self.launcher, &self.folder));
         let mut on_data = |event: &Event| self.tell(about, FromHost::Data(Box::new(event.clone())));
         let prepared = databases.prepare(&database, &self.interrupt, &mut on_data)?;
+        let endpoint = prepared.endpoint(Transport::Tcp);
+        if let Some(password) = &endpoint.password {
+            self.tell(about, FromHost::Password(password.0.clone()));
+        }
         let began = Instant::now();
         let file = self.folder.join(format!("output-{about}.log"));
         let migration = self.folder.join(format!("migrate-{about}.log"));
         let mut output = Tail { file: file.clone(), sent: 0 };
         let system = prepared.system.as_ref().ok_or_else(|| not_there("start"))?;
-        let running = self.launcher.start(system, &file)?;
+        let started = self.launcher.start(system, &file);
+        let running = started.inspect_err(|_| self.forward(about, &mut output))?;
         let ready = running
             .wait_ready(&self.interrupt)
             .map_err(Refusal::from)
@@ -183,14 +188,14 @@ impl Systems {
         if ready.is_err() {
             // It may be the migration that has failed.
             self.forward(about, &mut Tail { file: migration.clone(), sent: 0 });
+            output.remove();
+            let _ = std::fs::remove_file(&migration);
         }
         ready?;
         let after = began.elapsed();
-        let endpoint = prepared.endpoint(Transport::Tcp);
         let reply = Reply::DatabaseReady {
             after,
             executable: executable(&running),
-            password: endpoint.password.as_ref().map(|password| password.0.clone()),
             endpoint: Box::new(endpoint),
             migration: std::fs::read(&migration).unwrap_or_default(),
         };
@@ -314,7 +319,12 @@ fn stop_sampling(state: &mut State) -> Reply {
 
 fn faults_of_database(database: &Database) -> Vec<String> {
     let faults = plimsoll_database::check(database).into_iter();
-    faults.chain(plimsoll_database::check_disk_space(std::slice::from_ref(database))).collect()
+    let faults = faults.chain(plimsoll_database::check_disk_space(std::slice::from_ref(database)));
+    let port = match &database.origin {
+        Origin::Started(server) if server.port != 0 => Some(server.port),
+        _ => None,
+    };
+    faults.chain(port.and_then(|port| check_port_free(port).err()).map(|fault| fault.to_string())).collect()
 }
 
 /// The file that the first process of a system runs, with its SHA-256.

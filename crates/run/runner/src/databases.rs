@@ -17,6 +17,7 @@ use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, Endp
 use plimsoll_model::event::Event;
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::{Sql, Transport};
+use plimsoll_model::storage::Secret;
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Steps, Target, Workload};
 use plimsoll_study::Study;
@@ -185,12 +186,11 @@ fn start_elsewhere(
     tell: &mut EventSink<'_>,
 ) -> Result<(RunningDatabase, Option<RunningSystem>, Duration), Fault> {
     let host = context.host(label)?;
-    let started =
-        telling(tell, |on_data| host.start_database(database, variant, outputs, on_data, context.interrupted))?;
+    let mut on_secret = |password: &Secret| databases.keep_secret(password);
+    let started = telling(tell, |on_data| {
+        host.start_database(database, variant, outputs, on_data, &mut on_secret, context.interrupted)
+    })?;
     let StartedDatabase { database: elsewhere, server, ready_after } = started?;
-    if let Some(password) = &elsewhere.endpoint().password {
-        databases.keep_secret(password);
-    }
     let server = RunningSystem::elsewhere(&database.name, false, server);
     let database = RunningDatabase { database: database.clone(), data: Data::Elsewhere(elsewhere) };
     Ok((database, Some(server), ready_after))

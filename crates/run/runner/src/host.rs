@@ -7,6 +7,7 @@ use plimsoll_model::database::{Condition, Database, DatabaseFacts, Endpoint};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::Version;
 use plimsoll_model::sample::Samples;
+use plimsoll_model::storage::Secret;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_study::Place;
 use plimsoll_system::{Interrupt, Running, Stopped, SystemError};
@@ -90,7 +91,8 @@ pub trait Host {
 
     /// Makes the data of a database of a variant, if that is not there yet, restores it, starts the server, and waits until
     /// it is ready. `outputs` are the files of this machine for the output of the server, and for that of its migration;
-    /// `on_data` gets the events of data that is being made.
+    /// `on_data` gets the events of data that is being made, `on_secret` the password of the load's user, before anything can
+    /// write it.
     ///
     /// # Errors
     /// It cannot be started, or the host is lost.
@@ -100,6 +102,7 @@ pub trait Host {
         variant: usize,
         outputs: [&Path; 2],
         on_data: &mut dyn FnMut(&Event),
+        on_secret: &mut dyn FnMut(&Secret),
         interrupt: &Interrupt,
     ) -> Result<StartedDatabase, HostError>;
 

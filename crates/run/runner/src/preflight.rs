@@ -172,7 +172,8 @@ fn shared_processors(study: &Study, plan: &Plan, program: &Path) -> Option<Diagn
         let spec = stand_in_at(study, &assignment, program, place, BTreeMap::new()).ok()?;
         let here = spec.systems.iter().filter(|system| system.on.is_none());
         let of_systems = here.map(|system| system.cpus.clone());
-        let of_databases = spec.databases.iter().map(|database| match &database.origin {
+        let here = spec.databases.iter().filter(|database| database.on().is_none());
+        let of_databases = here.map(|database| match &database.origin {
             Origin::Started(server) => server.cpus.clone(),
             _ => None,
         });

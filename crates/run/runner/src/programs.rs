@@ -6,7 +6,7 @@ use crate::preflight::{STAND_IN, measured_services, stand_in_at, with_words_for_
 use crate::run::{Context, EventSink, Stop};
 use crate::start::Executable;
 use plimsoll_bundle::BundleError;
-use plimsoll_model::database::Database;
+use plimsoll_model::database::{Database, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::flow::{Body, PartContent};
 use plimsoll_model::host::{Version, WORKLOAD};
@@ -216,7 +216,7 @@ fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec], databases: &[D
     };
     for (database, label) in databases.iter().filter_map(|database| Some((database, database.on()?))) {
         let host = context.host(label)?;
-        add(host, &host.check_database(database, context.interrupted)?);
+        add(host, &host.check_database(&without_stand_in(database), context.interrupted)?);
     }
     for system in systems {
         // What is built is not there yet.
@@ -229,6 +229,17 @@ fn check_elsewhere(context: &Context<'_>, systems: &[SystemSpec], databases: &[D
         add(host, &found);
     }
     if faults.is_empty() { Ok(()) } else { Err(HostError::Failed(faults.join("\n")).into()) }
+}
+
+/// A database without the port that stands for one that is chosen when it starts.
+fn without_stand_in(database: &Database) -> Database {
+    let mut database = database.clone();
+    if let Origin::Started(server) = &mut database.origin
+        && server.port == STAND_IN
+    {
+        server.port = 0;
+    }
+    database
 }
 
 /// The files that users work with: the feeds and bodies of a flow, or the files that a script reads before it runs.

@@ -203,8 +203,8 @@ fn agents_of_a_run_that_is_killed_are_free_and_the_run_goes_on() {
     assert!(bundle.complete && bundle.problems.is_empty(), "{:?}", bundle.problems);
 }
 
-/// Two hosts in one script: a network namespace with broker, run and systems, and one with an agent, joined by a cable.
-const TWO_HOSTS: &str = r#"
+/// A script with two hosts: a network namespace with a broker, and one that is entered by `nsenter -t $host -n`, joined by a cable.
+pub(crate) const TWO_HOSTS: &str = r#"
 set -eu
 ip link set lo up
 ip link add here type veth peer name there
@@ -219,7 +219,10 @@ nsenter -t $host -n ip addr add 10.9.0.2/24 dev there
 nsenter -t $host -n ip link set there up
 nsenter -t $host -n ip link set lo up
 "$NATS" -js -sd jetstream -a 10.9.0.1 -p 4222 >/dev/null 2>&1 &
-nsenter -t $host -n "$PLIMSOLL" agent --nats nats://10.9.0.1:4222 --name far --allow 10.9.0.1 2>agent.log &
+"#;
+
+/// An agent on the second host, and runs with their systems on the first.
+const AGENT_ELSEWHERE: &str = r#"nsenter -t $host -n "$PLIMSOLL" agent --nats nats://10.9.0.1:4222 --name far --allow 10.9.0.1 2>agent.log &
 until grep -q 'waits for runs' agent.log; do sleep 0.05; done
 for study in loopback network; do
     "$PLIMSOLL" run $study.toml --nats nats://10.9.0.1:4222 --agents 1 --out $study 2>$study.log && code=0 || code=$?
@@ -252,7 +255,7 @@ fn an_agent_on_another_host_loads_what_it_reaches_and_the_loopback_of_the_run_is
     );
     place.write("network.toml", there);
     let mut command = Command::new("unshare");
-    command.args(["--net", "bash", "-c", TWO_HOSTS]).current_dir(place.path("."));
+    command.args(["--net", "bash", "-c", &format!("{TWO_HOSTS}{AGENT_ELSEWHERE}")]).current_dir(place.path("."));
     command.env("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll")).env("NATS", nats);
     let ended = Started::new(command).end();
     let log = |name: &str| place.read(&format!("{name}.log"));

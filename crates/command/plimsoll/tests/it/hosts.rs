@@ -1,6 +1,6 @@
 //! Runs whose systems agents start on their hosts: each agent is a process, at a real broker.
 
-use crate::agents::{Agent, Given, network_can_be_made, says};
+use crate::agents::{Agent, Given, TWO_HOSTS, network_can_be_made, says};
 use crate::common::{Place, START, Started, TINY, edited};
 use crate::databases;
 use plimsoll_bundle::Contents;
@@ -249,23 +249,8 @@ fn what_a_system_elsewhere_cannot_have_is_named_before_anything_starts() {
     place.plimsoll(&named).with(2).says(&["`local` is the name of the machine of a run"]);
 }
 
-/// Two hosts in one script: a network namespace with broker, run and load, and one with an agent that runs systems.
-const TWO_HOSTS: &str = r#"
-set -eu
-ip link set lo up
-ip link add here type veth peer name there
-unshare --net sleep 600 &
-host=$!
-trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
-until [ "$(readlink /proc/$host/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
-ip link set there netns $host
-ip addr add 10.9.0.1/24 dev here
-ip link set here up
-nsenter -t $host -n ip addr add 10.9.0.2/24 dev there
-nsenter -t $host -n ip link set there up
-nsenter -t $host -n ip link set lo up
-"$NATS" -js -sd jetstream -a 10.9.0.1 -p 4222 >/dev/null 2>&1 &
-nsenter -t $host -n "$PLIMSOLL" agent --nats nats://10.9.0.1:4222 --name far --label servers --systems . 2>agent.log &
+/// An agent on the second host that runs systems, and a run with its load on the first.
+const SYSTEMS_ELSEWHERE: &str = r#"nsenter -t $host -n "$PLIMSOLL" agent --nats nats://10.9.0.1:4222 --name far --label servers --systems . 2>agent.log &
 until grep -q 'waits for runs' agent.log; do sleep 0.05; done
 "$PLIMSOLL" run study.toml --nats nats://10.9.0.1:4222 --out bundle 2>run.log && code=0 || code=$?
 echo "ended $code"
@@ -279,7 +264,7 @@ fn load_and_system_need_not_share_a_machine() {
     // Nobody has to allow the address of a system that the run starts itself.
     let place = Place::with_study(&elsewhere(TINY));
     let mut command = Command::new("unshare");
-    command.args(["--net", "bash", "-c", TWO_HOSTS]).current_dir(place.path("."));
+    command.args(["--net", "bash", "-c", &format!("{TWO_HOSTS}{SYSTEMS_ELSEWHERE}")]).current_dir(place.path("."));
     command.env("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll")).env("NATS", nats);
     let ended = Started::new(command).end();
     let log = place.read("run.log");
@@ -307,7 +292,7 @@ fn a_database_on_another_host_is_loaded_through_the_network() {
         let there =
             Place::with_study(&edited(&databases::study(server), "[database.db]", "[database.db]\non = \"servers\""));
         let mut command = Command::new("unshare");
-        command.args(["--net", "bash", "-c", TWO_HOSTS]).current_dir(there.path("."));
+        command.args(["--net", "bash", "-c", &format!("{TWO_HOSTS}{SYSTEMS_ELSEWHERE}")]).current_dir(there.path("."));
         command.env("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll")).env("NATS", &nats);
         let ended = Started::new(command).end();
         let log = there.read("run.log");

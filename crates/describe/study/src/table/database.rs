@@ -17,6 +17,7 @@ use plimsoll_model::database::{
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::load::{LoadModel, LoadProfile};
 use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -210,7 +211,9 @@ impl ServerTable {
         let data = resolve_optional(self.data.as_ref(), |data| path(data, faults));
         let snapshot = resolve_optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
         let load = resolve_all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
-        let migrate = resolve_optional(self.migrate.as_ref(), |command| command.resolve(&scope.trusted(), faults));
+        // On another host it runs where the server does.
+        let of_migrate = if on.is_some() { scope.inside(name) } else { scope.trusted() };
+        let migrate = resolve_optional(self.migrate.as_ref(), |command| command.resolve(&of_migrate, faults));
         let expected = resolve_all(self.expect.as_deref().unwrap_or_default(), |row| row.resolve(scope, faults));
         let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
@@ -409,7 +412,9 @@ pub(crate) fn kept_data(database: &Database) -> Option<(PathBuf, Database)> {
     let folder = server.data.clone()?;
     let (ready_within, stop_grace) = (MINUTE, MINUTE);
     let (password, migrate) = (None, None);
-    let server = Server { password, migrate, port: 0, cpus: None, ready_within, stop_grace, ..(**server).clone() };
+    let (on, listen) = (None, Ipv4Addr::LOCALHOST.into());
+    let server =
+        Server { on, listen, password, migrate, port: 0, cpus: None, ready_within, stop_grace, ..(**server).clone() };
     let origin = Origin::Started(Box::new(server));
     let (settings, expected) = (Vec::new(), Vec::new());
     Some((folder, Database { origin, settings, warm: false, expected, ..database.clone() }))

@@ -56,8 +56,9 @@ pub(super) fn access_file(place: &Place) -> PathBuf {
     place.sockets.join("hba.conf")
 }
 
-/// Its content: everybody, with a password. That of a new server lets in its own host alone.
-pub(super) const ACCESS: &str = "local all all scram-sha-256\nhost all all all scram-sha-256\n";
+/// Its content: everybody, with a password, in whichever of the two forms the server keeps it (`md5` stands for both). The file
+/// of a new server lets in its own host alone.
+pub(super) const ACCESS: &str = "local all all md5\nhost all all all md5\n";
 
 /// The command prints one setting once it has accepted all of them.
 pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {
