@@ -45,7 +45,7 @@ fn seconds(start: &StartResult, variant: usize) -> Vec<Second> {
     let all_systems = here.chunk_by(|one, other| one.at == other.at);
     let mut sums: Vec<(f64, f64)> =
         all_systems.map(|same| (same[0].at, same.iter().map(|sample| sample.cpu_cores).sum())).collect();
-    // Those of another machine are of the second that ends nearest.
+    // Samples of another machine end at other instants: each is added to the second that ends nearest.
     for sample in elsewhere {
         let distance = |sum: &(f64, f64)| (sum.0 - sample.at).abs();
         if let Some(nearest) = sums.iter_mut().min_by(|one, other| distance(one).total_cmp(&distance(other))) {

@@ -2,7 +2,6 @@
 //! heard any more.
 
 use crate::broker::{self, Broker};
-use crate::coordinator::VERSION;
 use crate::delivery::{Inbox, Outbox};
 use crate::files;
 use crate::message::{
@@ -10,6 +9,7 @@ use crate::message::{
     SentFile, from_bytes, to_bytes,
 };
 use crate::permit::Permits;
+use crate::search::VERSION;
 use crate::subjects::{self, AGENT_WAITS};
 use crate::systems::Systems;
 use crate::worker::Worker;
@@ -52,7 +52,7 @@ pub struct Agent {
     pub permits: Permits,
     /// Threads that generate load.
     pub threads: usize,
-    /// How it runs systems; none if it only generates load.
+    /// The place and the means for systems on its host; none if it only generates load.
     pub systems: Option<SystemsHere>,
 }
 
@@ -63,7 +63,7 @@ pub struct SystemsHere {
     pub folder: PathBuf,
     /// The address at which others reach the host; none for that by which the host reaches the broker.
     pub address: Option<IpAddr>,
-    /// What starts them.
+    /// The launcher that starts them.
     pub launcher: Launcher,
     /// This program: `{plimsoll}` in systems.
     pub program: PathBuf,
@@ -135,7 +135,7 @@ impl Agent {
             tokio::select! {
                 question = questions.next() => {
                     let question = question.ok_or_else(ended)?;
-                    let facts = AgentFacts { systems: place.clone(), ..self.facts(&id, session.is_some()) };
+                    let facts = self.facts(&id, place.as_ref(), session.is_some());
                     answer(client, &question, to_bytes(&facts)).await;
                 }
                 request = requests.next() => {
@@ -168,7 +168,7 @@ impl Agent {
         }
     }
 
-    fn facts(&self, id: &str, is_busy: bool) -> AgentFacts {
+    fn facts(&self, id: &str, place: Option<&PlaceForSystems>, is_busy: bool) -> AgentFacts {
         AgentFacts {
             name: self.name.clone(),
             id: id.to_owned(),
@@ -180,7 +180,7 @@ impl Agent {
             open_files: plimsoll_telemetry::most_open_files(),
             network: plimsoll_telemetry::network(),
             is_busy,
-            systems: None,
+            systems: place.cloned(),
         }
     }
 
@@ -226,7 +226,7 @@ async fn answer(client: &Client, question: &Message, answer: Bytes) {
 }
 
 impl SystemsHere {
-    /// What runs have to know of it.
+    /// The description of the place that runs get.
     fn place(&self, broker: &Broker) -> Result<PlaceForSystems, AgentError> {
         let address = self.address.map_or_else(|| broker.own_address().map_err(AgentError::NoAddress), Ok)?;
         let (folder, program) = (self.folder.clone(), self.program.clone());

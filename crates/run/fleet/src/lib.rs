@@ -18,6 +18,7 @@ mod member;
 mod message;
 mod permit;
 mod records;
+mod search;
 mod seconds;
 mod subjects;
 mod systems;
@@ -25,6 +26,7 @@ mod worker;
 
 pub use agent::{Agent, AgentError, SystemsHere};
 pub use broker::{Broker, BrokerError};
-pub use coordinator::{Fleet, FleetError, Wanted};
+pub use coordinator::Fleet;
 pub use message::{AgentFacts, PlaceForSystems};
 pub use permit::Permits;
+pub use search::{FleetError, Wanted};

@@ -151,7 +151,7 @@ pub(crate) enum HostOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum DatabaseOrder {
     Facts,
-    /// Whether it takes the connections of so many users.
+    /// Check that the server takes the connections of so many users.
     CheckConnections(u32),
     /// Start to sample its counters.
     Sample,
@@ -226,7 +226,7 @@ pub(crate) enum Answer {
 pub(crate) enum FromHost {
     /// The reply to an order.
     Reply(Result<Reply, Refusal>),
-    /// What a command or a system has written since the last message.
+    /// Output of a command or a system since the last message.
     Output(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The system has ended by itself.
     Ended(String),
@@ -263,9 +263,9 @@ pub(crate) enum Reply {
     DatabaseReady {
         after: Duration,
         executable: Option<(PathBuf, Option<String>)>,
-        /// How it is reached from other hosts, without the password.
+        /// The endpoint for other hosts, without the password.
         endpoint: Box<Endpoint>,
-        /// What its migration wrote.
+        /// The output of its migration.
         #[serde(with = "serde_bytes")]
         migration: Vec<u8>,
     },

@@ -36,7 +36,7 @@ const MOST_MESSAGES: usize = 4;
 /// The last bytes of a file whose middle was left out, with the line that says so.
 const END: u64 = 66 << 10;
 
-/// What runs the systems of one engagement.
+/// The runner of the systems of one engagement.
 pub(crate) struct Systems {
     /// The agent's name in samples.
     pub(crate) name: String,
@@ -51,7 +51,7 @@ pub(crate) struct Systems {
 /// A system that runs, or the server of a database. Its fields are dropped in this order: it ends before its data and its files
 /// are removed.
 struct Carried {
-    /// What samples the counters of a database.
+    /// The sampler of a database's counters, while load runs.
     counters: Option<CounterSampler>,
     running: Running,
     database: Option<(Database, PreparedDatabase)>,
@@ -69,7 +69,7 @@ struct Sampling {
     zero: Instant,
 }
 
-/// What runs and is sampled by now.
+/// The systems that run by now, and their sampling.
 #[derive(Default)]
 struct State {
     systems: BTreeMap<u32, Carried>,
@@ -334,7 +334,7 @@ fn executable(running: &Running) -> Option<(PathBuf, Option<String>)> {
     Some((file, hash))
 }
 
-/// What would keep a system from starting here; `services` are those of its containers that are measured.
+/// The faults that would keep a system from starting here; `services` are those of its containers that are measured.
 fn faults(system: &SystemSpec, services: &[String]) -> Vec<String> {
     let mut faults: Vec<String> = check_commands(system).iter().map(ToString::to_string).collect();
     if faults.is_empty() && system.containers.is_some() {

@@ -32,7 +32,7 @@ pub(crate) struct RunningDatabase {
     data: Data,
 }
 
-/// The data of a database, and what it is asked by.
+/// The data of a database, on this machine or on another host.
 enum Data {
     Here(Box<PreparedDatabase>),
     Elsewhere(Box<dyn DatabaseElsewhere>),
@@ -113,7 +113,7 @@ impl RunningDatabase {
     }
 }
 
-/// What samples the counters of a database.
+/// The sampling of a database's counters.
 pub(crate) enum Counters {
     Here(CounterSampler),
     /// Its host does.

@@ -46,7 +46,7 @@ pub trait Host {
         interrupt: &Interrupt,
     ) -> Result<(usize, usize), HostError>;
 
-    /// What would keep a system from starting there: programs that are not found, a port in use, an engine that does not
+    /// The faults that would keep a system from starting there: programs that are not found, a port in use, an engine that does not
     /// answer, containers without one of the `services` that are measured.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ pub trait Host {
         interrupt: &Interrupt,
     ) -> Result<Box<dyn SystemElsewhere>, HostError>;
 
-    /// What would keep a database from starting there: programs that are not found, settings that it would reject.
+    /// The faults that would keep a database from starting there: programs that are not found, settings that it would reject.
     ///
     /// # Errors
     /// The host is lost.
@@ -115,7 +115,7 @@ pub trait Host {
 
 /// A database that has been started on another host.
 pub struct StartedDatabase {
-    /// Its data, and what can be asked of it.
+    /// The database, which answers questions about itself.
     pub database: Box<dyn DatabaseElsewhere>,
     /// Its server.
     pub server: Box<dyn SystemElsewhere>,
@@ -125,7 +125,7 @@ pub struct StartedDatabase {
 
 /// A database that runs on another host.
 pub trait DatabaseElsewhere {
-    /// How it is reached from other hosts.
+    /// Its endpoint for other hosts.
     fn endpoint(&self) -> Endpoint;
 
     /// The facts about it while it is up.

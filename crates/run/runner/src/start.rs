@@ -2,25 +2,25 @@
 
 use crate::databases::{self, RunningDatabase};
 use crate::generator::{NotReady, PreparedWorkload};
-use crate::host::{Host, HostError, RunningSystem, SamplerElsewhere};
+use crate::host::{HostError, RunningSystem};
 use crate::load::{LoadOutcome, NextLoad, offer};
+use crate::memory::MemoryOfVariants;
 use crate::run::{Context, EventSink};
 use crate::sampled;
+use crate::samplers::{Samplers, hosts_of};
 use crate::validity;
 use crate::written_files::FilesOfSystem;
 use plimsoll_database::Databases;
-use plimsoll_model::database::{Database, DatabaseFacts, Origin};
+use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
-use plimsoll_model::host::{Host as HostFacts, LOCAL, Version};
+use plimsoll_model::host::{Host as HostFacts, Version};
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
-use plimsoll_model::sample::Samples;
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Stopped, SystemError, free_port};
-use plimsoll_telemetry::{LastSamples, Sampler, Target, UseByOthers, memory_available};
+use plimsoll_telemetry::{LastSamples, Target, UseByOthers, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -362,85 +362,6 @@ impl RunningStart {
     }
 }
 
-/// The other hosts on which systems of these variants run, each once: two labels may be those of one agent.
-fn hosts_of<'a>(context: &Context<'a>, variants: &[RunningVariant]) -> Result<Vec<&'a dyn Host>, HostError> {
-    let mut hosts: BTreeMap<&str, &dyn Host> = BTreeMap::new();
-    let systems = variants.iter().flat_map(|running| &running.spec.systems).filter_map(|one| one.on.as_deref());
-    let databases = variants.iter().flat_map(|running| &running.spec.databases).filter_map(Database::on);
-    for label in systems.chain(databases) {
-        let host = context.host(label)?;
-        hosts.insert(host.name(), host);
-    }
-    Ok(hosts.into_values().collect())
-}
-
-/// What samples the machines on which the systems of a start run.
-pub(crate) struct Samplers {
-    here: Sampler,
-    /// One for each other host.
-    elsewhere: Vec<Box<dyn SamplerElsewhere>>,
-}
-
-impl Samplers {
-    fn start(context: &Context<'_>, variants: &[RunningVariant], hosts: &[&dyn Host]) -> Result<Samplers, Fault> {
-        let targets = variants.iter().flat_map(RunningVariant::targets).collect();
-        let here = Sampler::start(LOCAL, targets, &|| context.interrupted.is_set());
-        let here = here.map_err(|error| match error.kind() {
-            ErrorKind::Interrupted => Fault::Abort(Abort::Interrupted),
-            _ => Fault::Failed(error.to_string()),
-        })?;
-        let elsewhere = hosts.iter().map(|host| host.sample(context.interrupted));
-        Ok(Samplers { here, elsewhere: elsewhere.collect::<Result<_, HostError>>()? })
-    }
-
-    /// The samples since the last call. Their instants count from `zero`.
-    pub(crate) fn take(&self, zero: Instant) -> Samples {
-        let mut samples = self.here.take(zero);
-        self.elsewhere.iter().for_each(|sampler| samples.extend(sampler.take(zero)));
-        samples
-    }
-
-    /// The last samples: those of this machine, and those of each other host.
-    fn stop(self, zero: Instant) -> (LastSamples, Vec<Samples>) {
-        let mut last = self.here.stop(zero);
-        let (samples, complaints): (Vec<_>, Vec<_>) =
-            self.elsewhere.into_iter().map(|sampler| sampler.stop(zero)).unzip();
-        last.complaints.extend(complaints.into_iter().flatten());
-        (last, samples)
-    }
-}
-
-/// The memory of variants that are alive together: a machine that runs out of it ends processes, and not only those of the
-/// study.
-struct MemoryOfVariants {
-    /// Bytes that were left when it was last looked at.
-    left: Option<u64>,
-    /// The most that the systems of one variant took while they started, in bytes.
-    taken: u64,
-}
-
-impl MemoryOfVariants {
-    fn new(left: Option<u64>) -> MemoryOfVariants {
-        MemoryOfVariants { left, taken: 0 }
-    }
-
-    /// The systems of another variant are ready, and so much is left.
-    fn started(&mut self, left: Option<u64>) {
-        let taken = self.left.zip(left).map_or(0, |(before, after)| before.saturating_sub(after));
-        (self.left, self.taken) = (left, self.taken.max(taken));
-    }
-
-    /// Fails where the systems of another variant would not find as much memory as those of the ones before them.
-    fn check(&self) -> Result<(), String> {
-        let Some(left) = self.left.filter(|left| *left < self.taken) else { return Ok(()) };
-        let [taken, left] = [self.taken, left].map(|bytes| bytes / 1_000_000);
-        Err(format!(
-            "the systems of one variant take {taken} MB of memory, and {left} MB are left for those of the next: variants \
-             that take turns are alive at the same time; use `design = \"trials\"`, or let each system take less"
-        ))
-    }
-}
-
 /// The names of the files for the output of systems.
 struct OutputNames<'a> {
     context: &'a Context<'a>,
@@ -527,7 +448,7 @@ impl RunningVariant {
     }
 
     /// The processes of this machine that telemetry samples.
-    fn targets(&self) -> impl Iterator<Item = Target> {
+    pub(crate) fn targets(&self) -> impl Iterator<Item = Target> {
         self.systems.iter().filter_map(|system| Some(sampled::target(system.here()?, self.variant)))
     }
 
@@ -645,24 +566,4 @@ pub(crate) fn phase(start: &Start, phase: Phase, length: Option<Duration>) -> Ev
 fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variant_that_would_find_too_little_memory_is_not_started() {
-        let megabytes = |count: u64| Some(count * 1_000_000);
-        let mut memory = MemoryOfVariants::new(megabytes(1000));
-        assert_eq!(memory.check(), Ok(()));
-        memory.started(megabytes(600));
-        assert_eq!(memory.check(), Ok(()), "another 400 MB fit into 600");
-        memory.started(megabytes(250));
-        let why = memory.check().expect_err("400 MB do not fit into 250");
-        assert!(why.starts_with("the systems of one variant take 400 MB of memory, and 250 MB are left"), "{why}");
-        let mut unknown = MemoryOfVariants::new(None);
-        unknown.started(None);
-        assert_eq!(unknown.check(), Ok(()));
-    }
 }

@@ -166,7 +166,7 @@ pub struct MergedSeconds {
 }
 
 impl MergedSeconds {
-    /// Those of so many recorders.
+    /// A merger for so many recorders.
     #[must_use]
     pub fn of(recorders: usize) -> MergedSeconds {
         MergedSeconds { pending: BTreeMap::new(), passed: vec![i64::MIN; recorders] }

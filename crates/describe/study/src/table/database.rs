@@ -196,7 +196,7 @@ impl DatabaseTable {
 
 impl ServerTable {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
-        let on = scope.elsewhere.iter().find(|(database, _)| database == name).map(|(_, label)| label.clone());
+        let on = scope.label_of(name);
         if self.on.is_some() && on.is_none() {
             return None;
         }

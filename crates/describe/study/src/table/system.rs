@@ -92,7 +92,7 @@ impl SystemTable {
     /// The system for the trial that `scope` stands for, which is inside the system.
     pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<SystemSpec> {
         let port = scope.bindings.ports.get(name).copied();
-        let on = scope.elsewhere.iter().find(|(system, _)| system == name).map(|(_, label)| label.clone());
+        let on = scope.label_of(name);
         if self.on.is_some() && on.is_none() {
             return None;
         }

@@ -166,8 +166,13 @@ impl<'a> Scope<'a> {
             .help(format!("`{kind}.{name}.only` leaves it out; let what names it depend on the same factor"))
     }
 
-    fn is_elsewhere(&self, system: &str) -> bool {
-        self.elsewhere.iter().any(|(name, _)| name == system)
+    /// The label of the agent on whose host a system or a database runs; none on this machine.
+    pub(crate) fn label_of(&self, owner: &str) -> Option<String> {
+        self.elsewhere.iter().find(|(name, _)| name == owner).map(|(_, label)| label.clone())
+    }
+
+    fn is_elsewhere(&self, owner: &str) -> bool {
+        self.elsewhere.iter().any(|(name, _)| name == owner)
     }
 
     /// True for an address at the loopback of this machine, in the strings of a system on another one.
