@@ -5,7 +5,7 @@ mod script;
 
 pub(crate) use fleet::{Agent, Fleet};
 pub(crate) use script::{
-    Flags, InspectFlags, LogFormat, LogOutput, NewScript, Project, Script, Shown, Template, Vendor,
+    Flags, InspectFlags, LogFormat, LogOutput, NewScript, Project, RunFlags, Script, Shown, Template, Vendor,
 };
 
 use clap::{Args, Parser, Subcommand};

@@ -1,9 +1,10 @@
 //! Databases as systems: where their data comes from, with which settings they run, and facts about them after a trial.
 
-use crate::record::ErrorKind;
+use crate::record::{Durations, ErrorKind};
 use crate::storage::Secret;
 use crate::system::CommandLine;
 use crate::units::Processors;
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -401,6 +402,18 @@ pub struct StatementFacts {
     pub p99: Option<u64>,
     /// How many of all runs failed.
     pub failed: u64,
+    /// All their durations, where those of other generators are to be added; never in a bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durations: Option<Durations>,
+}
+
+impl StatementFacts {
+    /// The same with the percentiles of these durations.
+    #[must_use]
+    pub fn of_durations(self, durations: &Histogram<u64>) -> StatementFacts {
+        let percentile = |percent: f64| (!durations.is_empty()).then(|| durations.value_at_quantile(percent / 100.0));
+        StatementFacts { p50: percentile(50.0), p95: percentile(95.0), p99: percentile(99.0), ..self }
+    }
 }
 
 /// One line of the input check: a share or mean over the inputs of users.

@@ -7,7 +7,7 @@ use crate::database::SqlFacts;
 use crate::load::{LoadProfile, Share};
 use crate::record::{Account, ErrorKind, Interval, SequenceCheck, SequenceRecorder};
 use crate::result::Work;
-use crate::script::ScriptFacts;
+use crate::script::{Packed, ScriptFacts};
 use crate::storage::StorageFacts;
 use crate::study::GeneratorSpec;
 use crate::units::{Nanos, UnixTime};
@@ -83,6 +83,8 @@ pub enum Report {
     Console(String),
     /// The result of a script's `setup` as JSON, where other generators have shares of the load: they need it.
     SetUp(Option<String>),
+    /// The progress of a load that a script's own options describe.
+    OwnLoad(Packed),
 }
 
 /// The result of a job, beside its seconds.

@@ -15,8 +15,8 @@ use std::fmt;
 
 pub use account::Account;
 pub use interval::{
-    DIGITS, GeneratorSecond, Interval, LONGEST, MergedSeconds, TICK, TICKS, Tally, Tick, failed_alone, failed_of_all,
-    histogram,
+    DIGITS, Durations, GeneratorSecond, Interval, LONGEST, MergedSeconds, TICK, TICKS, Tally, Tick, failed_alone,
+    failed_of_all, histogram,
 };
 pub use sequence::SequenceRecorder;
 

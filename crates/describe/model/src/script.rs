@@ -1,5 +1,6 @@
 //! Scripts as a workload: users that run a program of the study's own.
 
+use crate::storage::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -27,6 +28,26 @@ pub struct Script {
     /// The files of the program, with their SHA-256. Two bundles ran the same program if these are equal. Empty until
     /// the files were read.
     pub sources: Vec<(PathBuf, String)>,
+    /// The load that its own options describe, where no study says what the load is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_load: Option<OwnLoad>,
+}
+
+/// The load that a script's own options describe: scenarios, as in a run without a study.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnLoad {
+    /// The options with all defaults, as JSON.
+    pub options: String,
+    /// Threads, as many on each generator: a user stays on its thread from one scenario to the next.
+    pub threads: usize,
+    /// The parts of metrics that have a threshold: `http_req_duration{name:login}`.
+    pub submetrics: Vec<String>,
+    /// True if samples are also kept by scenario and group.
+    pub by_group: bool,
+    /// True if lines of the console for debugging are wanted too.
+    pub verbose: bool,
+    /// The secrets that the script may read, by source and name.
+    pub secrets: BTreeMap<String, BTreeMap<String, Secret>>,
 }
 
 /// What a trial found out about its script.
@@ -38,7 +59,14 @@ pub struct ScriptFacts {
     pub console: u64,
     /// The number of those lines that were not kept.
     pub left_out: u64,
+    /// The results of a load that the script's own options describe, one for each generator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_load: Vec<Packed>,
 }
+
+/// A value that only the code for scripts reads, as that writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packed(#[serde(with = "serde_bytes")] pub Vec<u8>);
 
 /// Limits of one user of a script. A user that exceeds one is stopped for the rest of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use crate::sql::{Parameter, Sql, SqlWork, TPCC_STEPS};
 use crate::storage::{Credentials, Secret, Storage, Store};
 pub use crate::target::{Target, Tls};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,7 +70,11 @@ impl Workload {
                 Store::Directory(_) | Store::Nfs(_) => Vec::new(),
             },
             Steps::Sql(sql) => sql.endpoint.iter_mut().filter_map(|endpoint| endpoint.password.as_mut()).collect(),
-            Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => Vec::new(),
+            Steps::Script(script) => {
+                let sources = script.own_load.iter_mut().flat_map(|own_load| own_load.secrets.values_mut());
+                sources.flat_map(BTreeMap::values_mut).collect()
+            }
+            Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) => Vec::new(),
         }
     }
 

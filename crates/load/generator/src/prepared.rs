@@ -195,10 +195,10 @@ impl Prepared {
     ) -> Result<(), JobError> {
         let workload = sql.users(first.seed, first.share).map_err(JobError::Users)?;
         let mut users = BlockingUsers::new(&workload, &self.workload, &first);
-        let steps = &self.workload.steps;
+        let (steps, has_others) = (&self.workload.steps, first.share.of > 1);
         in_turn(first, jobs, interrupted, |local, reports| {
             let (findings, clock) = users.run(local, reports)?;
-            let facts = WorkFacts::Sql(Box::new(workload.facts(&steps.names())));
+            let facts = WorkFacts::Sql(Box::new(workload.facts(&steps.names(), has_others)));
             Ok(JobRecord { facts, ..local.record(findings, steps, clock) })
         })
     }

@@ -1,10 +1,12 @@
 //! Checks, and the groups and scenarios in which they were made.
 
+use serde::{Deserialize, Serialize};
+
 /// The separator before each group of a path.
 pub const SEPARATOR: &str = "::";
 
 /// All checks of one thread, or of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
     /// Scenarios and paths.
     groups: Vec<(String, String)>,
@@ -12,7 +14,7 @@ pub struct Checks {
 }
 
 /// The checks with one name in one group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Its scenario; empty outside of scenarios.
     pub scenario: String,

@@ -80,6 +80,24 @@ impl Secrets {
         Ok(Secrets { sources, read: RwLock::default() })
     }
 
+    /// Sources with these names.
+    #[must_use]
+    pub fn of(sources: impl IntoIterator<Item = (String, BTreeMap<String, String>)>) -> Secrets {
+        let sources = sources.into_iter().map(|(name, pairs)| (name, Arc::new(pairs))).collect();
+        Secrets { sources, read: RwLock::default() }
+    }
+
+    /// All sources by name, with their secrets.
+    pub fn sources(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, String>)> {
+        self.sources.iter().map(|(name, source)| (name.as_str(), &**source))
+    }
+
+    /// Masks all secrets from now on, as if a script had read them: one elsewhere may.
+    pub fn mask_all(&self) {
+        let sources: BTreeSet<&String> = self.sources.values().flat_map(|source| source.values()).collect();
+        sources.into_iter().for_each(|value| self.mask(value));
+    }
+
     /// The secret of a name, which is masked from now on.
     ///
     /// # Errors

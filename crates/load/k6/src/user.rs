@@ -149,8 +149,9 @@ impl User {
         }
         iteration.began = at;
         iteration.in_process = run.counts.scenarios[scenario].begun.fetch_add(1, Relaxed);
-        let (index, of) = (run.share.index as u64, run.share.of as u64);
-        iteration.in_test = index + iteration.in_process * of;
+        // Processes without users of this scenario have none of its iterations.
+        let with_users = (run.share.of as u64).min(run.scenarios[scenario].executor.most_vus());
+        iteration.in_test = run.share.index as u64 + iteration.in_process * with_users;
         globals
     }
 

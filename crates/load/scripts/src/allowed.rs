@@ -1,5 +1,6 @@
 //! The hosts that a script may send to: its own machine, and those that the user of Plimsoll has listed.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -22,7 +23,7 @@ struct CheckedHosts {
 }
 
 /// Hosts that a script tried to send to without being allowed to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// Their names, or their addresses.
     pub hosts: Vec<String>,

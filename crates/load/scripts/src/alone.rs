@@ -125,7 +125,7 @@ pub(super) fn call(
         made_before: 1,
     }];
     let load = Load { common: &common, scenarios: &scenarios, share: WHOLE, threads: 1, cpus: None, copies: None };
-    let mut result = load.run(&mut |_| ())?;
+    let mut result = load.run(Default::default(), &mut |_| ())?;
     // A script that ended the run is parked for good, so its call was only stopped.
     if let (Err(CallError::Stopped), Some(message)) = (&result.called, run.plan.abort.get()) {
         result.called = Err(CallError::Aborted(message.clone()));

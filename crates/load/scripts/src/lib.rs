@@ -17,6 +17,7 @@ mod grpc;
 mod hosts;
 mod network;
 mod origin;
+mod own_load;
 mod rate_limit;
 mod resolver;
 mod run;
@@ -31,7 +32,8 @@ mod websocket;
 
 pub use allowed::{Allowed, Refused};
 pub use alone::{Inspected, call_alone, inspect};
-pub use run::{End, Go, Observer, Progress, Run, RunOutcome, run};
+pub use own_load::{Parts, own_load};
+pub use run::{End, Go, Observer, Part, Progress, Run, RunOutcome, run};
 pub use user::{CallError, ExceededLimit};
 
 use plimsoll_engine::recorder::Names;

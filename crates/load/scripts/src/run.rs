@@ -11,6 +11,7 @@ use super::tls::TlsConfigurations;
 use super::user::CallError;
 use super::user_ids::user_ids;
 use super::{Allowed, Console, Limits, LineSource, RunContext};
+use plimsoll_engine::job::Steering;
 use plimsoll_engine::offer::{K6Arrivals, Offering};
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_javascript::{Level, Program, ResultFormat};
@@ -22,8 +23,8 @@ use plimsoll_k6_run::options::Options;
 use plimsoll_k6_run::scenario::{self, Curve, Executor, Quota, Reserve, Scenario, Source};
 use plimsoll_k6_run::threshold::Threshold;
 use plimsoll_model::event::{Event, Second};
-use plimsoll_model::job::{JobError, Report};
-use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think, WHOLE};
+use plimsoll_model::job::{Begin, JobError, Report, SetUp};
+use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Share, Stage, Stop, Think, WHOLE};
 use plimsoll_model::start::Phase;
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -54,6 +55,35 @@ pub struct Run<'a> {
     pub console: Console,
     /// The caller sets this to stop the run; `teardown` still runs.
     pub interrupted: &'a AtomicBool,
+    /// The part of the run that this process has.
+    pub part: Part,
+}
+
+/// The part of a run that one of several generators has, or the whole of it.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its share of users, arrivals and iterations.
+    pub share: Share,
+    /// When the scenarios begin.
+    pub begin: Begin,
+    /// Tells it the instant of the begin, and when the users of all others have ended.
+    pub steering: Steering,
+    /// The generator that calls `setup` and `teardown`.
+    pub set_up: SetUp,
+}
+
+impl Default for Part {
+    /// The whole run.
+    fn default() -> Part {
+        Part { share: WHOLE, begin: Begin::default(), steering: Steering::default(), set_up: SetUp::Here }
+    }
+}
+
+impl Part {
+    /// True if other generators have parts of the run too.
+    fn has_others(&self) -> bool {
+        self.share.of > 1
+    }
 }
 
 /// Observes a run.
@@ -61,6 +91,12 @@ pub trait Observer {
     /// Handles an event. The seconds of such a run have iterations and the state of the generator, but no rows: its
     /// metrics are samples.
     fn on_event(&mut self, event: &Event);
+
+    /// Handles what `setup` returned, as JSON, where other generators need it too.
+    fn on_set_up(&mut self, _data: Option<&str>) {}
+
+    /// Handles the end of the scenarios of this part, where `teardown` waits for those of others.
+    fn on_scenarios_ended(&mut self, _end: &End) {}
 
     /// Decides after each second if the run goes on.
     fn check(&mut self, _progress: &Progress) -> Go {
@@ -143,7 +179,8 @@ pub fn run(run: &Run<'_>, observer: &mut dyn Observer) -> Result<RunOutcome, Job
 
 impl Run<'_> {
     fn whole(&self, observer: &mut dyn Observer) -> Result<RunOutcome, JobError> {
-        let users: u64 = self.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
+        let users = |scenario: &Scenario| self.part.share.of_first(scenario.executor.most_vus());
+        let users: u64 = self.plan.scenarios.iter().map(users).sum();
         allow_users(users)?;
         allow_descriptors(users)?;
         // Batches use more connections. A run without batches does not need this many, so a refusal is no error.
@@ -151,8 +188,11 @@ impl Run<'_> {
         let network = Arc::new(self.network()?);
         let mut outcome = RunOutcome::new(self.plan);
         let exports = |name: &str| self.program.exports().iter().any(|export| export == name);
-        let options = &self.plan.options;
-        if exports("setup") && options.no_setup != Some(true) {
+        let (options, Part { set_up, steering, .. }) = (&self.plan.options, &self.part);
+        let calls_both = *set_up == SetUp::Here;
+        if let SetUp::Elsewhere(data) = set_up {
+            outcome.setup_data.clone_from(data);
+        } else if exports("setup") && options.no_setup != Some(true) {
             observer.on_event(&phase(Phase::Setup));
             let timeout = options.setup_timeout.unwrap_or(Duration::MAX);
             match outcome.add(alone::call(self, &network, "setup", Vec::new(), timeout, self.interrupted)?) {
@@ -161,12 +201,23 @@ impl Run<'_> {
             }
         }
         if outcome.end == End::Finished {
+            if calls_both && self.part.has_others() {
+                observer.on_set_up(outcome.setup_data.as_deref());
+            }
             observer.on_event(&phase(Phase::Measure));
             match self.scenarios(&network, &mut outcome, observer) {
                 Err(JobError::Script(why)) => outcome.end = self.ended(End::NotLoaded(why)),
+                // It was set up, and others may have begun.
+                Err(late @ JobError::Late(_)) => outcome.faults.push(late.to_string()),
                 other => other?,
             }
-            if exports("teardown") && options.no_teardown != Some(true) {
+            if self.part.has_others() {
+                observer.on_scenarios_ended(&outcome.end);
+            }
+            if calls_both && exports("teardown") && options.no_teardown != Some(true) {
+                if self.part.has_others() {
+                    steering.wait_for_others(self.interrupted);
+                }
                 observer.on_event(&phase(Phase::Teardown));
                 let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
                 let data = outcome.setup_data.iter().cloned().collect();
@@ -212,9 +263,10 @@ impl Run<'_> {
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
         let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
         let threads = self.threads.max(1);
-        let load = Load { common: &common, scenarios: &scenarios, share: WHOLE, threads, cpus: self.cpus, copies };
+        let Part { share, begin, steering, .. } = &self.part;
+        let load = Load { common: &common, scenarios: &scenarios, share: *share, threads, cpus: self.cpus, copies };
         let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
-        let result = load.run(&mut |report| {
+        let result = load.run((*begin, steering.clone()), &mut |report| {
             let Report::Second { interval, .. } = report else { return };
             let elapsed =
                 Duration::from_secs(u64::try_from(interval.second).unwrap_or(0)) + Duration::from(interval.length);
@@ -279,12 +331,13 @@ impl Run<'_> {
     }
 
     pub(super) fn network(&self) -> Result<network::Shared, JobError> {
-        network::Shared::new(&self.plan.options, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
+        let (options, share) = (&self.plan.options, self.part.share);
+        network::Shared::new(options, share, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
     }
 
     /// The users of all scenarios.
     fn scenario_users(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
-        let ids = user_ids(&self.plan.scenarios, self.threads.max(1));
+        let ids = user_ids(&self.plan.scenarios, self.threads.max(1) * self.part.share.of);
         let scenarios = self.plan.scenarios.iter().zip(ids).enumerate().map(|(index, (scenario, ids))| ScenarioUsers {
             offering: offering(scenario, self.seed),
             function: scenario.exec.clone(),
@@ -299,11 +352,16 @@ impl Run<'_> {
 }
 
 impl network::Shared {
-    /// The shared state that these options ask for.
+    /// The state that the users of this process share, as the options ask for it.
     ///
     /// # Errors
     /// An option has no meaning.
-    pub(super) fn new(options: &Options, allowed: Allowed, largest_body: usize) -> Result<network::Shared, String> {
+    pub(super) fn new(
+        options: &Options,
+        share: Share,
+        allowed: Allowed,
+        largest_body: usize,
+    ) -> Result<network::Shared, String> {
         let reuse = match (options.no_connection_reuse, options.no_vu_connection_reuse) {
             (Some(true), _) => Reuse::Never,
             (_, Some(true)) => Reuse::WithinIterations,
@@ -317,7 +375,7 @@ impl network::Shared {
             )?,
             hosts: Hosts::read(options.hosts.as_deref().unwrap_or_default())?,
             known: Arc::default(),
-            rate_limit: RateLimit::new(options.rps),
+            rate_limit: RateLimit::new(options.rps.map(|most| share.of_first(most))),
             tls: TlsConfigurations::new(options.insecure_skip_tls_verify == Some(true), options.tls_version),
             reuse,
             largest_body,
@@ -329,7 +387,8 @@ impl network::Shared {
 }
 
 impl RunOutcome {
-    fn new(plan: &RunState) -> RunOutcome {
+    /// The outcome of a run that has no samples yet.
+    pub(super) fn new(plan: &RunState) -> RunOutcome {
         RunOutcome {
             sinks: Sinks::new(&plan.registry),
             checks: Checks::default(),

@@ -3,9 +3,10 @@
 use super::alone::{self, Inspected};
 use super::console::KeptConsole;
 use super::network;
+use super::own_load::{self, OwnLoadPart};
 use super::systems::Systems;
 use super::threads::{Ids, Load, ScenarioUsers, allow_users};
-use super::{Allowed, Console, Limits, Run};
+use super::{Allowed, Console, Limits, Part, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Jobs, LocalJob};
 use plimsoll_engine::offer::Offering;
@@ -60,7 +61,7 @@ impl CompiledScript {
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
             .map_err(|faults| faults.iter().map(|fault| WorkloadDiagnostic::new(fault.render())).collect::<Vec<_>>())?;
         let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let inspected = alone::inspect(&program, env, Arc::default(), limits(script), &silent())
+        let inspected = alone::inspect(&program, env, own_load::secrets(script), limits(script), &silent())
             .map_err(|why| fault(format!("failed to load `{}`: {why}", script.entry.display())))?;
         if !program.exports().contains(&script.exec) {
             let why = no_such_function(&script.exec, program.exports().iter().map(String::as_str));
@@ -80,6 +81,11 @@ impl CompiledScript {
     /// # Errors
     /// `setup` fails, users cannot be made, or the machine does not allow what the loop needs.
     pub fn run(&self, first: &Job, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
+        if let Some(own_load) = &self.script.own_load {
+            let (program, inspected, script) = (&self.program, &self.inspected, &self.script);
+            let part = OwnLoadPart { program, inspected, script, own_load, limits: limits(script) };
+            return part.run(first, jobs, interrupted);
+        }
         let console = KeptConsole::default();
         let result = self.run_with(&console, first, jobs, interrupted);
         // A script that failed may have written why to its console.
@@ -107,6 +113,7 @@ impl CompiledScript {
             seed: first.seed,
             console: console.console(),
             interrupted,
+            part: Part::default(),
         };
         let network = run.network()?;
         let systems = Systems(self.script.systems.clone());
@@ -155,7 +162,12 @@ impl CompiledScript {
                 }
                 let counts = console.end_load();
                 console.take().into_iter().for_each(|lines| jobs.report(Report::Console(lines)));
-                let facts = ScriptFacts { times: self.times(), console: counts.lines, left_out: counts.left_out };
+                let facts = ScriptFacts {
+                    times: self.times(),
+                    console: counts.lines,
+                    left_out: counts.left_out,
+                    own_load: Vec::new(),
+                };
                 broken.extend(common.take_broken());
                 jobs.ended(JobRecord { broken: broken.clone(), facts: WorkFacts::Script(facts), ..record });
                 next = if job.stays { jobs.next() } else { None };

@@ -138,11 +138,14 @@ impl Load<'_> {
     ///
     /// # Errors
     /// Users cannot be made, or the machine does not allow what the loop needs.
-    pub(super) fn run(&self, reports: &mut dyn FnMut(Report)) -> Result<LoadResult, JobError> {
+    pub(super) fn run(
+        &self,
+        begin: (Begin, Steering),
+        reports: &mut dyn FnMut(Report),
+    ) -> Result<LoadResult, JobError> {
         let mut ended = None;
         let offerings = self.scenarios.iter().map(|scenarios| scenarios.offering.clone()).collect();
-        let (samples, called) =
-            self.run_series(|series| ended = series.run(offerings, Default::default(), false, reports))?;
+        let (samples, called) = self.run_series(|series| ended = series.run(offerings, begin, false, reports))?;
         let (findings, clock) = ended.ok_or_else(|| JobError::Loop("a thread ended early".to_owned()))?;
         let called = called.unwrap_or(Err(CallError::Stopped));
         Ok(LoadResult { samples, broken: self.common.take_broken(), called, findings, clock })

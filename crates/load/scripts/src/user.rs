@@ -161,6 +161,13 @@ pub enum CallError {
     Stopped,
     /// The call could not start, because the machine refused a resource.
     NotStarted(String),
+    /// It failed in another process.
+    Elsewhere {
+        /// Why, with the line of the script.
+        why: String,
+        /// True if it took too long.
+        took_too_long: bool,
+    },
 }
 
 /// A limit that a user has exceeded.
@@ -198,7 +205,9 @@ impl fmt::Display for CallError {
             CallError::TimedOut => f.write_str("it took longer than it may"),
             CallError::LimitExceeded(broken) => broken.fmt(f),
             CallError::Stopped => f.write_str("it was broken off"),
-            CallError::Aborted(text) | CallError::NotStarted(text) => f.write_str(text),
+            CallError::Aborted(text) | CallError::NotStarted(text) | CallError::Elsewhere { why: text, .. } => {
+                f.write_str(text)
+            }
         }
     }
 }
@@ -207,7 +216,11 @@ impl CallError {
     /// True if the call took too long.
     #[must_use]
     pub fn took_too_long(&self) -> bool {
-        matches!(self, CallError::TimedOut | CallError::LimitExceeded(ExceededLimit { took_too_long: true, .. }))
+        match self {
+            CallError::LimitExceeded(ExceededLimit { took_too_long, .. })
+            | CallError::Elsewhere { took_too_long, .. } => *took_too_long,
+            other => *other == CallError::TimedOut,
+        }
     }
 
     /// Formats the error with the line of the script that it concerns.

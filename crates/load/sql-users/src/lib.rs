@@ -8,7 +8,7 @@ use plimsoll_engine::schedule::Random;
 use plimsoll_feed::RandomSource;
 use plimsoll_model::database::{Endpoint, SqlFacts, StatementFacts};
 use plimsoll_model::load::{Share, WHOLE};
-use plimsoll_model::record::ErrorKind;
+use plimsoll_model::record::{Durations, ErrorKind};
 use plimsoll_model::sql::{Retry, Sql, SqlWork, TPCC_STEPS};
 use plimsoll_oltp::{SqlUser, SqlWorkload, TransactionEnd};
 use plimsoll_sql::{CallLimits, SessionId, SqlError};
@@ -108,17 +108,20 @@ impl SqlUsers {
         })
     }
 
-    /// The facts of all loads that are over.
-    pub fn facts(&self, steps: &[&str]) -> SqlFacts {
+    /// The facts of all loads that are over. `has_others` is true if the durations of other generators are to be added to
+    /// those of statements.
+    pub fn facts(&self, steps: &[&str], has_others: bool) -> SqlFacts {
         let (counts, durations) = (self.statistics.counts(), &self.statistics.durations);
         let names = self.workload.statements();
-        let untimed = StatementTimes::default();
+        let (untimed, none) = (StatementTimes::default(), StatementFacts::default);
         let statements = names.into_iter().enumerate().map(|(number, name)| {
             let StatementTimes { runs, measured, total, longest, failed } =
                 *counts.statements.get(number).unwrap_or(&untimed);
-            let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| durations.percentile(number, percent));
-            let transaction = steps[name.step].to_owned();
-            StatementFacts { transaction, statement: name.name, runs, measured, total, longest, p50, p95, p99, failed }
+            let (transaction, statement) = (steps[name.step].to_owned(), name.name);
+            let counts = StatementFacts { transaction, statement, runs, measured, total, longest, failed, ..none() };
+            let durations = durations.of(number);
+            let facts = counts.of_durations(&durations);
+            StatementFacts { durations: has_others.then_some(Durations(durations)), ..facts }
         });
         SqlFacts {
             workload: self.workload.description(),

@@ -37,4 +37,4 @@ pub use error::DatabaseError;
 pub use inspect::{check_connections, check_expected, conditions, evaluate_conditions, evaluate_expected, facts};
 pub use refused_login::refused_login;
 pub use safety::risky_settings_of_load;
-pub use scratch::remove_leftovers;
+pub use scratch::{remove_all_leftovers, remove_leftovers};

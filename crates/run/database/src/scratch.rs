@@ -48,7 +48,7 @@ impl Scratch {
         if self.lock.is_some() {
             return Ok(());
         }
-        remove_all_leftovers(Path::new(PLACE));
+        remove_all_leftovers();
         open_folder(&self.path).map_err(DatabaseError::io("make", &self.path))?;
         // The mark comes after the lock, so that no other run takes the folder for a leftover.
         self.lock = Some(lock(&self.path)?);
@@ -94,8 +94,12 @@ fn foreign(place: &Path, why: &str) -> DatabaseError {
     DatabaseError::Failed(format!("{} was not made by Plimsoll: {why}; it is left as it is", place.display()))
 }
 
-/// Removes the scratch folders of killed runs of this user.
-fn remove_all_leftovers(place: &Path) {
+/// Removes the scratch folders of killed runs of this user, and of killed agents, with the data in them.
+pub fn remove_all_leftovers() {
+    remove_all_leftovers_in(Path::new(PLACE));
+}
+
+fn remove_all_leftovers_in(place: &Path) {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
@@ -144,7 +148,7 @@ mod tests {
             Mark::begun(BTreeMap::new()).write(folder).unwrap();
         }
         let _alive = lock(&alive).unwrap();
-        remove_all_leftovers(place.path());
+        remove_all_leftovers_in(place.path());
         assert_eq!([&left, &alive, &foreign, &other].map(|folder| folder.exists()), [false, true, true, true]);
         assert!(remove_leftovers(&foreign).unwrap_err().to_string().contains("was not made by Plimsoll"));
     }

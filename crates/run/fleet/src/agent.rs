@@ -8,6 +8,7 @@ use crate::message::{
     AgentFacts, Answer, Beat, Engagement, FORM, FromHost, HostOrder, Line, Order, PlaceForSystems, Pulse, Refusal,
     SentFile, from_bytes, to_bytes,
 };
+use crate::own_folder::{self, OwnFolder};
 use crate::permit::Permits;
 use crate::search::VERSION;
 use crate::subjects::{self, AGENT_WAITS};
@@ -25,7 +26,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -90,6 +90,10 @@ impl Agent {
     /// # Errors
     /// The machine refuses a thread or a folder.
     pub fn run(&self, broker: &Broker, interrupt: &Interrupt, tell: &mut dyn FnMut(&str)) -> Result<(), AgentError> {
+        own_folder::remove_leftovers();
+        if self.systems.is_some() {
+            plimsoll_database::remove_all_leftovers();
+        }
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("coordinator").enable_all().build()?;
         runtime.block_on(async {
             let Some(client) = self.connect(broker, interrupt, tell).await else { return Ok(()) };
@@ -176,6 +180,7 @@ impl Agent {
             form: FORM,
             labels: self.labels.clone(),
             processors: plimsoll_telemetry::allowed_processors().len(),
+            threads: self.threads,
             memory: plimsoll_telemetry::memory_available(),
             open_files: plimsoll_telemetry::most_open_files(),
             network: plimsoll_telemetry::network(),
@@ -194,7 +199,7 @@ impl Agent {
     ) -> Result<(AgentLine, Subscriber, UnboundedReceiver<Bytes>), AgentError> {
         let Engagement { session, .. } = engagement;
         let messages = client.subscribe(subjects::to_agent(session)).await.map_err(io::Error::other)?;
-        let folder = tempfile::Builder::new().prefix("plimsoll-agent-").tempdir()?;
+        let folder = OwnFolder::make()?;
         let (answers, from_worker) = unbounded_channel();
         let (orders, to_worker) = channel();
         let (permits, path) = (self.permits.clone(), folder.path().to_owned());
@@ -239,7 +244,7 @@ struct Work {
     orders: Option<Sender<Order>>,
     thread: Option<thread::JoinHandle<()>>,
     systems: Option<SystemsAtWork>,
-    folder: TempDir,
+    folder: OwnFolder,
 }
 
 /// The thread that runs systems. Dropping it kills them.

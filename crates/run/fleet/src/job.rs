@@ -204,6 +204,9 @@ impl FleetJob {
                 self.ahead.push_back(JobMessage::Report(Report::Console(lines)));
             }
             FromAgent::Answer(Answer::SetUp { data, .. }) => self.begin_others(&SetUp::Elsewhere(data)),
+            FromAgent::Answer(Answer::OwnLoad { report, .. }) => {
+                self.ahead.push_back(JobMessage::Report(Report::OwnLoad(report)));
+            }
             FromAgent::Answer(Answer::Second { bytes, .. }) => match seconds::take(&bytes, place, &mut self.merger) {
                 Ok(second) => {
                     self.parts[place].watch.observe(&second);

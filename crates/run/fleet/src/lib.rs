@@ -16,6 +16,7 @@ mod host;
 mod job;
 mod member;
 mod message;
+mod own_folder;
 mod permit;
 mod records;
 mod search;

@@ -58,6 +58,7 @@ impl Desk {
             | Answer::ObjectsPlaced { job, .. }
             | Answer::Console { job, .. }
             | Answer::SetUp { job, .. }
+            | Answer::OwnLoad { job, .. }
             | Answer::Second { job, .. }
             | Answer::Ended { job, .. } => Topic::Job(*job),
             Answer::Host { about, .. } => Topic::Host(*about),

@@ -8,6 +8,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::job::{Job, JobError, JobRecord};
 use plimsoll_model::sample::{DatabaseSample, Samples};
+use plimsoll_model::script::Packed;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::{Nanos, UnixTime};
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The form of the messages. Programs of another form do not work together.
-pub(crate) const FORM: u32 = 2;
+pub(crate) const FORM: u32 = 3;
 
 /// An agent's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,8 @@ pub struct AgentFacts {
     pub labels: BTreeSet<String>,
     /// Processors that it may use.
     pub processors: usize,
+    /// Threads that generate load.
+    pub threads: usize,
     /// Bytes of memory that are available to it, where that is known.
     pub memory: Option<u64>,
     /// The most files and sockets that it may open; none for any number.
@@ -212,6 +215,8 @@ pub(crate) enum Answer {
     Console { job: u32, lines: String },
     /// The result of a script's `setup`.
     SetUp { job: u32, data: Option<String> },
+    /// The progress of a load that a script's own options describe.
+    OwnLoad { job: u32, report: Packed },
     /// A second, as [`seconds`](crate::seconds) writes it.
     #[serde(skip)]
     Second { job: u32, bytes: Bytes },

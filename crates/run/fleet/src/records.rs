@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use plimsoll_model::agent::AgentRecord;
 use plimsoll_model::database::{MixLine, SqlFacts, StatementFacts};
 use plimsoll_model::job::{JobRecord, WorkFacts};
-use plimsoll_model::record::histogram;
+use plimsoll_model::record::{Durations, histogram};
 use plimsoll_model::result::Headroom;
 use plimsoll_model::script::ScriptFacts;
 use plimsoll_model::storage::{Residency, StorageFacts};
@@ -94,6 +94,9 @@ pub(crate) fn merge(records: Vec<(&str, JobRecord)>) -> JobRecord {
         whole.interrupted |= record.interrupted;
         whole.facts = if index == 0 { record.facts } else { merge_facts(whole.facts, record.facts) };
     }
+    if let WorkFacts::Sql(sql) = &mut whole.facts {
+        sql.statements.iter_mut().for_each(|statement| statement.durations = None);
+    }
     for (request, numbers) in std::mem::take(&mut whole.numbers) {
         whole.sequences.insert(request, numbers.check());
     }
@@ -106,6 +109,7 @@ fn merge_facts(one: WorkFacts, other: WorkFacts) -> WorkFacts {
             times: one.times.into_iter().chain(other.times).collect(),
             console: one.console + other.console,
             left_out: one.left_out + other.left_out,
+            own_load: one.own_load.into_iter().chain(other.own_load).collect(),
         }),
         (WorkFacts::Storage(one), WorkFacts::Storage(other)) => {
             let both = |one: Residency, other: Residency| Residency {
@@ -136,9 +140,12 @@ fn merge_sql(one: SqlFacts, other: SqlFacts) -> SqlFacts {
     }
 }
 
-/// Percentiles of statements are known for each agent alone, and cannot be merged.
 fn merge_statements((one, other): (StatementFacts, StatementFacts)) -> StatementFacts {
-    StatementFacts {
+    let durations = one.durations.clone().zip(other.durations).and_then(|(Durations(mut all), Durations(more))| {
+        all.add(&more).ok()?;
+        Some(all)
+    });
+    let whole = StatementFacts {
         runs: one.runs + other.runs,
         measured: one.measured + other.measured,
         total: one.total + other.total,
@@ -147,8 +154,11 @@ fn merge_statements((one, other): (StatementFacts, StatementFacts)) -> Statement
         p50: None,
         p95: None,
         p99: None,
+        durations: None,
         ..one
-    }
+    };
+    let Some(durations) = durations else { return whole };
+    StatementFacts { durations: Some(Durations(durations.clone())), ..whole.of_durations(&durations) }
 }
 
 /// Shares and means are weighted by what they cover; the mix is right if it is for each agent.
@@ -187,6 +197,28 @@ mod tests {
         assert_eq!(whole.faults, ["agent `b`: it broke"]);
         assert_eq!(whole.warnings, ["the same"]);
         assert_eq!(whole.facts, WorkFacts::Script(ScriptFacts { console: 7, ..ScriptFacts::default() }));
+    }
+
+    #[test]
+    fn percentiles_of_a_statement_are_of_its_durations_on_all_agents() {
+        let of = |milliseconds: &[u64]| {
+            let mut durations = histogram();
+            milliseconds.iter().for_each(|took| durations.record(took * 1_000_000).expect("in range"));
+            let statement = StatementFacts { runs: milliseconds.len() as u64, ..StatementFacts::default() };
+            let statement = statement.of_durations(&durations);
+            let statements = vec![StatementFacts { durations: Some(Durations(durations)), ..statement }];
+            let facts = WorkFacts::Sql(Box::new(SqlFacts { statements, ..SqlFacts::default() }));
+            JobRecord { facts, ..JobRecord::default() }
+        };
+        let statement = |records| match merge(records).facts {
+            WorkFacts::Sql(facts) => facts.statements[0].clone(),
+            other => panic!("{other:?}"),
+        };
+        let whole = statement(vec![("a", of(&[1, 2, 3])), ("b", of(&[50])), ("c", of(&[2]))]);
+        let near = |found: Option<u64>, wanted: u64| found.is_some_and(|found| found.abs_diff(wanted) < wanted / 500);
+        assert!(near(whole.p50, 2_000_000) && near(whole.p99, 50_000_000) && whole.runs == 5, "{whole:?}");
+        assert_eq!(whole.durations, None);
+        assert_eq!(statement(vec![("a", of(&[1]))]).durations, None);
     }
 
     #[test]

@@ -149,6 +149,7 @@ impl Worker {
             Some(JobMessage::Report(Report::ObjectsPlaced(place))) => Answer::ObjectsPlaced { job, place },
             Some(JobMessage::Report(Report::Console(lines))) => Answer::Console { job, lines },
             Some(JobMessage::Report(Report::SetUp(data))) => Answer::SetUp { job, data },
+            Some(JobMessage::Report(Report::OwnLoad(report))) => Answer::OwnLoad { job, report },
             Some(JobMessage::Report(Report::Second { interval, .. })) => {
                 Answer::Second { job, bytes: seconds::encode(&interval).into() }
             }

@@ -345,7 +345,8 @@ impl<'a> LoadProgress<'a> {
         match report {
             Report::ObjectsPlaced(place) => tell(&Event::ObjectsPlaced { start, place }),
             Report::Console(lines) => tell(&Event::ConsoleWritten { start, load, lines }),
-            Report::SetUp(_) => Ok(()),
+            // No study has a load of a script's own.
+            Report::SetUp(_) | Report::OwnLoad(_) => Ok(()),
             Report::Second { zero, interval } => {
                 self.watch.observe(&interval);
                 if let Some(objective) = &mut self.objective {

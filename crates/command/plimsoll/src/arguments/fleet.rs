@@ -41,7 +41,7 @@ pub(crate) struct Agent {
 /// The agents of a run: their broker, number and labels.
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {
-    /// Have agents generate the load, or run systems (`on`): addresses of NATS servers, with commas between them
+    /// Have agents work for the run: addresses of the NATS servers where they wait, with commas between them
     #[arg(long, value_name = "URL")]
     nats: Option<String>,
     /// The number of agents that generate the load (`plimsoll agent`) [default: none, the run does]

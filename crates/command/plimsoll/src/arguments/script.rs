@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) enum Script {
     /// Run a script for k6, as `k6 run` does
     #[command(after_help = EXIT_CODES)]
-    Run(Box<Flags>),
+    Run(Box<RunFlags>),
     /// Print the options of a script as JSON, as `k6 inspect` does
     Inspect(Box<InspectFlags>),
     /// Write a script to start from, as `k6 new` does
@@ -19,6 +19,15 @@ pub(crate) enum Script {
     /// Take saved copies of the remote modules that a script imports
     #[command(long_about = VENDOR)]
     Vendor(Vendor),
+}
+
+/// A run, on this machine or on agents.
+#[derive(Debug, Args)]
+pub(crate) struct RunFlags {
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+    #[command(flatten)]
+    pub(crate) fleet: super::Fleet,
 }
 
 /// What is printed of a script.
@@ -398,8 +407,8 @@ unsupported! {
         profiling_enabled: "--profiling-enabled", "profile the program from outside";
     }
     {
-        execution_segment: "--execution-segment", "a run is of one machine";
-        execution_segment_sequence: "--execution-segment-sequence", "a run is of one machine";
+        execution_segment: "--execution-segment", "agents divide a run among themselves (`--nats URL --agents N`)";
+        execution_segment_sequence: "--execution-segment-sequence", "agents divide a run among themselves (`--nats URL --agents N`)";
         local_ips: "--local-ips", "connections come from the address that the system picks";
         dns: "--dns", "names are looked up once, by the system";
         traces_output: "--traces-output", "there are no traces";

@@ -1,6 +1,7 @@
 //! `plimsoll script`: runs a script for k6 on its own, as `k6 run` does, prints its options, writes one to start from, or
 //! takes copies of the remote modules that it imports.
 
+mod agents;
 mod exit;
 mod inspect;
 mod new;
@@ -13,13 +14,13 @@ mod watch;
 mod writable_folders;
 
 use super::interrupt::{Listener, Words};
-use crate::arguments::{Flags, Project, Script, Shown};
+use crate::arguments::{Flags, Project, RunFlags, Script, Shown};
 use crate::say;
 use anyhow::Context;
 use exit::{Exit, Failure};
 use outputs::{Outputs, RunOfOutputs};
 use plimsoll_generator::script::{
-    self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, LineSource, Refused, RunOutcome,
+    self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, LineSource, Part, Refused, RunOutcome,
 };
 use plimsoll_javascript::{Copies, Entry, FOLDER_OF_COPIES, Fault, FileError, Files, Level, Program, project_of};
 use plimsoll_k6::secrets::Secrets;
@@ -43,7 +44,7 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 pub(super) fn script(script: &Script) -> ExitCode {
     let done = match script {
-        Script::Run(flags) => with_secrets(flags, run),
+        Script::Run(wanted) => with_secrets(&wanted.flags, |_, secrets| run(wanted, secrets)),
         Script::Inspect(wanted) => with_secrets(&wanted.flags, |_, secrets| inspect::inspect(wanted, secrets)),
         Script::New(wanted) => new::new(wanted),
         Script::Vendor(wanted) => vendor::take(wanted),
@@ -61,7 +62,7 @@ fn with_secrets(
     work(flags, &secrets).map_err(|failure| failure.masked(&secrets))
 }
 
-fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
+fn run(RunFlags { flags, fleet }: &RunFlags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     let signals = Listener::start(Exit::Interrupted as i32)?;
     let program = program(flags)?;
     let settings = LogSettings {
@@ -92,6 +93,7 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
         say::note(&header(flags, &plan));
     }
     signals.say(words_of_signals());
+    let fleet = agents::gather(fleet, flags, &settled, signals.interrupt())?;
     let run = load::Run {
         program: &program,
         plan: &plan,
@@ -102,11 +104,24 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
         seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
         console,
         interrupted: signals.interrupt().flag(),
+        part: Part::default(),
     };
     let mut watch = Watch::new(&plan, &settled.limits, &terminal);
-    let ran = load::run(&run, &mut watch);
+    let ran = match &fleet {
+        Some(fleet) => {
+            // Agents may read all of them.
+            secrets.mask_all();
+            agents::run(fleet, flags, &run, &mut watch, &terminal)
+        }
+        None => {
+            let ran = load::run(&run, &mut watch).context("failed to run the script");
+            ran.map(|ran| (ran, Refused::default())).map_err(Failure::from)
+        }
+    };
+    // The agents are free while the summary is made.
+    drop(fleet);
     terminal.finish();
-    let mut ran = ran.context("failed to run the script")?;
+    let (mut ran, refused_there) = ran?;
     ran.sinks.merge(&watch.sinks());
     // The summary is shown even if samples cannot be written.
     let written = outputs.finish(|lost| terminal.log(Level::Error, lost));
@@ -120,7 +135,9 @@ fn run(flags: &Flags, secrets: &Arc<Secrets>) -> Result<Exit, Failure> {
     for (kind, count) in plan.log_limit.suppressed() {
         terminal.log(Level::Warn, &format!("{count} more of: {kind}"));
     }
-    let refused = run.allowed.refused();
+    let refused_here = run.allowed.refused();
+    let refused = if refused_here.hosts.is_empty() { refused_there } else { refused_here };
+    ran.faults.iter().for_each(|fault| terminal.log(Level::Error, fault));
     if !refused.hosts.is_empty() {
         terminal.log(if refused.all { Level::Error } else { Level::Warn }, &unsent(&refused));
     }
@@ -283,6 +300,7 @@ fn conclude(
         End::Stopped => (Exit::Thresholds, format!("{}, and one of them ends the run", crossed_says())),
         End::Aborted(message) => (Exit::Aborted, aborted(message)),
         End::Finished if is_interrupted => (Exit::Interrupted, "the run was interrupted in its summary".to_owned()),
+        End::Finished if !ran.faults.is_empty() => (Exit::Failed, "not all of the load was sent: see above".to_owned()),
         End::Finished if !ran.broken.is_empty() => (Exit::Script, "the script broke a limit: see above".to_owned()),
         // Reported before. It is no success, because the script could not do any of its work.
         End::Finished if refused.all => return Exit::Options,

@@ -32,6 +32,7 @@ mod release;
 mod resume;
 mod script_studies;
 mod scripts;
+mod scripts_on_agents;
 mod secrets;
 mod soak;
 mod sockets;

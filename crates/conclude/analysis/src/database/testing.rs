@@ -139,6 +139,7 @@ fn facts(orders: u64) -> DatabaseFacts {
         p95: Some(2_000_000),
         p99: Some(9_000_000),
         failed: 0,
+        durations: None,
     };
     DatabaseFacts {
         name: "db".to_owned(),

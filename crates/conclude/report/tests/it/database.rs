@@ -200,6 +200,7 @@ fn facts(start: &Start, rate: f64, mean: f64) -> DatabaseFacts {
         p95: Some((mean * share * 2.0 / times as f64) as u64),
         p99: Some((mean * share * 3.0 / times as f64) as u64),
         failed: 0,
+        durations: None,
     };
     let mix = |name: &str, found: f64, low: f64, high: f64| MixLine {
         name: name.to_owned(),

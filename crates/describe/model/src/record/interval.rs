@@ -23,6 +23,10 @@ pub fn histogram() -> Histogram<u64> {
     histogram
 }
 
+/// Durations in nanoseconds, on their way to another process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Durations(#[serde(with = "text::histogram")] pub Histogram<u64>);
+
 /// The records of one subject over some span: mergeable, and bounded in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {

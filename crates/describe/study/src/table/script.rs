@@ -73,6 +73,7 @@ impl ScriptTable {
             allowed: allowed.to_vec(),
             systems: scope.bindings.ports.iter().map(|(name, port)| (*port, name.clone())).collect(),
             sources: Vec::new(),
+            own_load: None,
         };
         Some(Workload {
             target: None,

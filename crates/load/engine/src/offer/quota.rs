@@ -15,10 +15,15 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct SharedQuota(Arc<AtomicU64>);
 
 impl SharedQuota {
-    /// The machine's share of an offering's iterations, for all its threads.
+    /// The machine's share of an offering's iterations, for all its threads. A machine without users has none.
     #[must_use]
     pub fn of(offering: &Offering, machine: Share) -> SharedQuota {
-        let count = if let Stop::Iterations { count, .. } = offering.stop { machine.of_first(count) } else { u64::MAX };
+        let with_users = Share { of: machine.of.min(offering.users()).max(1), ..machine };
+        let count = match offering.stop {
+            Stop::Iterations { .. } if with_users.index >= with_users.of => 0,
+            Stop::Iterations { count, .. } => with_users.of_first(count),
+            _ => u64::MAX,
+        };
         SharedQuota(Arc::new(AtomicU64::new(count)))
     }
 }

@@ -5,7 +5,7 @@ use crate::clock::nanos;
 use crate::job::Steering;
 use crate::schedule::ArrivalTimes;
 use plimsoll_model::feedback::FeedbackRules;
-use plimsoll_model::load::{Arrivals, Joining, Overflow, Profile, Shape, Stage, Think};
+use plimsoll_model::load::{Arrivals, Joining, Overflow, Profile, Shape, Share, Stage, Think};
 use proptest::prelude::*;
 
 const MS: i64 = 1_000_000;
@@ -57,6 +57,32 @@ fn what_one_thread_does_not_begin_another_does() {
     assert!(!offers[0].begin(0, Instant(1)) && offers[0].is_over(Instant(1)));
     offers[1].iteration_ended(0, Nanos(0), Instant(2));
     assert!(!offers[1].begin(0, Instant(2)) && offers[1].is_over(Instant(2)));
+}
+
+#[test]
+fn machines_with_users_have_all_iterations() {
+    let stop = Stop::Iterations { count: 10, limit: ms(100) };
+    let begun = |users: f64, of: usize| -> Vec<u64> {
+        let offering = closed(Profile::constant(users), Duration::ZERO, stop);
+        let of_machine = |index| {
+            let machine = Share { index, of };
+            let mut offer = Offer::new(
+                &offering,
+                &SharedQuota::of(&offering, machine),
+                ThreadShare { machine, thread: 0, threads: 1 },
+            );
+            let mut begun = 0;
+            while offer.len() > 0 && offer.begin(0, Instant(0)) {
+                offer.iteration_ended(0, Nanos(0), Instant(1));
+                begun += 1;
+            }
+            begun
+        };
+        (0..of).map(of_machine).collect()
+    };
+    assert_eq!(begun(3.0, 3), [4, 3, 3]);
+    assert_eq!(begun(2.0, 3), [5, 5, 0]);
+    assert_eq!(begun(1.0, 3), [10, 0, 0]);
 }
 
 #[test]

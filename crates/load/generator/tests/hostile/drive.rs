@@ -255,6 +255,7 @@ fn script_within(limits: ScriptLimits, text: &str, address: SocketAddr, timeout:
         allowed: Vec::new(),
         systems: BTreeMap::from([(address.port(), "web".to_owned())]),
         sources: Vec::new(),
+        own_load: None,
     };
     let steps = Steps::Script(Box::new(script));
     let workload = Workload { target: None, connect: Connect::PerUser, timeout, steps };

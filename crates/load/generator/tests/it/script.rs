@@ -79,6 +79,7 @@ impl Trial {
             seed: 7,
             console: console(&self.lines),
             interrupted: &self.interrupted,
+            part: Default::default(),
         };
         let mut watcher = Watcher { check, interrupted: &self.interrupted, events: Vec::new() };
         let result = run(&job, &mut watcher).expect("the machine allows it");

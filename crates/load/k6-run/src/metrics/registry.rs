@@ -2,6 +2,7 @@
 
 use super::{Contains, Kind, Sink, TagSet, builtin};
 use plimsoll_model::suggestion::did_you_mean;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -72,7 +73,7 @@ pub enum NameFault {
 }
 
 /// The aggregated samples of one thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sinks {
     /// By metric.
     metrics: Vec<OfMetric>,
@@ -81,7 +82,7 @@ pub struct Sinks {
 }
 
 /// The sinks of a metric.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct OfMetric {
     /// The sink of all samples.
     whole: Sink,
@@ -246,6 +247,25 @@ impl Sinks {
         }
     }
 
+    /// True if they are those of the metrics of a registry: what comes from another process need not be.
+    #[must_use]
+    pub fn are_of(&self, registry: &Registry) -> bool {
+        let is_kind = |sink: &Sink, metric: &Metric| sink.kind() == metric.kind;
+        let fits = |(own, metric): (&OfMetric, &Metric)| {
+            let submetrics = &metric.submetrics;
+            is_kind(&own.whole, metric)
+                && own.submetrics.len() == submetrics.len()
+                && own.submetrics.iter().all(|sink| is_kind(sink, metric))
+        };
+        let whole = |part: &[Sink]| {
+            part.len() == registry.metrics.len()
+                && part.iter().zip(&registry.metrics).all(|(sink, metric)| is_kind(sink, metric))
+        };
+        self.metrics.len() == registry.metrics.len()
+            && self.metrics.iter().zip(&registry.metrics).all(fits)
+            && self.parts.iter().flat_map(BTreeMap::values).all(|part| whole(part))
+    }
+
     /// Merges the sinks of another thread.
     pub fn merge(&mut self, other: &Sinks) {
         for (own, other) in self.metrics.iter_mut().zip(&other.metrics) {
@@ -302,6 +322,23 @@ mod tests {
         merged.merge(&sinks);
         assert_eq!((sinks.get(id, None).samples(), sinks.get(id, login).samples()), (4, 1));
         assert_eq!((merged.get(id, None).samples(), merged.get(id, login).samples()), (8, 2));
+    }
+
+    #[test]
+    fn sinks_cross_to_another_process_as_they_are() {
+        let mut registry = Registry::default();
+        let own = registry.register("own_trend", Kind::Trend, Contains::Default).expect("a metric");
+        let mut sinks = Sinks::by_group(&registry);
+        let tags: &[(&str, &str)] = &[("scenario", "one"), ("group", "::front")];
+        for value in [0.0, -3.5, 1e-9, 7.0, 7.0, 1e12] {
+            let samples = [(own, value), (builtin::VUS, value), (builtin::HTTP_REQS, 1.0)];
+            sinks.add(&registry, &samples, &TagSet::own(tags), Duration::from_secs(1));
+        }
+        let bytes = rmp_serde::to_vec_named(&sinks).expect("plain data");
+        let crossed: Sinks = rmp_serde::from_slice(&bytes).expect("its own bytes");
+        assert_eq!(format!("{crossed:?}"), format!("{sinks:?}"));
+        assert!(crossed.are_of(&registry));
+        assert!(!crossed.are_of(&Registry::default()) && !Sinks::new(&Registry::default()).are_of(&registry));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Aggregation of the samples of a metric.
 
 use super::{Kind, Trend};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
 /// The aggregated samples of a metric.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Sink {
     /// Of a counter.
     Counter {
@@ -114,6 +115,16 @@ impl Sink {
             }
             (Sink::Trend(own), Sink::Trend(other)) => own.merge(other),
             _ => panic!("sinks of one metric are of one kind"),
+        }
+    }
+
+    /// The kind of the metric.
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Sink::Counter { .. } => Kind::Counter,
+            Sink::Gauge { .. } => Kind::Gauge,
+            Sink::Rate { .. } => Kind::Rate,
+            Sink::Trend(_) => Kind::Trend,
         }
     }
 

@@ -1,7 +1,9 @@
 //! The plain statistics of a trend's samples, which need no buckets.
 
+use serde::{Deserialize, Serialize};
+
 /// Count, sum, least and greatest of values.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// The number of values.
     pub count: u64,

@@ -5,6 +5,7 @@
 //! are exact, and so are the least and the greatest value.
 
 use super::Totals;
+use serde::{Deserialize, Serialize};
 
 /// The bits of the mantissa that select a bucket.
 const STEP_BITS: u32 = 11;
@@ -12,8 +13,12 @@ const STEP_BITS: u32 = 11;
 /// The buckets of an octave.
 pub(crate) const STEPS: usize = 1 << STEP_BITS;
 
+/// The greatest key of an octave: the exponent of the greatest floating-point numbers.
+const LAST_KEY: i32 = 0x7ff;
+
 /// Counts, sum, extremes and buckets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "SparseTrend", try_from = "SparseTrend")]
 pub struct Trend {
     totals: Totals,
     /// Zeros, which are nearly all values of some trends, such as the time to connect.
@@ -26,6 +31,41 @@ pub struct Trend {
 }
 
 type Counts = [u64; STEPS];
+
+/// A trend with its filled buckets alone, as it goes to another process.
+#[derive(Serialize, Deserialize)]
+struct SparseTrend {
+    totals: Totals,
+    zeros: u64,
+    /// The key of the octave, the step in it, and the count of each bucket.
+    buckets: Vec<(i32, usize, u64)>,
+}
+
+impl From<Trend> for SparseTrend {
+    fn from(trend: Trend) -> SparseTrend {
+        let of_octave = |(key, counts): (i32, &Counts)| -> Vec<(i32, usize, u64)> {
+            let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+            filled.map(|(step, count)| (key, step, *count)).collect()
+        };
+        let buckets = trend.counts().flat_map(of_octave).collect();
+        SparseTrend { totals: trend.totals, zeros: trend.zeros, buckets }
+    }
+}
+
+impl TryFrom<SparseTrend> for Trend {
+    type Error = String;
+
+    fn try_from(sparse: SparseTrend) -> Result<Trend, String> {
+        let mut trend = Trend { totals: sparse.totals, zeros: sparse.zeros, ..Trend::default() };
+        for (key, step, count) in sparse.buckets {
+            if key == 0 || key.abs() > LAST_KEY || step >= STEPS {
+                return Err(format!("there is no bucket {step} of the octave {key}"));
+            }
+            trend.octave(key)[step] += count;
+        }
+        Ok(trend)
+    }
+}
 
 impl Trend {
     /// Adds a value; one that is not a number does not count.

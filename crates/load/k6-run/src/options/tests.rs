@@ -23,6 +23,42 @@ fn lines(options: &Options) -> Vec<String> {
 }
 
 #[test]
+fn options_that_were_written_are_read_as_they_were() {
+    let reserve = json!({ "preAllocatedVUs": 2, "maxVUs": 5 });
+    let stages = json!([{ "duration": "1m30.5s", "target": 4 }, { "duration": "0s", "target": 2 }]);
+    let executor = |name: &str, own: Value, more: &Value| {
+        let mut scenario =
+            json!({ "executor": name, "exec": "foo", "startTime": "1.25s", "env": { "A": "b" }, "tags": { "t": "1" } });
+        let fields = [own, more.clone()];
+        let fields = fields.iter().filter_map(Value::as_object).flatten();
+        scenario.as_object_mut().expect("an object").extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+        scenario
+    };
+    let nothing = json!({});
+    let written = options(&json!({
+        "scenarios": {
+            "a": executor("shared-iterations", json!({ "vus": 3, "iterations": 9, "maxDuration": "7s" }), &nothing),
+            "b": executor("per-vu-iterations", json!({ "vus": 3 }), &nothing),
+            "c": executor("constant-vus", json!({ "vus": 3, "duration": "2.001s", "gracefulStop": "0s" }), &nothing),
+            "d": executor("ramping-vus", json!({ "stages": stages, "gracefulRampDown": "123us" }), &nothing),
+            "e": executor("constant-arrival-rate", json!({ "rate": 7, "timeUnit": "1m", "duration": "9s" }), &reserve),
+            "f": executor("ramping-arrival-rate", json!({ "startRate": 1, "stages": stages }), &reserve),
+        },
+        "thresholds": {
+            "checks": ["rate>0.9"],
+            "http_req_duration{name:a}": [{ "threshold": "p(95)<1.5", "abortOnFail": true, "delayAbortEval": "3s" }, "avg<=2"],
+        },
+        "tags": { "team": "shop, east", "tier": "1" }, "rps": 5, "userAgent": "x/1", "hosts": { "a.test:80": "127.0.0.1:8080" },
+        "blacklistIPs": ["10.0.0.0/8"], "blockHostnames": ["*.a.test"], "systemTags": ["url", "status"],
+        "summaryTrendStats": ["avg", "p(99.9)", "count"], "summaryTimeUnit": "us", "tlsVersion": { "min": "tls1.2", "max": "tls1.3" },
+        "setupTimeout": "1h", "minIterationDuration": 250, "httpDebug": "full", "noVUConnectionReuse": true, "discardResponseBodies": false,
+    }))
+    .over(Options::defaults());
+    assert_eq!(options(&written.to_json()), written);
+    assert_eq!(written.scenarios.as_ref().map(Vec::len), Some(6));
+}
+
+#[test]
 fn short_options_become_a_scenario_as_in_k6() {
     let cases = [
         (json!({}), "default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)"),

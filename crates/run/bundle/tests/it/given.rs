@@ -222,7 +222,7 @@ fn account() -> Account {
 
 /// The facts of a script.
 pub(crate) fn script() -> ScriptFacts {
-    ScriptFacts { times: ["wait".to_owned()].into(), console: 12, left_out: 2 }
+    ScriptFacts { times: ["wait".to_owned()].into(), console: 12, left_out: 2, own_load: Vec::new() }
 }
 
 fn database() -> DatabaseFacts {

@@ -197,7 +197,8 @@ pub(crate) fn follow(under_way: &mut dyn JobUnderWay, meanwhile: &mut dyn FnMut(
     let mut ended = Ended::default();
     while ended.result.is_none() {
         match under_way.next(PATIENCE).expect("it goes on") {
-            JobMessage::Ready | JobMessage::Report(Report::ObjectsPlaced(_) | Report::SetUp(_)) => {}
+            JobMessage::Ready
+            | JobMessage::Report(Report::ObjectsPlaced(_) | Report::SetUp(_) | Report::OwnLoad(_)) => {}
             JobMessage::Report(Report::Console(lines)) => ended.console += &lines,
             JobMessage::Report(Report::Second { interval, .. }) => {
                 meanwhile(interval.second);

@@ -56,6 +56,7 @@ fn script(folder: &Path, target: &str) -> Workload {
         allowed: Vec::new(),
         systems: BTreeMap::new(),
         sources: Vec::new(),
+        own_load: None,
     };
     Workload {
         target: None,

@@ -32,6 +32,7 @@ pub(crate) fn workload(folder: &Path, text: &str, target: &str) -> Workload {
         allowed: Vec::new(),
         systems: target.rsplit(':').filter_map(|port| Some((port.parse().ok()?, "web".to_owned()))).collect(),
         sources: Vec::new(),
+        own_load: None,
     };
     let timeout = Duration::from_secs(10);
     Workload { target: None, connect: Connect::PerUser, timeout, steps: Steps::Script(Box::new(script)) }
