@@ -169,6 +169,7 @@ impl TrialSummary {
             steadiness: Steadiness { from: self.steady_from, unsteady: self.unsteady, unjudged: self.unjudged },
             headroom: self.headroom,
             others: None,
+            others_elsewhere: BTreeMap::new(),
             objective: None,
             feedback: None,
             replies: Replies {

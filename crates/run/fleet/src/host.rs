@@ -15,6 +15,7 @@ use plimsoll_model::units::UnixTime;
 use plimsoll_runner::host::{DatabaseElsewhere, Host, HostError, SamplerElsewhere, StartedDatabase, SystemElsewhere};
 use plimsoll_study::Place;
 use plimsoll_system::{Interrupt, Stopped};
+use plimsoll_telemetry::{LastSamples, UseByOthers};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -501,10 +502,15 @@ struct RemoteSampler {
 }
 
 impl RemoteSampler {
-    fn from(&self, zero: Instant, mut samples: Samples) -> Samples {
+    /// Seconds from `zero` to what the instants of samples count from.
+    fn shift(&self, zero: Instant) -> f64 {
         // The clocks may drift apart.
         let ahead = self.conversation.agent().offset().map_or(0, |offset| offset.ahead);
-        samples.shift(signed_seconds(instant_of(UnixTime(self.since.0 - ahead)), zero));
+        signed_seconds(instant_of(UnixTime(self.since.0 - ahead)), zero)
+    }
+
+    fn from(&self, zero: Instant, mut samples: Samples) -> Samples {
+        samples.shift(self.shift(zero));
         // Here the agent may have another name than it has there.
         let name = &self.conversation.agent().name;
         samples.processes.iter_mut().for_each(|sample| sample.machine.clone_from(name));
@@ -528,17 +534,18 @@ impl SamplerElsewhere for RemoteSampler {
         self.from(zero, samples)
     }
 
-    fn stop(self: Box<Self>, zero: Instant) -> (Samples, Vec<String>) {
+    fn stop(self: Box<Self>, zero: Instant) -> LastSamples {
         let reply = self.conversation.ask(HostOrder::StopSampling, None);
         let mut samples = std::mem::take(&mut self.conversation.state.borrow_mut().samples);
-        let complaints = match reply {
-            Ok(Reply::Sampled { samples: last, complaints }) => {
+        let (mut others, complaints) = match reply {
+            Ok(Reply::Sampled { samples: last, others, complaints }) => {
                 samples.extend(last);
-                complaints
+                (others, complaints)
             }
-            Ok(_) | Err(HostError::Interrupted) => Vec::new(),
-            Err(error) => vec![format!("the last samples of a host are missing: {error}")],
+            Ok(_) | Err(HostError::Interrupted) => Default::default(),
+            Err(error) => (UseByOthers::default(), vec![format!("the last samples of a host are missing: {error}")]),
         };
-        (self.from(zero, samples), complaints)
+        others.shift(self.shift(zero));
+        LastSamples { samples: self.from(zero, samples), others, complaints }
     }
 }

@@ -14,6 +14,7 @@ use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::{Nanos, UnixTime};
 use plimsoll_model::workload::Workload;
 use plimsoll_system::{Stopped, SystemError};
+use plimsoll_telemetry::UseByOthers;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -290,6 +291,8 @@ pub(crate) enum Reply {
     },
     Sampled {
         samples: Samples,
+        /// The use of the processors by others than the agent and its systems, on the same clock as the samples.
+        others: UseByOthers,
         complaints: Vec<String>,
     },
 }

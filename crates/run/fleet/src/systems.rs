@@ -15,7 +15,7 @@ use plimsoll_runner::{FilesOfSystem, arguments, target};
 use plimsoll_system::{
     Interrupt, Launcher, Running, check_commands, check_containers, check_port_free, free_port, sha256,
 };
-use plimsoll_telemetry::{Sampler, host_facts};
+use plimsoll_telemetry::{LastSamples, Sampler, host_facts};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -311,10 +311,10 @@ impl Systems {
 
 fn stop_sampling(state: &mut State) -> Reply {
     let Some(Sampling { sampler, zero, .. }) = state.sampling.take() else {
-        return Reply::Sampled { samples: Samples::default(), complaints: Vec::new() };
+        return Reply::Sampled { samples: Samples::default(), others: Default::default(), complaints: Vec::new() };
     };
-    let last = sampler.stop(zero);
-    Reply::Sampled { samples: last.samples, complaints: last.complaints }
+    let LastSamples { samples, others, complaints } = sampler.stop(zero);
+    Reply::Sampled { samples, others, complaints }
 }
 
 fn faults_of_database(database: &Database) -> Vec<String> {

@@ -11,6 +11,7 @@ use plimsoll_model::storage::Secret;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_study::Place;
 use plimsoll_system::{Interrupt, Running, Stopped, SystemError};
+use plimsoll_telemetry::LastSamples;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -201,8 +202,8 @@ pub trait SamplerElsewhere {
     /// The samples since the last call. Their instants count from `zero`.
     fn take(&self, zero: Instant) -> Samples;
 
-    /// Ends sampling. Returns the last samples, and sentences on what is missing of the metrics that systems expose.
-    fn stop(self: Box<Self>, zero: Instant) -> (Samples, Vec<String>);
+    /// Ends sampling. All instants count from `zero`.
+    fn stop(self: Box<Self>, zero: Instant) -> LastSamples;
 }
 
 /// The reason why another host did not do what it was asked to, in words.

@@ -23,7 +23,7 @@ use plimsoll_model::units::{self, Nanos, UnixTime};
 use plimsoll_model::workload::Steps;
 use plimsoll_plan::Control;
 use plimsoll_study::TrialSpec;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -430,6 +430,7 @@ fn sum_up(
         },
         headroom: judgement.headroom,
         others: None,
+        others_elsewhere: BTreeMap::new(),
         objective,
         feedback: None,
         replies: Replies {

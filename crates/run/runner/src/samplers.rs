@@ -26,8 +26,8 @@ pub(crate) fn hosts_of<'a>(context: &Context<'a>, variants: &[RunningVariant]) -
 /// The samplers of the machines on which the systems of a start run.
 pub(crate) struct Samplers {
     here: Sampler,
-    /// One for each other host.
-    elsewhere: Vec<Box<dyn SamplerElsewhere>>,
+    /// One for each other host, with its name.
+    elsewhere: Vec<(String, Box<dyn SamplerElsewhere>)>,
 }
 
 impl Samplers {
@@ -42,23 +42,20 @@ impl Samplers {
             ErrorKind::Interrupted => Fault::Abort(Abort::Interrupted),
             _ => Fault::Failed(error.to_string()),
         })?;
-        let elsewhere = hosts.iter().map(|host| host.sample(context.interrupted));
+        let elsewhere = hosts.iter().map(|host| Ok((host.name().to_owned(), host.sample(context.interrupted)?)));
         Ok(Samplers { here, elsewhere: elsewhere.collect::<Result<_, HostError>>()? })
     }
 
     /// The samples since the last call. Their instants count from `zero`.
     pub(crate) fn take(&self, zero: Instant) -> Samples {
         let mut samples = self.here.take(zero);
-        self.elsewhere.iter().for_each(|sampler| samples.extend(sampler.take(zero)));
+        self.elsewhere.iter().for_each(|(_, sampler)| samples.extend(sampler.take(zero)));
         samples
     }
 
-    /// The last samples: those of this machine, and those of each other host.
-    pub(crate) fn stop(self, zero: Instant) -> (LastSamples, Vec<Samples>) {
-        let mut last = self.here.stop(zero);
-        let (samples, complaints): (Vec<_>, Vec<_>) =
-            self.elsewhere.into_iter().map(|sampler| sampler.stop(zero)).unzip();
-        last.complaints.extend(complaints.into_iter().flatten());
-        (last, samples)
+    /// The last samples: those of this machine, and those of each other host, by its name.
+    pub(crate) fn stop(self, zero: Instant) -> (LastSamples, Vec<(String, LastSamples)>) {
+        let here = self.here.stop(zero);
+        (here, self.elsewhere.into_iter().map(|(host, sampler)| (host, sampler.stop(zero))).collect())
     }
 }

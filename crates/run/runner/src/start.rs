@@ -19,7 +19,7 @@ use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_model::units::Processors;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Stopped, SystemError, free_port};
-use plimsoll_telemetry::{LastSamples, Target, UseByOthers, memory_available};
+use plimsoll_telemetry::{LastSamples, Target, memory_available};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -292,14 +292,18 @@ impl RunningStart {
         tell(&phase(&self.start, Phase::Teardown, None))?;
         if let (Some(sampler), Some(zero)) = (self.sampler.take(), self.zero) {
             let (LastSamples { samples, others, complaints }, of_hosts) = sampler.stop(zero);
-            for samples in of_hosts {
+            if self.knows_all_systems() {
+                self.note_others(|load, from, to| load.others = others.between(from, to));
+            }
+            for (host, LastSamples { samples, others, complaints }) in of_hosts {
                 tell(&Event::Sampled { start: self.start.number, samples })?;
+                self.warnings.extend(complaints);
+                self.note_others(|load, from, to| {
+                    load.others_elsewhere.extend(others.between(from, to).map(|cores| (host.clone(), cores)));
+                });
             }
             self.warnings.extend(complaints);
             tell(&Event::Sampled { start: self.start.number, samples })?;
-            if self.knows_all_systems() {
-                self.note_others(&others);
-            }
         }
         if self.zero.is_some() {
             self.check_data(context);
@@ -351,13 +355,13 @@ impl RunningStart {
         self.variants.iter().all(|running| started(running) > 0 && started(running) == used(running))
     }
 
-    /// Adds to each load what others used while it ran.
-    fn note_others(&mut self, others: &UseByOthers) {
-        for load in &mut self.summaries {
+    /// Adds to each load what others used while it ran: `note` gets its begin and its end.
+    fn note_others(&mut self, note: impl Fn(&mut LoadSummary, f64, f64)) {
+        for load in self.summaries.iter_mut().filter(|load| load.timing.window.0 > 0) {
             let zero = load.timing.zero.0 as f64 / 1e9;
             let from = zero - load.load.lengths.warmup.as_secs_f64();
             let to = zero + load.timing.window.seconds();
-            load.others = others.between(from, to).filter(|_| load.timing.window.0 > 0);
+            note(load, from, to);
         }
     }
 }

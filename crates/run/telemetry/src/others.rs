@@ -4,6 +4,7 @@ use crate::machine_state::processors;
 use plimsoll_model::host::{BusyProcess, OtherProcesses};
 use procfs::process::{Process, all_processes};
 use procfs::{CurrentSI, KernelStats};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,11 +31,11 @@ pub fn other_processes(span: Duration, stopped: &dyn Fn() -> bool) -> Option<Oth
 
 /// What others used while a start was under load, span by span: the machine's use less that of this process and of the
 /// systems, and what the hypervisor took away.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UseByOthers(Vec<SpanOfOthers>);
 
 /// The use of one span. Seconds count from an instant that the owner of the span knows.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SpanOfOthers {
     pub(crate) from: f64,
     pub(crate) to: f64,
@@ -43,12 +44,18 @@ pub(crate) struct SpanOfOthers {
 
 impl UseByOthers {
     /// The same spans, with seconds that count from an instant that is later by `shift` seconds.
-    pub(crate) fn new(mut spans: Vec<SpanOfOthers>, shift: f64) -> UseByOthers {
-        for span in &mut spans {
-            span.from -= shift;
-            span.to -= shift;
+    pub(crate) fn new(spans: Vec<SpanOfOthers>, shift: f64) -> UseByOthers {
+        let mut others = UseByOthers(spans);
+        others.shift(-shift);
+        others
+    }
+
+    /// Adds so many seconds to all instants.
+    pub fn shift(&mut self, seconds: f64) {
+        for span in &mut self.0 {
+            span.from += seconds;
+            span.to += seconds;
         }
-        UseByOthers(spans)
     }
 
     /// The mean from one instant to another, in cores; none where nothing was sampled in between. The use within a span

@@ -66,6 +66,9 @@ fn systems_run_where_their_agent_is_and_the_bundle_has_what_it_has_of_those_here
     for start in &bundle.starts {
         let [load] = start.loads.as_slice() else { panic!("a trial has one load") };
         assert!(load.summary.validity.counts() && load.summary.agents.is_empty(), "{:?}", load.summary.validity);
+        // The run is one of them, with its load.
+        let others = load.summary.others_elsewhere.get("far");
+        assert!(others.is_some_and(|cores| *cores > 0.0), "{:?}", load.summary.others_elsewhere);
         let there = |machine: &str| start.host.iter().filter(|sample| sample.machine == machine).count();
         assert!(there("far") > 0 && there("local") > 0, "both machines are sampled");
         assert!(!start.processes.is_empty() && start.processes.iter().all(|sample| sample.machine == "far"));

@@ -11,6 +11,7 @@ use plimsoll_model::measure::Unit;
 use plimsoll_model::sample::HostSample;
 use plimsoll_model::words::and_list;
 use plimsoll_statistics::{mean, median};
+use std::collections::BTreeMap;
 
 /// Cores, as a share of all, by which a trial must exceed comparable trials to be reported.
 const OUTLYING_CORES: f64 = 0.1;
@@ -110,7 +111,7 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
         let trial = context.trial(seen.reader);
         format!("{trial}: other programs used {}; half of the {unit}s alike had {} or less", cores(value), cores(usual))
     });
-    tell("other programs ran", crowded.into_iter().chain(busy).collect());
+    tell("other programs ran", crowded.into_iter().chain(busy).chain(elsewhere(context)).collect());
     let stolen =
         trials.iter().filter_map(|seen| Some((seen, seen.steal.filter(|steal| *steal > STOLEN_CORES * processors)?)));
     let stolen = stolen
@@ -143,6 +144,21 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
         ),
         evidence,
     })
+}
+
+/// Other programs on other hosts on which systems ran.
+fn elsewhere(context: &Context<'_>) -> Vec<String> {
+    let hosts = context.input.starts.iter().flat_map(|start| &start.summary.hosts);
+    let processors: BTreeMap<&str, f64> = hosts.map(|host| (&*host.machine, host.processors.max(1) as f64)).collect();
+    let of_host = |(host, processors): (&str, f64)| {
+        let loads = context.counted().filter_map(|reader| reader.load().summary.others_elsewhere.get(host));
+        let usual = median(&loads.copied().collect::<Vec<_>>())?;
+        (usual > CROWDED * processors).then(|| {
+            let (used, unit) = (show(usual, Unit::Cores), context.load_unit());
+            format!("{OTHERS_RAN} {used} of {processors:.0} on the host {host} in half of the {unit}s, or more")
+        })
+    };
+    processors.into_iter().filter_map(of_host).collect()
 }
 
 /// The trials whose value exceeds the usual value of their variant and condition by more than `by`,
@@ -266,6 +282,7 @@ mod tests {
     use crate::finding::Finding;
     use crate::testing::{input, start};
     use crate::{Input, analyse};
+    use plimsoll_model::host::Host;
     use plimsoll_model::result::{GeneratorRow, Headroom, StartResult};
     use plimsoll_model::sample::{HostSample, ProcessSample};
     use plimsoll_model::study::Origin;
@@ -309,6 +326,23 @@ mod tests {
         for topic in ["the host", "clock frequency", "generator headroom"] {
             assert_eq!(finding(&input, topic), None);
         }
+    }
+
+    #[test]
+    fn other_programs_on_the_host_of_a_system_are_told_with_its_name() {
+        let with = |used: f64| {
+            let mut input = on_a_host(|_, _| {});
+            for start in &mut input.starts {
+                start.summary.hosts = vec![Host { machine: "east".to_owned(), processors: 8, ..Host::default() }];
+                start.loads[0].summary.others_elsewhere = [("east".to_owned(), used)].into();
+            }
+            finding(&input, "the host")
+        };
+        assert_eq!(with(0.1), None);
+        let told = with(6.0).expect("a finding");
+        assert!(told.sentence.starts_with("In some trials other programs ran"), "{}", told.sentence);
+        let line = "other programs used 6.00 cores of 8 on the host east in half of the trials, or more";
+        assert_eq!(told.evidence, [line]);
     }
 
     #[test]

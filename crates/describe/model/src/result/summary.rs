@@ -79,6 +79,9 @@ pub struct LoadSummary {
     /// None where that is not known, as of systems that run already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
+    /// The same on other hosts on which systems ran, by the name of the host: neither its agent nor its systems.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others_elsewhere: BTreeMap<String, f64>,
     /// The judgement by the study's objective; none in a study without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Judged>,
@@ -223,6 +226,7 @@ impl LoadSummary {
             steadiness: Steadiness::default(),
             headroom: Headroom::default(),
             others: None,
+            others_elsewhere: BTreeMap::new(),
             objective: None,
             feedback: None,
             replies: Replies::default(),

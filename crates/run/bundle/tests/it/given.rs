@@ -149,6 +149,7 @@ pub(crate) fn load_summary(load: Load) -> LoadSummary {
         steadiness: Steadiness { from: Some(Nanos(0)), unsteady: false, unjudged: None },
         headroom: Headroom { busiest: 1.0 / 3.0, lateness: Nanos(12_345) },
         others: Some(0.25),
+        others_elsewhere: [("east".to_owned(), 0.5)].into(),
         objective: Some(judged()),
         feedback: Some(feedback()),
         replies: Replies {
