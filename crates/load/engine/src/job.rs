@@ -99,6 +99,12 @@ impl Steering {
         }
     }
 
+    /// True once the load is to end: no more iterations begin.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.users().is_none()
+    }
+
     /// The number of users; none once the load is over.
     pub(crate) fn users(&self) -> Option<u64> {
         Some(self.0.users.load(Ordering::Relaxed)).filter(|users| *users != Steering::OVER)

@@ -178,7 +178,9 @@ impl Offer {
         let taking_part = part.among(usize::try_from(users_here).unwrap_or(usize::MAX).clamp(1, part.threads));
         let share = taking_part.unwrap_or(part).share();
         let (source, users) = Source::new(offering, share);
-        let quota = taking_part.map_or(Quota::Own(0), |_| Quota::of(offering, shared, share));
+        // Without users there is nothing to wait for.
+        let has_part = taking_part.is_some() && (users > 0 || offering.quota_of_user() == u64::MAX);
+        let quota = if has_part { Quota::of(offering, shared, share) } else { Quota::Own(0) };
         let quotas = match offering.stop {
             Stop::IterationsPerUser { count, .. } => vec![count; users],
             _ => Vec::new(),

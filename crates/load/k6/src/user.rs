@@ -149,9 +149,7 @@ impl User {
         }
         iteration.began = at;
         iteration.in_process = run.counts.scenarios[scenario].begun.fetch_add(1, Relaxed);
-        // Processes without users of this scenario have none of its iterations.
-        let with_users = (run.share.of as u64).min(run.scenarios[scenario].executor.most_vus());
-        iteration.in_test = run.share.index as u64 + iteration.in_process * with_users;
+        iteration.in_test = run.share.index as u64 + iteration.in_process * run.with_users(scenario);
         globals
     }
 

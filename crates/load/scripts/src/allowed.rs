@@ -1,6 +1,5 @@
 //! The hosts that a script may send to: its own machine, and those that the user of Plimsoll has listed.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -23,7 +22,7 @@ struct CheckedHosts {
 }
 
 /// Hosts that a script tried to send to without being allowed to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
     /// Their names, or their addresses.
     pub hosts: Vec<String>,
@@ -44,7 +43,12 @@ impl Allowed {
     pub fn refused(&self) -> Refused {
         let hosts: Vec<String> =
             self.checked.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        Refused { all: !hosts.is_empty() && !self.checked.any_allowed.load(Relaxed), hosts }
+        Refused { all: !hosts.is_empty() && !self.any_allowed(), hosts }
+    }
+
+    /// True if the script has tried a host that is allowed.
+    pub(super) fn any_allowed(&self) -> bool {
+        self.checked.any_allowed.load(Relaxed)
     }
 
     /// Fails if no address of `host` could be one that the script may send to: then the name must not be looked up

@@ -1,6 +1,6 @@
 //! The console of scripts in a study, which keeps the first lines that they write.
 
-use super::Console;
+use super::{Console, LineSource};
 use plimsoll_javascript::Level;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,12 +23,21 @@ pub(super) struct KeptConsole(Arc<Mutex<ConsoleLog>>);
 #[derive(Default)]
 struct ConsoleLog {
     /// Kept lines that were not taken yet.
-    untaken: String,
+    untaken: Vec<KeptLine>,
+    /// The last line, which says how much was left out.
+    last: Option<String>,
     /// How often each text was written, by its hash.
     known: HashMap<u64, u32>,
     /// Bytes kept so far.
     bytes: usize,
     counts: LineCounts,
+}
+
+/// A line that was kept.
+pub(super) struct KeptLine {
+    pub(super) source: LineSource,
+    pub(super) level: Level,
+    pub(super) text: String,
 }
 
 /// How many lines were written to a console.
@@ -43,12 +52,21 @@ impl KeptConsole {
     /// The sink of the lines, for all threads.
     pub(super) fn console(&self) -> Console {
         let log = Arc::clone(&self.0);
-        Arc::new(move |_, level, text| open(&log).add(level, text))
+        Arc::new(move |source, level, text| open(&log).add(source, level, text))
     }
 
     /// The lines that were kept since the last call, each with its end; none where there are none.
     pub(super) fn take(&self) -> Option<String> {
-        Some(std::mem::take(&mut open(&self.0).untaken)).filter(|lines| !lines.is_empty())
+        let mut log = open(&self.0);
+        let lines = log.untaken.drain(..).map(|line| format!("{} {}\n", word(line.level), line.text));
+        let mut text: String = lines.collect();
+        text.extend(log.last.take());
+        Some(text).filter(|lines| !lines.is_empty())
+    }
+
+    /// The same lines one by one.
+    pub(super) fn take_lines(&self) -> Vec<KeptLine> {
+        std::mem::take(&mut open(&self.0).untaken)
     }
 
     /// Ends a load: adds a last line that says how much of it was left out, and counts anew.
@@ -62,21 +80,21 @@ fn open(log: &Mutex<ConsoleLog>) -> MutexGuard<'_, ConsoleLog> {
 }
 
 impl ConsoleLog {
-    fn add(&mut self, level: Level, text: &str) {
+    fn add(&mut self, source: LineSource, level: Level, text: &str) {
         self.counts.lines += 1;
-        let line = format!("{} {text}\n", word(level));
-        if self.bytes + line.len() > MOST_BYTES || self.times(&line) > MOST_OF_A_TEXT {
+        let bytes = word(level).len() + text.len() + 2;
+        if self.bytes + bytes > MOST_BYTES || self.times(level, text) > MOST_OF_A_TEXT {
             self.counts.left_out += 1;
         } else {
-            self.bytes += line.len();
-            self.untaken.push_str(&line);
+            self.bytes += bytes;
+            self.untaken.push(KeptLine { source, level, text: text.to_owned() });
         }
     }
 
     /// How often a line was written, this time included.
-    fn times(&mut self, line: &str) -> u32 {
+    fn times(&mut self, level: Level, text: &str) -> u32 {
         let mut hasher = DefaultHasher::new();
-        line.hash(&mut hasher);
+        (word(level), text).hash(&mut hasher);
         if self.known.len() >= MOST_TEXTS && !self.known.contains_key(&hasher.finish()) {
             return 1;
         }
@@ -88,7 +106,7 @@ impl ConsoleLog {
     fn end(&mut self) -> LineCounts {
         if self.counts.left_out > 0 {
             let (left_out, bytes) = (self.counts.left_out, MOST_BYTES >> 20);
-            self.untaken.push_str(&format!(
+            self.last = Some(format!(
                 "… {left_out} lines more are not kept: at most {MOST_OF_A_TEXT} of one text, and {bytes} MiB in all\n"
             ));
         }
@@ -96,7 +114,8 @@ impl ConsoleLog {
     }
 }
 
-fn word(level: Level) -> &'static str {
+/// The name of a level.
+pub(super) fn word(level: Level) -> &'static str {
     match level {
         Level::Debug => "debug",
         Level::Info => "info",
@@ -108,7 +127,6 @@ fn word(level: Level) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LineSource;
 
     /// The lines that the console keeps of these.
     fn kept(lines: impl IntoIterator<Item = String>) -> (LineCounts, Option<String>) {

@@ -36,11 +36,13 @@ pub use own_load::{Parts, own_load};
 pub use run::{End, Go, Observer, Part, Progress, Run, RunOutcome, run};
 pub use user::{CallError, ExceededLimit};
 
+use plimsoll_engine::job::Steering;
 use plimsoll_engine::recorder::Names;
 use plimsoll_javascript::{Level, Program};
 use plimsoll_k6::user::Purpose;
 use plimsoll_k6::user::RunState;
 use plimsoll_model::units::Nanos;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -49,7 +51,7 @@ use std::time::Duration;
 pub type Console = Arc<dyn Fn(LineSource, Level, &str) + Send + Sync>;
 
 /// The writer of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LineSource {
     /// The script, by its `console`.
     Script,
@@ -110,6 +112,8 @@ struct RunContext<'a> {
     interrupted: &'a AtomicBool,
     /// All loops stop when this is set: on an interruption, or for any other reason.
     halt: &'a AtomicBool,
+    /// Says when the scenarios of a run are to end, where other generators have parts of it.
+    steering: Steering,
     /// A message for each user that has exceeded a limit.
     broken: Mutex<Vec<String>>,
 }

@@ -2,10 +2,10 @@
 //! how the caller puts what they report together again.
 
 use super::alone::Inspected;
-use super::console::KeptConsole;
+use super::console::{KeptConsole, KeptLine, word};
 use super::run::{self, End, Go, Observer, Part, Progress, Run, RunOutcome};
 use super::user::CallError;
-use super::{Allowed, Limits, Refused};
+use super::{Allowed, Console, Knobs, Limits, LineSource, Refused};
 use plimsoll_engine::job::Jobs;
 use plimsoll_javascript::{Level, Program};
 use plimsoll_k6::secrets::Secrets;
@@ -15,15 +15,16 @@ use plimsoll_k6_run::metrics::{Registry, Sinks};
 use plimsoll_k6_run::options::Options;
 use plimsoll_k6_run::scenario::Executor;
 use plimsoll_model::event::Event;
-use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
+use plimsoll_model::job::{Job, JobError, JobRecord, Report, SetUp, WorkFacts};
 use plimsoll_model::load::Share;
 use plimsoll_model::record::Interval;
 use plimsoll_model::script::{OwnLoad, Packed, Script, ScriptFacts};
+use plimsoll_model::start::Phase;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::units::{Nanos, UnixTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,17 +38,32 @@ struct PartProgress {
     counts: Counts,
     /// All samples so far, every two seconds, if a threshold may end the run.
     sinks: Option<Sinks>,
+    /// What the script and its users wrote since the last report.
+    lines: Vec<Line>,
     /// How its scenarios ended, once they have.
     end: Option<PartEnd>,
 }
 
+/// A line of the console, or of the run.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    source: LineSource,
+    /// The name of its level.
+    level: String,
+    text: String,
+}
+
 /// Users and iterations of a part so far.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Counts {
     users: u64,
     users_made: u64,
     iterations: u64,
     interrupted: u64,
+    /// Nanoseconds of what came before the scenarios: `setup`.
+    finished_parts: u64,
+    /// Iterations of each scenario that have ended.
+    ended: Vec<u64>,
 }
 
 /// The result of a part.
@@ -56,12 +72,16 @@ struct PartResult {
     sinks: Sinks,
     checks: Checks,
     elapsed: Duration,
+    in_scenarios: Duration,
     /// What `setup` returned, as JSON; none where another part has called it.
     setup_data: Option<String>,
     end: PartEnd,
     /// The message of the script that called the run a failure.
     failure: Option<String>,
-    refused: Refused,
+    /// Hosts that it was not allowed to load.
+    refused: Vec<String>,
+    /// True if it has tried others.
+    any_allowed: bool,
 }
 
 /// How a part ended, in words where the cause is on its machine.
@@ -87,12 +107,13 @@ enum FailedCall {
 /// # Errors
 /// An option that generators on several machines cannot share, with what to change.
 pub fn own_load(plan: &RunState, threads: usize, verbose: bool, generators: usize) -> Result<OwnLoad, String> {
-    let generators = generators as u64;
-    if let Some(most) = plan.options.rps.filter(|most| (1..generators).contains(most)) {
+    let with_users = run::with_users(&plan.scenarios, generators) as u64;
+    if let Some(most) = plan.options.rps.filter(|most| (1..with_users).contains(most)) {
         return Err(format!(
-            "`rps` allows {most} requests a second, and each of {generators} agents needs one: use fewer agents, or allow more"
+            "`rps` allows {most} requests a second, and each of {with_users} agents needs one: use fewer agents, or allow more"
         ));
     }
+    let generators = generators as u64;
     for scenario in &plan.scenarios {
         let is_open =
             matches!(scenario.executor, Executor::ConstantArrivalRate { .. } | Executor::RampingArrivalRate { .. });
@@ -145,6 +166,8 @@ impl OwnLoadPart<'_> {
     pub(super) fn run(&self, job: &Job, jobs: &mut dyn Jobs, interrupted: &AtomicBool) -> Result<(), JobError> {
         let plan = Arc::new(self.plan(job.share).map_err(JobError::Users)?);
         let kept = KeptConsole::default();
+        let knobs =
+            Knobs { memory: "`--user-memory`", stack: "`--user-stack`", busy: "`--user-busy`", ..Knobs::default() };
         let console = {
             let (write, plan) = (kept.console(), Arc::clone(&plan));
             let least = if self.own_load.verbose { Level::Debug } else { Level::Info };
@@ -155,10 +178,11 @@ impl OwnLoadPart<'_> {
             }
         };
         let (begin, steering, set_up) = (job.begin, jobs.steering(), job.set_up.clone());
+        let has_set_up = set_up == SetUp::Here;
         let run = Run {
             program: self.program,
             plan: &plan,
-            limits: self.limits,
+            limits: Limits { knobs, ..self.limits },
             allowed: Allowed::loopback_and(&self.script.allowed, "name it with `--allow`"),
             threads: self.own_load.threads,
             cpus: None,
@@ -167,21 +191,34 @@ impl OwnLoadPart<'_> {
             interrupted,
             part: Part { share: job.share, begin, steering, set_up },
         };
-        let mut reporter =
-            Reporter { jobs, plan: &plan, kept: &kept, part: job.share.index, second: None, window: Nanos(0) };
+        let mut reporter = Reporter {
+            jobs,
+            plan: &plan,
+            kept: &kept,
+            part: job.share.index,
+            before: 0,
+            second: None,
+            window: Nanos(0),
+        };
         let ran = run::run(&run, &mut reporter);
         for (kind, count) in plan.log_limit.suppressed() {
-            kept.console()(super::LineSource::Run, Level::Warn, &format!("{count} more of: {kind}"));
+            kept.console()(LineSource::Run, Level::Warn, &format!("{count} more of: {kind}"));
         }
         let counts = kept.end_load();
-        reporter.write_console();
+        if counts.left_out > 0 {
+            let text = format!("{} lines of the console are left out", counts.left_out);
+            kept.console()(LineSource::Run, Level::Warn, &text);
+        }
+        reporter.progress(None, None);
         let window = reporter.window;
-        let RunOutcome { sinks, checks, elapsed, setup_data, end, broken, faults } = ran?;
-        let (failure, refused) = (plan.failure.get().cloned(), run.allowed.refused());
+        let RunOutcome { sinks, checks, elapsed, in_scenarios, setup_data, end, broken, faults } = ran?;
+        let (setup_data, failure) = (setup_data.filter(|_| has_set_up), plan.failure.get().cloned());
+        let (Refused { hosts: refused, .. }, any_allowed) = (run.allowed.refused(), run.allowed.any_allowed());
         let mask = |text: &str| plan.secrets.masked(text).into_owned();
         let end = PartEnd::of(&end, &mask);
+        let failure = failure.as_deref().map(mask);
         let result =
-            PartResult { sinks, checks, elapsed, setup_data, end, failure: failure.as_deref().map(mask), refused };
+            PartResult { sinks, checks, elapsed, in_scenarios, setup_data, end, failure, refused, any_allowed };
         let own_load = vec![packed(&result)];
         let facts =
             ScriptFacts { console: counts.lines, left_out: counts.left_out, own_load, ..ScriptFacts::default() };
@@ -214,6 +251,8 @@ struct Reporter<'a, 'b> {
     plan: &'a Arc<RunState>,
     kept: &'a KeptConsole,
     part: usize,
+    /// Nanoseconds of what came before the scenarios.
+    before: u64,
     /// The second that has just passed.
     second: Option<Box<Interval>>,
     /// How long scenarios have run.
@@ -222,24 +261,30 @@ struct Reporter<'a, 'b> {
 
 impl Reporter<'_, '_> {
     fn progress(&mut self, sinks: Option<Sinks>, end: Option<PartEnd>) {
-        let counts = &self.plan.counts;
-        let [users, users_made, iterations, interrupted] =
-            [&counts.users, &counts.users_made, &counts.iterations, &counts.interrupted]
-                .map(|count| count.load(Relaxed));
-        let counts = Counts { users, users_made, iterations, interrupted };
-        self.jobs.report(Report::OwnLoad(packed(&PartProgress { part: self.part, counts, sinks, end })));
-    }
-
-    fn write_console(&mut self) {
-        self.kept.take().into_iter().for_each(|lines| self.jobs.report(Report::Console(lines)));
+        let all = &self.plan.counts;
+        let counts = Counts {
+            users: all.users.load(Relaxed),
+            users_made: all.users_made.load(Relaxed),
+            iterations: all.iterations.load(Relaxed),
+            interrupted: all.interrupted.load(Relaxed),
+            finished_parts: self.before,
+            ended: all.scenarios.iter().map(|scenario| scenario.ended.load(Relaxed)).collect(),
+        };
+        let line = |KeptLine { source, level, text }| Line { source, level: word(level).to_owned(), text };
+        let lines = self.kept.take_lines().into_iter().map(line).collect();
+        let progress = PartProgress { part: self.part, counts, sinks, lines, end };
+        self.jobs.report(Report::OwnLoad(packed(&progress)));
     }
 }
 
 impl Observer for Reporter<'_, '_> {
     fn on_event(&mut self, event: &Event) {
-        self.write_console();
-        if let Event::SecondPassed(second) = event {
-            self.second = Some(Box::new(second.recorded.clone()));
+        match event {
+            Event::SecondPassed(second) => self.second = Some(Box::new(second.recorded.clone())),
+            Event::PhaseStarted { phase: Phase::Measure, .. } => {
+                self.before = self.plan.counts.finished_parts.load(Relaxed);
+            }
+            _ => {}
         }
     }
 
@@ -300,6 +345,8 @@ impl PartEnd {
 pub struct Parts<'a> {
     /// The caller's plan of the whole run, whose counts are those of all parts.
     plan: &'a RunState,
+    /// Receives the lines of all parts.
+    console: Console,
     counts: Vec<Counts>,
     sinks: Vec<Option<Sinks>>,
     has_new_sinks: bool,
@@ -309,9 +356,9 @@ pub struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// So many parts of a run, of which none has reported yet.
     #[must_use]
-    pub fn new(plan: &'a RunState, parts: usize) -> Parts<'a> {
+    pub fn new(plan: &'a RunState, parts: usize, console: Console) -> Parts<'a> {
         let (counts, sinks) = (vec![Counts::default(); parts], vec![None; parts]);
-        Parts { plan, counts, sinks, has_new_sinks: false, must_end: false }
+        Parts { plan, console, counts, sinks, has_new_sinks: false, must_end: false }
     }
 
     /// Takes what a part reports.
@@ -319,7 +366,8 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// It is not what a part of this run reports.
     pub fn take(&mut self, report: &Packed) -> Result<(), String> {
-        let PartProgress { part, counts, sinks, end } = unpacked(report)?;
+        let PartProgress { part, counts, sinks, lines, end } = unpacked(report)?;
+        lines.iter().for_each(|line| (self.console)(line.source, level(&line.level), &line.text));
         let of_part = self.counts.get_mut(part).ok_or_else(|| format!("there is no part {part} of the load"))?;
         *of_part = counts;
         if let Some(sinks) = sinks {
@@ -333,6 +381,12 @@ impl<'a> Parts<'a> {
         all.users_made.store(sum(|counts| counts.users_made), Relaxed);
         all.iterations.store(sum(|counts| counts.iterations), Relaxed);
         all.interrupted.store(sum(|counts| counts.interrupted), Relaxed);
+        // That of the part that called `setup`.
+        all.finished_parts.store(sum(|counts| counts.finished_parts), Relaxed);
+        for (scenario, all) in all.scenarios.iter().enumerate() {
+            let ended = self.counts.iter().filter_map(|counts| counts.ended.get(scenario));
+            all.ended.store(ended.sum(), Relaxed);
+        }
         Ok(())
     }
 
@@ -361,23 +415,24 @@ impl<'a> Parts<'a> {
         let results: Vec<PartResult> = facts.own_load.iter().map(unpacked).collect::<Result<_, _>>()?;
         let mut outcome = RunOutcome::new(self.plan);
         let mut ends = Vec::new();
-        let mut refused = Refused { hosts: Vec::new(), all: true };
+        let (mut refused, mut any_allowed, mut beside) = (BTreeSet::new(), false, Duration::ZERO);
         for result in results {
             outcome.sinks.merge(&of_this_script(result.sinks, self.plan)?);
             outcome.checks.merge(&result.checks);
-            outcome.elapsed = outcome.elapsed.max(result.elapsed);
+            outcome.in_scenarios = outcome.in_scenarios.max(result.in_scenarios);
+            // One of them has called `setup` and `teardown`.
+            beside += result.elapsed.saturating_sub(result.in_scenarios);
             outcome.setup_data = outcome.setup_data.or(result.setup_data);
             ends.push(result.end.whole());
             if let Some(message) = result.failure {
                 let _ = self.plan.failure.set(message);
             }
-            refused.all &= result.refused.all;
-            refused.hosts.extend(result.refused.hosts);
+            any_allowed |= result.any_allowed;
+            refused.extend(result.refused);
         }
-        refused.hosts.sort_unstable();
-        refused.hosts.dedup();
-        refused.all &= !refused.hosts.is_empty();
-        (outcome.broken, outcome.faults) = (record.broken, record.faults);
+        outcome.elapsed = outcome.in_scenarios + beside;
+        outcome.broken = record.broken;
+        let refused = Refused { all: !refused.is_empty() && !any_allowed, hosts: refused.into_iter().collect() };
         // What the script says of the run comes before what the caller does, and that before what failed meanwhile.
         let aborted = ends.iter().find(|end| matches!(end, End::Aborted(_))).cloned();
         let failed = ends.into_iter().find(|end| *end != End::Finished);
@@ -385,6 +440,12 @@ impl<'a> Parts<'a> {
         outcome.end = aborted.or(asked).or(failed).unwrap_or(End::Finished);
         Ok((outcome, refused))
     }
+}
+
+/// The level of this name.
+fn level(name: &str) -> Level {
+    let all = [Level::Debug, Level::Info, Level::Warn, Level::Error];
+    all.into_iter().find(|level| word(*level) == name).unwrap_or(Level::Info)
 }
 
 /// Samples of the script of a plan.

@@ -135,6 +135,8 @@ pub struct RunOutcome {
     pub checks: Checks,
     /// How long it took, with `setup` and `teardown`.
     pub elapsed: Duration,
+    /// How long its scenarios took.
+    pub in_scenarios: Duration,
     /// What `setup` returned, as JSON.
     pub setup_data: Option<String>,
     /// How it ended.
@@ -208,7 +210,10 @@ impl Run<'_> {
             match self.scenarios(&network, &mut outcome, observer) {
                 Err(JobError::Script(why)) => outcome.end = self.ended(End::NotLoaded(why)),
                 // It was set up, and others may have begun.
-                Err(late @ JobError::Late(_)) => outcome.faults.push(late.to_string()),
+                Err(late @ JobError::Late(_)) => {
+                    outcome.faults.push(late.to_string());
+                    outcome.end = self.ended(End::Stopped);
+                }
                 other => other?,
             }
             if self.part.has_others() {
@@ -256,14 +261,14 @@ impl Run<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), JobError> {
         let (halt, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
-        let common = self.common(network, self.interrupted, &halt);
+        let Part { share, begin, steering, .. } = &self.part;
+        let common = RunContext { steering: steering.clone(), ..self.common(network, self.interrupted, &halt) };
         let scenarios = self.scenario_users(outcome.setup_data.as_deref());
         let mut iterations_before = 0;
         let (sender, receiver) = channel();
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
         let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
         let threads = self.threads.max(1);
-        let Part { share, begin, steering, .. } = &self.part;
         let load = Load { common: &common, scenarios: &scenarios, share: *share, threads, cpus: self.cpus, copies };
         let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
         let result = load.run((*begin, steering.clone()), &mut |report| {
@@ -279,7 +284,9 @@ impl Run<'_> {
                 halt.store(true, Relaxed);
             }
         })?;
-        outcome.end = self.ended(if stopped.load(Relaxed) { End::Stopped } else { End::Finished });
+        let was_ended = stopped.load(Relaxed) || steering.is_over();
+        outcome.end = self.ended(if was_ended { End::Stopped } else { End::Finished });
+        outcome.in_scenarios = result.clock.zero().elapsed();
         let _ = outcome.add(result);
         Ok(())
     }
@@ -326,12 +333,15 @@ impl Run<'_> {
             seed: self.seed,
             interrupted,
             halt,
+            steering: Steering::default(),
             broken: Mutex::default(),
         }
     }
 
     pub(super) fn network(&self) -> Result<network::Shared, JobError> {
-        let (options, share) = (&self.plan.options, self.part.share);
+        let (options, Share { index, of }) = (&self.plan.options, self.part.share);
+        // Those that have no users send nothing.
+        let share = Share { index, of: with_users(&self.plan.scenarios, of) };
         network::Shared::new(options, share, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
     }
 
@@ -393,6 +403,7 @@ impl RunOutcome {
             sinks: Sinks::new(&plan.registry),
             checks: Checks::default(),
             elapsed: Duration::ZERO,
+            in_scenarios: Duration::ZERO,
             setup_data: None,
             end: End::Finished,
             broken: Vec::new(),
@@ -434,6 +445,12 @@ impl SampleCopies {
 
 fn phase(phase: Phase) -> Event {
     Event::PhaseStarted { start: ONLY, phase, length: None }
+}
+
+/// The number of generators that have users, of so many that divide scenarios among themselves.
+pub(super) fn with_users(scenarios: &[Scenario], generators: usize) -> usize {
+    let most = scenarios.iter().map(|scenario| scenario.executor.most_vus()).max().unwrap_or(0);
+    generators.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
 }
 
 /// Converts a scenario to an offering for the event loop.

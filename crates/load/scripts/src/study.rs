@@ -53,8 +53,8 @@ impl CompiledScript {
         let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
         let project = project_of(folder.unwrap_or(Path::new(".")));
         let folders = script.files.iter().map(PathBuf::as_path).chain([project.as_path()]);
-        let files =
-            Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
+        let opened_by = if script.own_load.is_some() { "`--files DIR`" } else { "`files` of the workload" };
+        let files = Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by(opened_by);
         let taken_by = format!("plimsoll script vendor {}", script.entry.display());
         let copies = Copies::within(project.join(FOLDER_OF_COPIES), taken_by);
         let files = files.with_copies(copies.map_err(|error| fault(error.to_string()))?);

@@ -451,7 +451,7 @@ impl Users<'_> {
     /// Handles the regular alarm: checks for an interruption, and copies samples.
     fn check_regularly(&mut self, context: &mut LoopContext<'_>) {
         let now = context.clock.now();
-        if self.common.interrupted.load(Relaxed) {
+        if self.common.interrupted.load(Relaxed) || self.common.steering.is_over() {
             self.common.halt.store(true, Relaxed);
         }
         if now >= self.copied.after(COPY_EVERY) {

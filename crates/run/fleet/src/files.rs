@@ -46,9 +46,14 @@ pub(crate) fn gather(workload: &mut Workload) -> Result<Gathered, String> {
     gathered.files.extend(mark.map(|path| SentFile { path, sha256: None }));
     let is_proto = |path: &Path| path.extension().is_some_and(|extension| extension == "proto");
     let of_imports = matches!(workload.steps, Steps::Grpc { schema: GrpcSchema::Files { .. }, .. });
+    // A script that runs by itself opens its files while it is loaded, and has them by now.
+    let has_all = matches!(&workload.steps, Steps::Script(script) if script.own_load.is_some());
     let paths: Vec<PathBuf> = workload.paths_mut().into_iter().map(|path| path.clone()).collect();
     for path in paths {
-        gathered.add(&path, &|file| !of_imports || is_proto(file))?;
+        match path.is_dir() && has_all {
+            true => gathered.files.push(SentFile { path, sha256: None }),
+            false => gathered.add(&path, &|file| !of_imports || is_proto(file))?,
+        }
     }
     Ok(gathered)
 }

@@ -29,8 +29,11 @@ impl OwnFolder {
 
     fn make_in(place: &Path) -> io::Result<OwnFolder> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
-        let lock = File::create(folder.path().join(LOCK))?;
+        // It appears under its name once it is locked, so that no agent takes the folder for a leftover.
+        let (path, before) = (folder.path().join(LOCK), folder.path().join("lock-to-be"));
+        let lock = File::create(&before)?;
         lock.lock()?;
+        fs::rename(before, path)?;
         Ok(OwnFolder { folder, _lock: lock })
     }
 

@@ -9,7 +9,7 @@ use plimsoll_model::job::{Job, Report};
 use plimsoll_model::storage::Secret;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::Nanos;
-use plimsoll_model::workload::Workload;
+use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_runner::generator::{Generator, JobMessage, JobUnderWay, LocalThreads, PreparedWorkload};
 use plimsoll_telemetry::tcp_sockets;
 use std::collections::BTreeMap;
@@ -132,6 +132,15 @@ impl Worker {
         secrets: Vec<String>,
     ) -> Result<Compiled, String> {
         self.permits.check(&workload, address)?;
+        if let Steps::Script(script) = &workload.steps
+            && let Some(own_load) = &script.own_load
+            && own_load.threads > self.threads
+        {
+            let (wanted, threads) = (own_load.threads, self.threads);
+            return Err(format!(
+                "the run asks for {wanted} threads, and this agent has {threads}: ask for fewer (`--threads`)"
+            ));
+        }
         files::relocate(&mut workload, &self.folder)?;
         for (place, secret) in workload.secrets_mut().into_iter().zip(secrets) {
             *place = Secret(secret);

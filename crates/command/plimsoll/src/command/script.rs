@@ -111,11 +111,11 @@ fn run(RunFlags { flags, fleet }: &RunFlags, secrets: &Arc<Secrets>) -> Result<E
         Some(fleet) => {
             // Agents may read all of them.
             secrets.mask_all();
-            agents::run(fleet, flags, &run, &mut watch, &terminal)
+            agents::run(fleet, flags, &run, &mut watch, &terminal).map(|(ran, refused)| (ran, Some(refused)))
         }
         None => {
             let ran = load::run(&run, &mut watch).context("failed to run the script");
-            ran.map(|ran| (ran, Refused::default())).map_err(Failure::from)
+            ran.map(|ran| (ran, None)).map_err(Failure::from)
         }
     };
     // The agents are free while the summary is made.
@@ -135,8 +135,14 @@ fn run(RunFlags { flags, fleet }: &RunFlags, secrets: &Arc<Secrets>) -> Result<E
     for (kind, count) in plan.log_limit.suppressed() {
         terminal.log(Level::Warn, &format!("{count} more of: {kind}"));
     }
-    let refused_here = run.allowed.refused();
-    let refused = if refused_here.hosts.is_empty() { refused_there } else { refused_here };
+    let mut refused = run.allowed.refused();
+    if let Some(there) = refused_there {
+        // Here there was `handleSummary` at most.
+        refused.hosts.extend(there.hosts);
+        refused.hosts.sort_unstable();
+        refused.hosts.dedup();
+        refused.all = there.all;
+    }
     ran.faults.iter().for_each(|fault| terminal.log(Level::Error, fault));
     if !refused.hosts.is_empty() {
         terminal.log(if refused.all { Level::Error } else { Level::Warn }, &unsent(&refused));

@@ -143,6 +143,25 @@ fn scenarios_on_two_agents_are_those_of_one_process() {
 }
 
 #[test]
+fn an_agent_without_users_keeps_nobody_waiting_and_lines_come_as_they_were_written() {
+    let Some(given) = Given::with_scripts() else { return };
+    let (_one, _two, url) = (given.agent("one"), given.agent("two"), given.broker.url());
+    let text = "import exec from 'k6/execution';
+                export default function () {
+                    console.log('the first line\\nand the second');
+                    console.log(`progress ${exec.scenario.progress}`);
+                    throw new Error('no more');
+                }";
+    given.place.write("once.js", text);
+    let ended = given.place.plimsoll(&given.script(&url, &["--console-output", "console.log", "once.js"])).with(0);
+    let ended = ended.says(&["ERRO[", "Error: no more", "once.js:5:"]);
+    assert!(!ended.stderr.contains("the first line"), "{}", ended.stderr);
+    let console = given.place.read("console.log");
+    assert!(console.contains("the first line\nand the second") && console.contains("progress 0"), "{console}");
+    assert!(!console.contains("no more"), "{console}");
+}
+
+#[test]
 fn a_script_that_ends_the_run_on_one_agent_ends_it_on_all() {
     let Some(given) = Given::with_scripts() else { return };
     let (_one, _two, url) = (given.agent("one"), given.agent("two"), given.broker.url());

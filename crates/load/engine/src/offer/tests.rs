@@ -86,6 +86,17 @@ fn machines_with_users_have_all_iterations() {
 }
 
 #[test]
+fn a_machine_without_users_that_have_iterations_of_their_own_is_done_at_once() {
+    let offering = closed(Profile::constant(1.0), Duration::ZERO, Stop::IterationsPerUser { count: 2, limit: ms(100) });
+    let is_over = |index| {
+        let machine = Share { index, of: 2 };
+        let part = ThreadShare { machine, thread: 0, threads: 1 };
+        Offer::new(&offering, &SharedQuota::of(&offering, machine), part).is_over(Instant(0))
+    };
+    assert_eq!([is_over(0), is_over(1)], [false, true]);
+}
+
+#[test]
 fn nobody_waits_for_what_another_thread_gives_back() {
     let stop = Stop::Iterations { count: 1, limit: ms(100) };
     let offering = closed(Profile::constant(2.0), Duration::ZERO, stop);

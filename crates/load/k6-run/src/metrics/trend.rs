@@ -14,7 +14,7 @@ const STEP_BITS: u32 = 11;
 pub(crate) const STEPS: usize = 1 << STEP_BITS;
 
 /// The greatest key of an octave: the exponent of the greatest floating-point numbers.
-const LAST_KEY: i32 = 0x7ff;
+const LAST_KEY: u32 = 0x7ff;
 
 /// Counts, sum, extremes and buckets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -58,10 +58,11 @@ impl TryFrom<SparseTrend> for Trend {
     fn try_from(sparse: SparseTrend) -> Result<Trend, String> {
         let mut trend = Trend { totals: sparse.totals, zeros: sparse.zeros, ..Trend::default() };
         for (key, step, count) in sparse.buckets {
-            if key == 0 || key.abs() > LAST_KEY || step >= STEPS {
+            if key == 0 || key.unsigned_abs() > LAST_KEY || step >= STEPS {
                 return Err(format!("there is no bucket {step} of the octave {key}"));
             }
-            trend.octave(key)[step] += count;
+            let known = &mut trend.octave(key)[step];
+            *known = known.saturating_add(count);
         }
         Ok(trend)
     }

@@ -128,14 +128,22 @@ impl RunState {
         Duration::from_nanos(self.counts.finished_parts.load(Relaxed))
     }
 
+    /// The processes that have users of a scenario, of those that divide the run among themselves.
+    pub(crate) fn with_users(&self, scenario: usize) -> u64 {
+        (self.share.of as u64).min(self.scenarios[scenario].executor.most_vus()).max(1)
+    }
+
     /// The progress of a scenario from 0 to 1: by iterations where their number is fixed, else by time.
     #[must_use]
     pub fn progress(&self, scenario: usize, elapsed: Duration) -> f64 {
         let ended = self.counts.scenarios[scenario].ended.load(Relaxed) as f64;
+        let with_users = self.with_users(scenario) as f64;
         let scenario = &self.scenarios[scenario];
         let (done, total) = match scenario.executor {
-            Executor::SharedIterations { iterations, .. } => (ended, iterations as f64),
-            Executor::PerVuIterations { vus, iterations, .. } => (ended, (vus * iterations) as f64),
+            Executor::SharedIterations { iterations, .. } => (ended, (iterations as f64 / with_users).ceil()),
+            Executor::PerVuIterations { vus, iterations, .. } => {
+                (ended, (self.share.of_first(vus) * iterations) as f64)
+            }
             _ => {
                 let since_start = elapsed.saturating_sub(scenario.start_time);
                 (since_start.as_secs_f64(), scenario.executor.window().as_secs_f64())

@@ -38,7 +38,10 @@ impl Network {
         } else if let Err(fault) = self.shared.blocked.check_host(&found.host) {
             self.address_resolved(context, origin, Some(connection), Err(fault));
         } else if let Some(address) = self.shared.hosts.get(&found.host, found.port) {
-            self.address_resolved(context, origin, Some(connection), Ok(address));
+            // It is the script that says so: that its name may be loaded does not make the address one that may.
+            let ip = address.ip();
+            let allowed = self.shared.allowed.check(&ip.to_string(), ip).map_err(not_allowed);
+            self.address_resolved(context, origin, Some(connection), allowed.map(|()| address));
         } else if let Some(ip) = self.resolver.known(&found.host) {
             let address = SocketAddr::new(ip, found.port);
             self.address_resolved(context, origin, Some(connection), Ok(address));

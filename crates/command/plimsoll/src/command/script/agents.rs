@@ -17,10 +17,12 @@ use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::{Instant, UnixTime};
 use plimsoll_model::workload::{Connect, Steps, Workload};
-use plimsoll_runner::generator::{Generator, JobMessage, JobUnderWay};
+use plimsoll_runner::generator::{Generator, JobMessage, JobUnderWay, NotReady};
 use plimsoll_study::LostAgent;
 use plimsoll_system::Interrupt;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
 /// The time after which a run looks again whether it is interrupted.
@@ -43,6 +45,11 @@ pub(super) fn gather(
     }
     if flags.script.as_os_str() == "-" {
         return refused("a script from standard input cannot go to agents: name a file");
+    }
+    if flags.project.root.is_some() {
+        return refused(
+            "agents look for the folder of the project by themselves: leave `--root` out, and mark it by a `package.json`",
+        );
     }
     if flags.vendor.is_some() {
         return refused(
@@ -83,10 +90,14 @@ pub(super) fn run(
 ) -> Result<(RunOutcome, Refused), Failure> {
     let workload = workload(fleet, flags, run)?;
     let failed = |why: String| Failure::new(Exit::Failed, why);
-    let mut prepared = fleet.prepare(&workload, None).map_err(|why| failed(why.to_string()))?;
+    let mut prepared = fleet.prepare(&workload, None).map_err(|why| match why {
+        NotReady::Interrupted => Failure::new(Exit::Interrupted, "the run was interrupted"),
+        why => failed(why.to_string()),
+    })?;
     let under_way = prepared.begin(job(run));
-    let parts = Parts::new(run.plan, fleet.agents().count());
-    let mut watched = Watched { under_way, parts, observer, terminal, asked: End::Finished, is_ending: false };
+    let parts = Parts::new(run.plan, fleet.agents().count(), Arc::clone(&run.console));
+    let (asked, has_begun, is_ending) = (End::Finished, false, false);
+    let mut watched = Watched { under_way, parts, observer, asked, has_begun, is_ending };
     let record = watched.until_ended(run)?;
     record.warnings.iter().for_each(|warning| terminal.log(Level::Warn, warning));
     for agent in &record.agents {
@@ -108,9 +119,10 @@ struct Watched<'a> {
     under_way: Box<dyn JobUnderWay>,
     parts: Parts<'a>,
     observer: &'a mut dyn Observer,
-    terminal: &'a Terminal,
     /// How this process ended the run; [`End::Finished`] if it did not.
     asked: End,
+    /// True once the scenarios have been told when they begin.
+    has_begun: bool,
     is_ending: bool,
 }
 
@@ -118,12 +130,15 @@ impl Watched<'_> {
     fn until_ended(&mut self, run: &Run<'_>) -> Result<JobRecord, Failure> {
         let failed = |why: String| Failure::new(Exit::Failed, why);
         loop {
-            if run.interrupted.load(std::sync::atomic::Ordering::Relaxed) && self.asked == End::Finished {
+            if run.interrupted.load(Relaxed) && self.asked == End::Finished {
                 self.end(End::Interrupted);
             }
             match self.under_way.next(LOOK_EVERY) {
                 None => {}
-                Some(JobMessage::Ready) => self.under_way.begin_at(UnixTime::of(SystemTime::now() + LEAD)),
+                Some(JobMessage::Ready) => {
+                    self.has_begun = true;
+                    self.under_way.begin_at(UnixTime::of(SystemTime::now() + LEAD));
+                }
                 Some(JobMessage::Report(Report::Second { interval, .. })) => self.second(*interval),
                 Some(JobMessage::Report(Report::OwnLoad(report))) => {
                     self.parts.take(&report).map_err(failed)?;
@@ -131,8 +146,7 @@ impl Watched<'_> {
                         self.end(End::Finished);
                     }
                 }
-                Some(JobMessage::Report(Report::Console(lines))) => lines.lines().for_each(|line| self.console(line)),
-                Some(JobMessage::Report(Report::ObjectsPlaced(_) | Report::SetUp(_))) => {}
+                Some(JobMessage::Report(Report::ObjectsPlaced(_) | Report::SetUp(_) | Report::Console(_))) => {}
                 Some(JobMessage::Ended(Ok(record))) => return Ok(*record),
                 Some(JobMessage::Ended(Err(error))) => {
                     return Err(failed(format!("failed to run the script: {error}")));
@@ -152,21 +166,10 @@ impl Watched<'_> {
         }
     }
 
+    /// Ends the scenarios, after which `teardown` runs. Before they have begun, `setup` is broken off.
     fn end(&mut self, asked: End) {
         (self.asked, self.is_ending) = (asked, true);
-        self.under_way.stop();
-    }
-
-    /// A line of the script's console, which begins with its level.
-    fn console(&self, line: &str) {
-        let (level, text) = line.split_once(' ').unwrap_or(("", line));
-        let level = match level {
-            "debug" => Level::Debug,
-            "warn" => Level::Warn,
-            "error" => Level::Error,
-            _ => Level::Info,
-        };
-        self.terminal.console(level, text);
+        if self.has_begun { self.under_way.end() } else { self.under_way.stop() }
     }
 }
 
@@ -180,7 +183,7 @@ fn workload(fleet: &Fleet, flags: &Flags, run: &Run<'_>) -> Result<Workload, Fai
         entry: flags.script.clone(),
         exec: run.plan.scenarios.first().map_or_else(|| "default".to_owned(), |scenario| scenario.exec.clone()),
         env: run.plan.env.iter().cloned().collect::<BTreeMap<_, _>>(),
-        files: flags.project.files.iter().chain(&flags.project.root).cloned().collect(),
+        files: flags.project.files.clone(),
         limits: ScriptLimits {
             memory: limits.memory as u64,
             stack: limits.stack as u64,
