@@ -38,6 +38,10 @@ pub struct Script {
 pub struct OwnLoad {
     /// The options with all defaults, as JSON.
     pub options: String,
+    /// The script's path, and the folder, where the run was begun: texts name places as they are there.
+    pub entry: PathBuf,
+    /// See above.
+    pub folder: PathBuf,
     /// Threads, as many on each generator: a user stays on its thread from one scenario to the next.
     pub threads: usize,
     /// The parts of metrics that have a threshold: `http_req_duration{name:login}`.

@@ -1,6 +1,7 @@
 //! Scenarios: which users run which function of a script, how often, and when.
 
 use crate::duration;
+use plimsoll_model::load::Share;
 use std::fmt;
 use std::time::Duration;
 
@@ -282,13 +283,13 @@ pub fn longest(scenarios: &[Scenario]) -> Duration {
     scenarios.iter().map(Scenario::end).max().unwrap_or_default()
 }
 
-/// The most users that several scenarios need at once.
+/// The most users of a share that several scenarios need at once.
 #[must_use]
-pub fn most_vus(scenarios: &[Scenario]) -> u64 {
+pub fn most_vus(scenarios: &[Scenario], share: Share) -> u64 {
     // Needs only grow where a scenario begins.
     let at = |instant: Duration| {
         let there = scenarios.iter().filter(|scenario| scenario.start_time <= instant && instant < scenario.end());
-        there.map(|scenario| scenario.executor.most_vus()).sum()
+        there.map(|scenario| share.of_first(scenario.executor.most_vus())).sum()
     };
     scenarios.iter().map(|scenario| at(scenario.start_time)).max().unwrap_or_default()
 }
@@ -360,6 +361,7 @@ impl fmt::Display for Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::load::WHOLE;
 
     #[test]
     fn scenarios_that_follow_one_another_share_their_users() {
@@ -373,7 +375,8 @@ mod tests {
             tags: Vec::new(),
         };
         let three = [scenario(0, 3), scenario(14, 4), scenario(29, 6)];
-        assert_eq!((most_vus(&three), longest(&three)), (7, Duration::from_secs(44)));
-        assert_eq!((most_vus(&[]), longest(&[])), (0, Duration::ZERO));
+        assert_eq!((most_vus(&three, WHOLE), longest(&three)), (7, Duration::from_secs(44)));
+        assert_eq!([0, 1].map(|index| most_vus(&three, Share { index, of: 2 })), [4, 3]);
+        assert_eq!((most_vus(&[], WHOLE), longest(&[])), (0, Duration::ZERO));
     }
 }

@@ -102,11 +102,11 @@ enum FailedCall {
     Failed { why: String, took_too_long: bool },
 }
 
-/// The load of a script's own options, as they are settled.
+/// The load of a script's own options, as they are settled. The caller adds paths, threads and whether it wants all lines.
 ///
 /// # Errors
 /// An option that generators on several machines cannot share, with what to change.
-pub fn own_load(plan: &RunState, threads: usize, verbose: bool, generators: usize) -> Result<OwnLoad, String> {
+pub fn own_load(plan: &RunState, generators: usize) -> Result<OwnLoad, String> {
     let with_users = run::with_users(&plan.scenarios, generators) as u64;
     if let Some(most) = plan.options.rps.filter(|most| (1..with_users).contains(most)) {
         return Err(format!(
@@ -132,11 +132,10 @@ pub fn own_load(plan: &RunState, threads: usize, verbose: bool, generators: usiz
         |(name, source): (&str, &BTreeMap<String, String>)| (name.to_owned(), source.iter().map(secret).collect());
     Ok(OwnLoad {
         options: plan.options.to_json().to_string(),
-        threads,
         submetrics: submetrics.map(|submetric| submetric.name.clone()).collect(),
         by_group: plan.by_group,
-        verbose,
         secrets: plan.secrets.sources().map(source).collect(),
+        ..OwnLoad::default()
     })
 }
 
@@ -168,12 +167,13 @@ impl OwnLoadPart<'_> {
         let kept = KeptConsole::default();
         let knobs =
             Knobs { memory: "`--user-memory`", stack: "`--user-stack`", busy: "`--user-busy`", ..Knobs::default() };
+        let words = Arc::new(self.words(&plan));
         let console = {
-            let (write, plan) = (kept.console(), Arc::clone(&plan));
+            let (write, words) = (kept.console(), Arc::clone(&words));
             let least = if self.own_load.verbose { Level::Debug } else { Level::Info };
             move |source, level, text: &str| {
                 if level >= least {
-                    write(source, level, &plan.secrets.masked(text));
+                    write(source, level, &words.there(text));
                 }
             }
         };
@@ -194,6 +194,7 @@ impl OwnLoadPart<'_> {
         let mut reporter = Reporter {
             jobs,
             plan: &plan,
+            words: &words,
             kept: &kept,
             part: job.share.index,
             before: 0,
@@ -214,18 +215,25 @@ impl OwnLoadPart<'_> {
         let RunOutcome { sinks, checks, elapsed, in_scenarios, setup_data, end, broken, faults } = ran?;
         let (setup_data, failure) = (setup_data.filter(|_| has_set_up), plan.failure.get().cloned());
         let (Refused { hosts: refused, .. }, any_allowed) = (run.allowed.refused(), run.allowed.any_allowed());
-        let mask = |text: &str| plan.secrets.masked(text).into_owned();
-        let end = PartEnd::of(&end, &mask);
-        let failure = failure.as_deref().map(mask);
+        let end = PartEnd::of(&end, &words);
+        let failure = failure.map(|text| words.there(&text));
         let result =
             PartResult { sinks, checks, elapsed, in_scenarios, setup_data, end, failure, refused, any_allowed };
         let own_load = vec![packed(&result)];
         let facts =
             ScriptFacts { console: counts.lines, left_out: counts.left_out, own_load, ..ScriptFacts::default() };
-        let broken = broken.iter().map(|text| mask(text)).collect();
+        let broken = broken.iter().map(|text| words.there(text)).collect();
         let facts = WorkFacts::Script(facts);
         jobs.ended(JobRecord { window, broken, faults, facts, ..JobRecord::default() });
         Ok(())
+    }
+
+    fn words(&self, plan: &RunState) -> Words {
+        let (here, there) = (self.script.entry.to_string_lossy(), self.own_load.entry.to_string_lossy());
+        let folder = here.strip_suffix(&*there).unwrap_or_default();
+        let project = format!("{folder}{}/", self.own_load.folder.display());
+        let left_off = [project, folder.to_owned()].into_iter().filter(|text| !text.is_empty()).collect();
+        Words { secrets: Arc::clone(&plan.secrets), left_off }
     }
 
     fn plan(&self, share: Share) -> Result<RunState, String> {
@@ -245,10 +253,26 @@ impl OwnLoadPart<'_> {
     }
 }
 
+/// How texts are shown where the run was begun.
+struct Words {
+    secrets: Arc<Secrets>,
+    /// The beginnings of paths that only this process has, and of those below the folder where the run was begun.
+    left_off: Vec<String>,
+}
+
+impl Words {
+    /// A text with paths as they are there, and without secrets.
+    fn there(&self, text: &str) -> String {
+        let shown = |text: String, left_off: &String| text.replace(left_off.as_str(), "");
+        self.left_off.iter().fold(self.secrets.masked(text).into_owned(), shown)
+    }
+}
+
 /// Reports what a part does.
 struct Reporter<'a, 'b> {
     jobs: &'b mut dyn Jobs,
     plan: &'a Arc<RunState>,
+    words: &'a Words,
     kept: &'a KeptConsole,
     part: usize,
     /// Nanoseconds of what came before the scenarios.
@@ -303,23 +327,22 @@ impl Observer for Reporter<'_, '_> {
     }
 
     fn on_scenarios_ended(&mut self, end: &End) {
-        let plan = self.plan;
-        let end = PartEnd::of(end, &|text| plan.secrets.masked(text).into_owned());
+        let end = PartEnd::of(end, self.words);
         self.progress(None, Some(end));
     }
 }
 
 impl PartEnd {
-    fn of(end: &End, mask: &dyn Fn(&str) -> String) -> PartEnd {
+    fn of(end: &End, words: &Words) -> PartEnd {
         let failed = |error: &CallError| match error {
             CallError::TimedOut => FailedCall::TimedOut,
-            error => FailedCall::Failed { why: mask(&error.render()), took_too_long: error.took_too_long() },
+            error => FailedCall::Failed { why: words.there(&error.render()), took_too_long: error.took_too_long() },
         };
         match end {
             End::Finished => PartEnd::Finished,
-            End::Aborted(message) => PartEnd::Aborted(mask(message)),
+            End::Aborted(message) => PartEnd::Aborted(words.there(message)),
             End::Stopped | End::Interrupted => PartEnd::Stopped,
-            End::NotLoaded(why) => PartEnd::NotLoaded(mask(why)),
+            End::NotLoaded(why) => PartEnd::NotLoaded(words.there(why)),
             End::Setup(error) => PartEnd::Setup(failed(error)),
             End::Teardown(error) => PartEnd::Teardown(failed(error)),
         }

@@ -366,6 +366,12 @@ impl AgentLine {
                 },
             }
         };
+        if self.interrupt.is_set() {
+            for frame in self.outbox.frames(Answer::Leaves.to_bytes(), Instant::now()) {
+                self.publish(&Line::Frame(frame)).await;
+            }
+            let _ = self.client.flush().await;
+        }
         let AgentLine { work, mut fetches, .. } = self;
         // A fetch holds the orders of the worker.
         fetches.shutdown().await;

@@ -230,7 +230,7 @@ impl FleetJob {
                 }
                 self.part_has_ended(place);
             }
-            FromAgent::Answer(Answer::Prepared { .. } | Answer::Host { .. }) => {}
+            FromAgent::Answer(Answer::Prepared { .. } | Answer::Host { .. } | Answer::Leaves) => {}
         }
     }
 

@@ -62,6 +62,8 @@ impl Desk {
             | Answer::Second { job, .. }
             | Answer::Ended { job, .. } => Topic::Job(*job),
             Answer::Host { about, .. } => Topic::Host(*about),
+            // Its member is lost then.
+            Answer::Leaves => return,
         };
         if let Some(listener) = self.listeners().get(&topic) {
             let _ = listener.send((agent, FromAgent::Answer(answer)));
@@ -180,7 +182,7 @@ impl MemberLine {
         let why = loop {
             tokio::select! {
                 message = messages.next() => match message {
-                    Some(message) => self.take(&message.payload),
+                    Some(message) => if self.take(&message.payload) { break "it was told to end".to_owned() },
                     None => break "the connection to NATS has ended".to_owned(),
                 },
                 order = orders.recv() => match order {
@@ -225,17 +227,19 @@ impl MemberLine {
         let _ = self.client.publish(self.subject.clone(), line.to_bytes()).await;
     }
 
-    fn take(&mut self, message: &Bytes) {
+    /// Takes a message of the agent. Returns true if it is the last.
+    fn take(&mut self, message: &Bytes) -> bool {
         locked(&self.state).received += message.len() as u64;
         match Line::<Pulse>::read(message) {
             Some(Line::Sign(pulse)) => self.take_pulse(pulse),
-            Some(Line::Frame(frame)) => {
-                if let Some(answer) = self.inbox.take(frame).as_ref().and_then(Answer::read) {
-                    self.desk.bring(self.index, answer);
-                }
-            }
+            Some(Line::Frame(frame)) => match self.inbox.take(frame).as_ref().and_then(Answer::read) {
+                Some(Answer::Leaves) => return true,
+                Some(answer) => self.desk.bring(self.index, answer),
+                None => {}
+            },
             None => {}
         }
+        false
     }
 
     fn take_pulse(&mut self, pulse: Pulse) {

@@ -225,6 +225,8 @@ pub(crate) enum Answer {
     Ended { job: u32, result: Result<Box<JobRecord>, JobError>, host: HostDuring },
     /// About systems on the agent's host.
     Host { about: u32, what: FromHost },
+    /// The agent was told to end, and does no more for the run.
+    Leaves,
 }
 
 /// A message about a build, a system or a sampling on the agent's host.

@@ -295,11 +295,15 @@ impl Search<'_> {
         let (there, others): (Vec<_>, Vec<_>) =
             known.map(|facts| (facts, self.unsuitable(facts))).partition(|(_, why)| why.is_none());
         let plural = if *agents == 1 { "" } else { "s" };
-        let mut text = format!(
-            "expected {agents} agent{plural}, found {} after {} s",
-            self.left() + there.len(),
-            wait.as_secs_f64().round()
-        );
+        let left = self.members.iter().filter(|member| member.lost().is_none());
+        let names: Vec<String> = left
+            .map(|member| &member.name)
+            .chain(there.iter().map(|(facts, _)| &facts.name))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let named = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let (found, waited) = (names.len(), wait.as_secs_f64().round());
+        let mut text = format!("expected {agents} agent{plural}, found {found}{named} after {waited} s");
         for (facts, why) in others {
             text += &format!("; `{}` {}", facts.name, why.unwrap_or_default());
         }

@@ -14,5 +14,6 @@ pub(crate) fn check(path: &Path, profile: Option<&str>) -> Result<Exit, Failure>
         say::result(&format!("design      {}", plan::design(&study, &plan)))?;
     }
     databases::in_words(&study, &plan)?.iter().try_for_each(|line| say::result(&format!("database    {line}")))?;
+    plan::hosts(&study, &plan).iter().try_for_each(|hosts| say::result(&format!("hosts       {hosts}")))?;
     Ok(Exit::Fine)
 }

@@ -21,6 +21,17 @@ pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
+/// The hosts of agents on which systems of the study run, and what a run takes for them; none without such systems.
+pub(super) fn hosts(study: &Study, plan: &Plan) -> Option<String> {
+    let labels: Vec<String> = plimsoll_runner::hosts(study, plan).iter().map(|label| format!("`{label}`")).collect();
+    (!labels.is_empty()).then(|| {
+        format!(
+            "{}: run it with `--nats URL`, where an agent with each label waits (`--systems FOLDER`)",
+            and_list(labels)
+        )
+    })
+}
+
 /// The plan as a table of starts, and the time that it takes.
 pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> String {
     let mut text = format!("{}\n\n", study.title);
@@ -45,6 +56,9 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
     }
     for database in databases {
         let _ = writeln!(text, "database    {database}");
+    }
+    if let Some(hosts) = hosts(study, plan) {
+        let _ = writeln!(text, "hosts       {hosts}");
     }
     let _ = writeln!(text, "seed        {}\n", plan.seed);
     let width = |texts: &[String], least: usize| texts.iter().map(|text| text.chars().count()).fold(least, usize::max);

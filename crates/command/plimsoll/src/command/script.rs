@@ -27,6 +27,7 @@ use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::scenario;
+use plimsoll_model::load::WHOLE;
 use plimsoll_model::words::{and_list, quoted};
 use settle::{Settled, settle};
 use std::collections::BTreeMap;
@@ -276,7 +277,7 @@ fn header(flags: &Flags, plan: &RunState) -> String {
         format!(
             "scenarios  {count} scenario{}, {} max VUs, {} max duration (incl. graceful stop):",
             if count == 1 { "" } else { "s" },
-            scenario::most_vus(&plan.scenarios),
+            scenario::most_vus(&plan.scenarios, WHOLE),
             duration::format(longest),
         ),
     ];

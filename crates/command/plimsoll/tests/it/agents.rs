@@ -286,7 +286,7 @@ fn a_run_without_its_agents_leaves_no_bundle_and_says_who_was_there() {
     let arguments = [given.run(&url, "2").as_slice(), &["--wait", "1s"]].concat();
     given.place.plimsoll(&arguments).with(2).says(&[
         "waiting for agents: 1 of 2 are there",
-        "expected 2 agents, found 1 after 1 s; start more with `plimsoll agent --nats URL`",
+        "expected 2 agents, found 1 (`one`) after 1 s; start more with `plimsoll agent --nats URL`",
     ]);
     assert!(!given.place.has("bundle"));
     given.place.plimsoll(&["run", "study.toml", "--agents", "2"]).with(2).says(&["--nats <URL>"]);

@@ -78,6 +78,7 @@ fn systems_run_where_their_agent_is_and_the_bundle_has_what_it_has_of_those_here
     assert_eq!(given.place.read("bundle/build-counter.log"), "building\n");
     let report = given.place.read("bundle/report/report.md");
     assert!(report.contains("counter on `servers`: ") && report.contains("Host far"), "{report}");
+    assert!(report.contains("plimsoll run study.toml --nats URL\n"), "{report}");
     let versions: Vec<_> = bundle.versions.iter().filter(|version| version.name == "counter").collect();
     assert!(versions.iter().any(|version| version.version.as_deref() == Some("1.2.3")), "{versions:?}");
     assert!(versions.iter().any(|version| version.program.ends_with("/there/run.sh")), "{versions:?}");
@@ -198,7 +199,9 @@ fn what_goes_wrong_on_another_host_is_said_with_its_name() {
 #[test]
 fn a_run_without_the_host_of_a_system_says_what_to_start() {
     let Some(given) = Given::new(&elsewhere(TINY)) else { return };
-    given.place.plimsoll(&["check", "study.toml"]).with(0);
+    for command in ["check", "plan"] {
+        given.place.plimsoll(&[command, "study.toml"]).with(0).prints(&["hosts `servers`: run it with `--nats URL`"]);
+    }
     given.place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(2).says(&[
         "a system of the study runs on the host of an agent (`on = \"servers\"`): name the broker where the agent waits",
         "plimsoll agent --nats URL --label servers --systems FOLDER",

@@ -103,7 +103,7 @@ fn scenarios_on_two_agents_are_those_of_one_process() {
     let flags = |summary| ["--secret-source", "mock=token=abcdefgh", "--summary-export", summary, "scenarios.js"];
     let here = given.place.plimsoll(&[&["script", "run"], flags("here.json").as_slice()].concat()).with(0);
     let there = given.place.plimsoll(&given.script(&url, &flags("there.json"))).with(0);
-    let there = there.says(&["agents     one (", "two (", "agent `one`: ", "agent `two`: "]);
+    let there = there.says(&["agents     one (", "two (", "agent `one`: 7 VUs, ", "agent `two`: 5 VUs, "]);
     for ended in [&here, &there] {
         let times = |text| ended.stderr.matches(text).count();
         assert_eq!((times("set up"), times("torn down after 2 rows")), (1, 1), "{}", ended.stderr);
@@ -154,7 +154,7 @@ fn an_agent_without_users_keeps_nobody_waiting_and_lines_come_as_they_were_writt
                 }";
     given.place.write("once.js", text);
     let ended = given.place.plimsoll(&given.script(&url, &["--console-output", "console.log", "once.js"])).with(0);
-    let ended = ended.says(&["ERRO[", "Error: no more", "once.js:5:"]);
+    let ended = ended.says(&["Error: no more (once.js:5:", "| "]);
     assert!(!ended.stderr.contains("the first line"), "{}", ended.stderr);
     let console = given.place.read("console.log");
     assert!(console.contains("the first line\nand the second") && console.contains("progress 0"), "{console}");
@@ -199,15 +199,18 @@ fn a_signal_ends_all_agents_work_and_the_summary_is_shown() {
 
 #[test]
 fn a_run_that_loses_an_agent_has_no_result() {
-    let Some(given) = Given::with_scripts() else { return };
-    let (mut one, two, url) = (given.agent("one"), given.agent("two"), given.broker.url());
-    let mut run = given.place.start(&given.script(&url, &["endless.js"]));
-    run.wait_until("users of both agents", |run| ["user 1", "user 2"].iter().all(|user| run.stderr().contains(user)));
-    two.signal(Signal::KILL);
-    let ended =
-        run.end().with(1).says(&["the run has no result: agent `two`: it was lost: nothing was heard of it for 4 s"]);
-    assert!(!ended.stdout.contains("TOTAL RESULTS"), "{}", ended.stdout);
-    crate::agents::says(&mut one, "free again: the run is over");
+    for (signal, why) in [(Signal::KILL, "nothing was heard of it for 4 s"), (Signal::TERM, "it was told to end")] {
+        let Some(given) = Given::with_scripts() else { return };
+        let (mut one, two, url) = (given.agent("one"), given.agent("two"), given.broker.url());
+        let mut run = given.place.start(&given.script(&url, &["endless.js"]));
+        run.wait_until("users of both agents", |run| {
+            ["user 1", "user 2"].iter().all(|user| run.stderr().contains(user))
+        });
+        two.signal(signal);
+        let ended = run.end().with(1).says(&["the run has no result: agent `two`: it was lost: ", why]);
+        assert!(!ended.stdout.contains("TOTAL RESULTS"), "{}", ended.stdout);
+        crate::agents::says(&mut one, "free again: the run is over");
+    }
 }
 
 #[test]

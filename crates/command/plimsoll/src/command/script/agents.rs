@@ -8,12 +8,12 @@ use crate::say;
 use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
 use plimsoll_generator::script::{End, Go, Observer, Parts, Refused, Run, RunOutcome, own_load};
 use plimsoll_javascript::Level;
-use plimsoll_k6_run::{duration, scenario};
+use plimsoll_k6_run::scenario;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::job::{Begin, Job, JobRecord, Report, SetUp};
 use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop, Think, WHOLE};
 use plimsoll_model::record::Interval;
-use plimsoll_model::script::{Script, ScriptLimits};
+use plimsoll_model::script::{OwnLoad, Script, ScriptLimits};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::{Instant, UnixTime};
 use plimsoll_model::workload::{Connect, Steps, Workload};
@@ -21,6 +21,7 @@ use plimsoll_runner::generator::{Generator, JobMessage, JobUnderWay, NotReady};
 use plimsoll_study::LostAgent;
 use plimsoll_system::Interrupt;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
@@ -101,9 +102,10 @@ pub(super) fn run(
     let record = watched.until_ended(run)?;
     record.warnings.iter().for_each(|warning| terminal.log(Level::Warn, warning));
     for agent in &record.agents {
-        let (name, users, cpu) = (&agent.name, agent.users, agent.cpu);
-        let lateness = duration::format(agent.headroom.lateness.into());
-        let line = format!("agent `{name}`: {users} users at most, {cpu:.2} processors, p99 of lateness {lateness}");
+        let (name, cpu) = (&agent.name, agent.cpu);
+        let vus = scenario::most_vus(&run.plan.scenarios, agent.share);
+        let lateness = agent.headroom.lateness.seconds() * 1e3;
+        let line = format!("agent `{name}`: {vus} VUs, {cpu:.2} processors, p99 of lateness {lateness:.1} ms");
         terminal.log(Level::Info, &line);
     }
     let Watched { parts, asked, .. } = watched;
@@ -177,7 +179,9 @@ impl Watched<'_> {
 fn workload(fleet: &Fleet, flags: &Flags, run: &Run<'_>) -> Result<Workload, Failure> {
     let threads = fleet.agents().map(|(_, facts)| facts.threads).min().unwrap_or(1);
     let threads = flags.threads.map_or(threads, usize::from);
-    let own_load = own_load(run.plan, threads, flags.verbose, fleet.agents().count());
+    let own_load = own_load(run.plan, fleet.agents().count()).map_err(|why| Failure::new(Exit::Options, why))?;
+    let absolute = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (entry, folder) = (absolute(&flags.script), absolute(Path::new(".")));
     let limits = run.limits.vm;
     let script = Script {
         entry: flags.script.clone(),
@@ -194,7 +198,7 @@ fn workload(fleet: &Fleet, flags: &Flags, run: &Run<'_>) -> Result<Workload, Fai
         allowed: flags.allow.clone(),
         systems: BTreeMap::new(),
         sources: Vec::new(),
-        own_load: Some(own_load.map_err(|why| Failure::new(Exit::Options, why))?),
+        own_load: Some(OwnLoad { threads, verbose: flags.verbose, entry, folder, ..own_load }),
     };
     let steps = Steps::Script(Box::new(script));
     Ok(Workload { target: None, connect: Connect::PerUser, timeout: Duration::from_secs(60), steps })

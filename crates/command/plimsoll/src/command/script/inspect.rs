@@ -9,6 +9,7 @@ use plimsoll_generator::script::Console;
 use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::scenario;
+use plimsoll_model::load::WHOLE;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub(super) fn inspect(wanted: &InspectFlags, secrets: &Arc<Secrets>) -> Result<E
         let settled = settle(flags, &inspected.functions, inspected.options.as_deref(), &inspected.registry, warn)?;
         options = settled.options.to_json();
         options["totalDuration"] = duration::format(scenario::longest(&settled.scenarios)).into();
-        options["maxVUs"] = scenario::most_vus(&settled.scenarios).into();
+        options["maxVUs"] = scenario::most_vus(&settled.scenarios, WHOLE).into();
     }
     say::result(&secrets.masked(&format!("{options:#}")))?;
     Ok(Exit::Fine)
