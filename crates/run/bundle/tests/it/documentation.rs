@@ -12,7 +12,7 @@ const PAGE: &str = include_str!("../../../../../docs/bundle.md");
 
 /// The keys of a start's facts whose values are described where they stand, or are names from the
 /// study.
-const DESCRIBED_IN_WORDS: [&str; 13] = [
+const DESCRIBED_IN_WORDS: [&str; 14] = [
     "bound_to",
     "start",
     "lengths",
@@ -25,6 +25,7 @@ const DESCRIBED_IN_WORDS: [&str; 13] = [
     "residency",
     "retries",
     "accounts",
+    "others_elsewhere",
     "condition",
 ];
 
