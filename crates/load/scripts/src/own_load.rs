@@ -203,12 +203,12 @@ impl OwnLoadPart<'_> {
         };
         let ran = run::run(&run, &mut reporter);
         for (kind, count) in plan.log_limit.suppressed() {
-            kept.console()(LineSource::Run, Level::Warn, &format!("{count} more of: {kind}"));
+            (run.console)(LineSource::Run, Level::Warn, &format!("{count} more of: {kind}"));
         }
         let counts = kept.end_load();
         if counts.left_out > 0 {
             let text = format!("{} lines of the console are left out", counts.left_out);
-            kept.console()(LineSource::Run, Level::Warn, &text);
+            (run.console)(LineSource::Run, Level::Warn, &text);
         }
         reporter.progress(None, None);
         let window = reporter.window;
