@@ -82,7 +82,7 @@ impl Worker {
     fn follow(&self, order: Order, workloads: &mut BTreeMap<u32, Compiled>, jobs: &mut Vec<RunningJob>) {
         match order {
             Order::Prepare { workload, what, address, secrets, .. } => {
-                let compiled = self.prepare(*what, address, secrets);
+                let compiled = self.prepare(*what, address, secrets).map_err(|why| self.without_folder(&why));
                 let result = compiled.map(|compiled| drop(workloads.insert(workload, compiled)));
                 self.answer(&Answer::Prepared { workload, result });
             }
@@ -149,6 +149,11 @@ impl Worker {
         Ok(Compiled { prepared, round_trip: address.and_then(round_trip) })
     }
 
+    /// A text with the paths of files as they are where the run was begun: here they lie below a folder of the agent's own.
+    fn without_folder(&self, text: &str) -> String {
+        text.replace(&*self.folder.to_string_lossy(), "")
+    }
+
     /// Passes on what a job says within `wait`. Returns false if that was the last.
     fn report(&self, running: &mut RunningJob, wait: Duration) -> bool {
         let job = running.number;
@@ -156,13 +161,21 @@ impl Worker {
             None => return true,
             Some(JobMessage::Ready) => Answer::Ready { job, round_trip: running.round_trip },
             Some(JobMessage::Report(Report::ObjectsPlaced(place))) => Answer::ObjectsPlaced { job, place },
-            Some(JobMessage::Report(Report::Console(lines))) => Answer::Console { job, lines },
+            Some(JobMessage::Report(Report::Console(lines))) => {
+                Answer::Console { job, lines: self.without_folder(&lines) }
+            }
             Some(JobMessage::Report(Report::SetUp(data))) => Answer::SetUp { job, data },
             Some(JobMessage::Report(Report::OwnLoad(report))) => Answer::OwnLoad { job, report },
             Some(JobMessage::Report(Report::Second { interval, .. })) => {
                 Answer::Second { job, bytes: seconds::encode(&interval).into() }
             }
-            Some(JobMessage::Ended(result)) => {
+            Some(JobMessage::Ended(mut result)) => {
+                if let Ok(record) = &mut result {
+                    let examples = record.error_examples.values_mut().flat_map(BTreeMap::values_mut);
+                    let texts = [&mut record.faults, &mut record.broken, &mut record.warnings];
+                    let texts = texts.into_iter().flatten().chain(examples);
+                    texts.for_each(|text| *text = self.without_folder(text));
+                }
                 let now = tcp_sockets();
                 let retransmitted =
                     now.retransmitted.zip(running.retransmitted).map(|(now, before)| now.saturating_sub(before));

@@ -19,6 +19,7 @@ const cities = JSON.parse(open("./data/cities.json"));
 
 export function setup() {
     http.get(`${__ENV.TARGET}/setup`);
+    console.log(new Error("here").stack);
     return { token: "abc" };
 }
 
@@ -95,6 +96,12 @@ fn a_script_is_set_up_once_and_its_numbers_are_those_of_one_generator() {
     assert_eq!(ended.measured(&Subject::Request("visit".to_owned())).count(), 60);
     assert_eq!(paths.first().map(String::as_str), Some("/setup"));
     assert_eq!(paths.last().map(String::as_str), Some("/teardown/abc"), "when all users have ended");
+    // Paths are those of the run.
+    assert!(
+        ended.console.contains("/load/visit.js:") && !ended.console.contains("plimsoll-agent"),
+        "{}",
+        ended.console
+    );
     let visits: Vec<Vec<&str>> =
         paths[1..paths.len() - 1].iter().map(|path| path.split('/').skip(1).collect()).collect();
     assert_eq!(visits.len(), 60);
