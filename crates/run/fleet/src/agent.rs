@@ -181,6 +181,7 @@ impl Agent {
             labels: self.labels.clone(),
             processors: plimsoll_telemetry::allowed_processors().len(),
             threads: self.threads,
+            permits: self.permits.clone(),
             memory: plimsoll_telemetry::memory_available(),
             open_files: plimsoll_telemetry::most_open_files(),
             network: plimsoll_telemetry::network(),

@@ -106,6 +106,17 @@ impl Fleet {
         labels.map(|(label, index)| (label, host(index))).collect()
     }
 
+    /// The reason why an agent may not do a workload, as far as its target has an address before anything has started.
+    #[must_use]
+    pub fn refusal(&self, workload: &Workload) -> Option<String> {
+        let target = workload.target.as_ref();
+        let address = target.and_then(|target| Some(SocketAddr::new(target.host.parse().ok()?, target.port)));
+        self.agents().find_map(|(name, facts)| {
+            let why = facts.permits.check(workload, address).err()?;
+            Some(cannot_work(name, &why))
+        })
+    }
+
     /// The names of the agents that generate load, with what each said of itself.
     pub fn agents(&self) -> impl Iterator<Item = (&str, &AgentFacts)> {
         self.shared.members.iter().map(|member| (member.name.as_str(), &member.facts))
@@ -223,8 +234,7 @@ impl Generator for Fleet {
             }
             match answer {
                 FromAgent::Answer(Answer::Prepared { result: Err(why), .. }) => {
-                    let name = &fleet.shared.members[index].name;
-                    return Err(NotReady::Workload(format!("agent `{name}` cannot do this work: {why}")));
+                    return Err(NotReady::Workload(cannot_work(&fleet.shared.members[index].name, &why)));
                 }
                 FromAgent::Answer(_) => ready.push(index),
                 FromAgent::Lost(_) => {}
@@ -243,6 +253,10 @@ impl Generator for Fleet {
         }
         Ok(Box::new(fleet))
     }
+}
+
+fn cannot_work(agent: &str, why: &str) -> String {
+    format!("agent `{agent}` cannot do this work: {why}")
 }
 
 /// Refuses what only users of one process can do together.

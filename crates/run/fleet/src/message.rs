@@ -1,6 +1,7 @@
 //! Messages between coordinator and agents, and their form on the wire: MessagePack, which keeps floating-point numbers
 //! as they are, so that all generators compute the same schedule.
 
+use crate::permit::Permits;
 use bytes::{BufMut, Bytes, BytesMut};
 use plimsoll_database::DatabaseError;
 use plimsoll_model::database::{Condition, Database, DatabaseFacts, Endpoint};
@@ -42,6 +43,8 @@ pub struct AgentFacts {
     pub processors: usize,
     /// Threads that generate load.
     pub threads: usize,
+    /// The hosts and folders that it may use.
+    pub permits: Permits,
     /// Bytes of memory that are available to it, where that is known.
     pub memory: Option<u64>,
     /// The most files and sockets that it may open; none for any number.

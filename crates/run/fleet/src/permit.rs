@@ -4,11 +4,12 @@ use plimsoll_model::database::Address;
 use plimsoll_model::storage::Store;
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_study::may_load;
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 /// The hosts and folders that an agent may use.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permits {
     /// Hosts that it may load besides its own loopback: names or addresses.
     pub allow: Vec<String>,

@@ -27,7 +27,7 @@ mod validity;
 mod written_files;
 
 pub use plimsoll_database::expected_size;
-pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers, systems_on};
+pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers, systems_on, workloads};
 pub use programs::arguments;
 pub use run::{Ending, EventSink, Run, RunError, run};
 pub use sampled::target;

@@ -95,6 +95,13 @@ pub fn hosts(study: &Study, plan: &Plan) -> BTreeSet<String> {
     of_trials.map(|(_, label)| label).collect()
 }
 
+/// The workloads of all trials, before systems have ports.
+#[must_use]
+pub fn workloads(study: &Study, plan: &Plan, program: &Path) -> Vec<Workload> {
+    let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
+    specs.map(|spec| spec.workload).collect()
+}
+
 /// The environment variables from which users take their passwords and tokens.
 pub(crate) fn secret_variables(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
     let mut variables = BTreeSet::new();

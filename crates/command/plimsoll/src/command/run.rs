@@ -298,6 +298,11 @@ fn gather_agents(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<Option<F
     if agents > 0 {
         say::note(&format!("agents  {}", fleet.agents().map(agent).collect::<Vec<String>>().join(", ")));
     }
+    // Before anything has started.
+    let program = study::this_program()?;
+    if let Some(why) = plimsoll_runner::workloads(study, plan, &program).iter().find_map(|one| fleet.refusal(one)) {
+        return Err(Failure::new(Exit::Usage, anyhow::anyhow!(why)));
+    }
     for (label, host) in fleet.hosts() {
         say::note(&format!("host    {label}: agent `{}`", host.name()));
     }

@@ -293,6 +293,20 @@ fn a_run_without_its_agents_leaves_no_bundle_and_says_who_was_there() {
 }
 
 #[test]
+fn an_agent_that_may_not_load_the_target_is_told_before_anything_starts() {
+    let study = edited(TINY, "\"{counter.address}\"", "\"10.9.9.9:80\"");
+    let study = edited(&study, "[workload]", "[targets]\nallow = [\"10.9.9.9\"]\n\n[workload]");
+    let Some(given) = Given::new(&study) else { return };
+    let (_one, url) = (given.agent("one"), given.broker.url());
+    given
+        .place
+        .plimsoll(&given.run(&url, "1"))
+        .with(2)
+        .says(&["agent `one` cannot do this work: it may not load `10.9.9.9`: start it with `--allow 10.9.9.9`"]);
+    assert!(!given.place.has("bundle"));
+}
+
+#[test]
 fn an_agent_waits_for_a_broker_that_comes_later() {
     let Some(mut given) = Given::new(TINY) else { return };
     given.broker.kill();
