@@ -154,6 +154,28 @@ fn an_agent_that_is_killed_costs_a_block_which_runs_again_on_the_one_that_is_lef
 }
 
 #[test]
+fn an_agent_that_is_slowed_voids_the_load_by_name() {
+    let study = edited(&edited(&longer(), "\"1ms\"", "\"20ms\""), "max_lateness = \"10s\"", "max_lateness = \"200ms\"");
+    let Some(given) = Given::new(&study) else { return };
+    let (_first, second, url) = (given.agent("first"), given.agent("second"), given.broker.url());
+    let mut run = given.place.start(&given.run(&url, "2"));
+    run.wait_until("the end of the first trial", |run| run.stderr().contains("1/3 "));
+    // Every few iterations of its user begin late, in all of the second trial.
+    for _ in 0..12 {
+        second.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(300));
+        second.signal(Signal::CONT);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    run.end().with_any_verdict();
+    let bundle = plimsoll_bundle::read(&given.place.path("bundle")).unwrap();
+    let loads = bundle.starts.iter().flat_map(|start| &start.loads).map(|load| &load.summary);
+    let void: Vec<String> =
+        loads.map(|load| load.validity.reasons().join("; ")).filter(|why| !why.is_empty()).collect();
+    assert!(void.iter().any(|why| why.contains("agent `second` missed its schedule")), "{void:?}");
+}
+
+#[test]
 fn an_agent_that_stood_still_lets_go_when_it_goes_on() {
     let Some((given, mut first, mut second, ended)) = lost_in_the_second_trial(&longer(), Signal::STOP) else {
         return;
