@@ -44,7 +44,7 @@ const MARIADB: Server = Server {
     unsafe_: "0",
 };
 
-const MYSQL: Server = Server { name: "mysql", shown: "MySQL ", program: "/mysqld", ..MARIADB };
+pub(crate) const MYSQL: Server = Server { name: "mysql", shown: "MySQL ", program: "/mysqld", ..MARIADB };
 
 pub(crate) const SERVERS: [Server; 2] = [POSTGRESQL, MARIADB];
 

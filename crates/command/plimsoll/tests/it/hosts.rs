@@ -291,7 +291,7 @@ fn a_database_on_another_host_is_loaded_through_the_network() {
     let Some(nats) = plimsoll_testkit::nats::program().filter(|_| network_can_be_made()) else {
         return skipped("there is no `nats-server`, or no network can be made (root, `unshare`, `nsenter`, `ip`)");
     };
-    for server in &databases::SERVERS {
+    for server in databases::SERVERS.iter().chain([&databases::MYSQL]) {
         if databases::place(&databases::study(server)).is_none() {
             continue;
         }
