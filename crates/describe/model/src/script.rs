@@ -38,9 +38,9 @@ pub struct Script {
 pub struct OwnLoad {
     /// The options with all defaults, as JSON.
     pub options: String,
-    /// The script's path, and the folder, where the run was begun: texts name places as they are there.
+    /// The path of the script on the machine where the run was begun.
     pub entry: PathBuf,
-    /// See above.
+    /// The folder in which the run was begun: texts name files relative to it.
     pub folder: PathBuf,
     /// Threads, as many on each generator: a user stays on its thread from one scenario to the next.
     pub threads: usize,

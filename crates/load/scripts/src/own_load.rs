@@ -32,9 +32,9 @@ struct PartProgress {
     counts: Counts,
     /// All samples so far, every two seconds, if a threshold may end the run.
     sinks: Option<Sinks>,
-    /// What the script and its users wrote since the last report.
+    /// The lines of the script and of its users since the last report.
     lines: Vec<Line>,
-    /// How its scenarios ended, once they have.
+    /// The end of its scenarios; none while they run.
     end: Option<PartEnd>,
 }
 
@@ -78,7 +78,7 @@ struct PartResult {
     any_allowed: bool,
 }
 
-/// How a part ended, in words where the cause is on its machine.
+/// The end of a part, in words where the cause is on its machine.
 #[derive(Serialize, Deserialize)]
 enum PartEnd {
     Finished,
@@ -158,7 +158,7 @@ impl PartEnd {
         }
     }
 
-    /// How the run ended, as far as this part knows.
+    /// The end of the run, as far as this part knows it.
     fn whole(self) -> End {
         let failed = |call| match call {
             FailedCall::TimedOut => CallError::TimedOut,

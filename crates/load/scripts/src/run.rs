@@ -135,7 +135,7 @@ pub struct RunOutcome {
     pub checks: Checks,
     /// How long it took, with `setup` and `teardown`.
     pub elapsed: Duration,
-    /// How long its scenarios took.
+    /// The duration of its scenarios.
     pub in_scenarios: Duration,
     /// What `setup` returned, as JSON.
     pub setup_data: Option<String>,
@@ -340,7 +340,7 @@ impl Run<'_> {
 
     pub(super) fn network(&self) -> Result<network::Shared, JobError> {
         let (options, Share { index, of }) = (&self.plan.options, self.part.share);
-        // Those that have no users send nothing.
+        // Generators without users send nothing.
         let share = Share { index, of: with_users(&self.plan.scenarios, of) };
         network::Shared::new(options, share, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
     }

@@ -127,7 +127,7 @@ impl OwnLoadPart<'_> {
     }
 }
 
-/// How texts are shown where the run was begun.
+/// The form of texts for the machine where the run was begun.
 pub(super) struct Words {
     secrets: Arc<Secrets>,
     /// The beginnings of paths that only this process has, and of those below the folder where the run was begun.
@@ -153,7 +153,7 @@ struct Reporter<'a, 'b> {
     before: u64,
     /// The second that has just passed.
     second: Option<Box<Interval>>,
-    /// How long scenarios have run.
+    /// The time for which scenarios have run.
     window: Nanos,
 }
 

@@ -26,7 +26,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// So many parts of a run, of which none has reported yet.
+    /// A run of this number of parts, none of which has reported yet.
     #[must_use]
     pub fn new(plan: &'a RunState, parts: usize, console: Console) -> Parts<'a> {
         let (counts, sinks) = (vec![Counts::default(); parts], vec![None; parts]);
@@ -53,7 +53,7 @@ impl<'a> Parts<'a> {
         all.users_made.store(sum(|counts| counts.users_made), Relaxed);
         all.iterations.store(sum(|counts| counts.iterations), Relaxed);
         all.interrupted.store(sum(|counts| counts.interrupted), Relaxed);
-        // That of the part that called `setup`.
+        // Only the part that called `setup` has any.
         all.finished_parts.store(sum(|counts| counts.finished_parts), Relaxed);
         for (scenario, all) in all.scenarios.iter().enumerate() {
             let ended = self.counts.iter().filter_map(|counts| counts.ended.get(scenario));

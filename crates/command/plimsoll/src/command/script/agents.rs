@@ -29,7 +29,7 @@ use std::time::{Duration, SystemTime};
 /// The time after which a run looks again whether it is interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// By so much the begin of the scenarios is told ahead.
+/// The time by which the begin of the scenarios is told ahead.
 const LEAD: Duration = Duration::from_secs(1);
 
 /// Waits for the agents that the arguments ask for, if they ask for any.
