@@ -100,6 +100,7 @@ mod tests {
             not_inferior,
             blocked_by_floor: false,
             exceeds_floor: false,
+            holds_despite_floor: false,
             withheld_by_influence: false,
         }
     }

@@ -44,6 +44,17 @@ impl Analysis {
         self.verdicts().all(|verdict| !matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void))
     }
 
+    /// What stands over a noise floor in doubt, by the milder rule: differences beyond `it`, and equivalence where there is
+    /// any.
+    #[must_use]
+    pub fn stands_over_floor(&self, it: &str) -> String {
+        let equivalence = match self.verdicts().any(|verdict| verdict.holds_despite_floor) {
+            true => ", and equivalence where it holds with that added",
+            false => "",
+        };
+        format!("differences that lie wholly beyond {it}{equivalence}")
+    }
+
     /// True if every variant is shown to be non-inferior to the baseline by the margin, in each
     /// measure that decides.
     #[must_use]

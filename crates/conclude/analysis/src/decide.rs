@@ -18,7 +18,7 @@
 //! others (carry-over in turns, interference side by side), and whatever may hide a difference:
 //! processors that were shared at the same time, or systems that work while they are not loaded.
 //! Such a floor leaves everything open; by a milder rule, everything but differences that lie beyond
-//! it. Influence that reaches half the margin leaves differences that lie beyond it; and what an
+//! it, and equivalence that holds even with a floor that excludes 0 added to the interval. Influence that reaches half the margin leaves differences that lie beyond it; and what an
 //! interval inside the margin shows must hold with the influence taken out, shown or not. What hides
 //! differences draws values towards one another, so that it leaves everything but *equivalent*.
 //!
@@ -155,8 +155,10 @@ pub struct Decision {
 pub enum Basis {
     /// The interval lies inside the margin.
     Inside {
-        /// True if the interval excludes 0 nevertheless.
+        /// True if the interval excludes 0 nevertheless, over a noise floor that is not in doubt.
         measurable: bool,
+        /// The interval of a noise floor that excludes 0, where this one lies inside the margin even with that added.
+        despite: Option<Interval>,
     },
     /// A difference is shown.
     Shown {
@@ -310,7 +312,7 @@ impl FamilyMember<'_> {
         let side = side_of(interval);
         let mut claims = Vec::new();
         if self.is_inside(interval) {
-            claims.push((Outcome::Equivalent, Basis::Inside { measurable: side.is_some() }));
+            claims.push((Outcome::Equivalent, Basis::Inside { measurable: side.is_some(), despite: None }));
         }
         if let Some(side) = side.filter(|_| self.adjusted_p <= self.alpha) {
             if interval.low.abs().min(interval.high.abs()) > self.margin {
@@ -365,6 +367,7 @@ impl FamilyMember<'_> {
         let Some(doubt) = doubt(floor, self.margin, self.alpha) else { return (outcome, basis) };
         let of_floor = floor.test.interval(1.0 - self.alpha);
         let beyond = lies_beyond(of_floor, outcome, self.interval());
+        let is_inside_with_floor = reach(self.interval()) + reach(of_floor) <= self.margin;
         let repeats_until_narrow =
             repeats_until_narrow(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
         let needed = match (rule, outcome) {
@@ -375,6 +378,9 @@ impl FamilyMember<'_> {
                 return (outcome, self.forecast_with_floor(basis, floor));
             }
             (FloorRule::Beyond, _) if beyond || outcome == Outcome::Open => return (outcome, basis),
+            (FloorRule::Beyond, Outcome::Equivalent) if doubt == Doubt::NotZero && is_inside_with_floor => {
+                return (outcome, Basis::Inside { measurable: false, despite: Some(of_floor) });
+            }
             (FloorRule::Beyond, Outcome::Equivalent) => repeats_until_narrow,
             (FloorRule::Beyond, _) => repeats_until_narrow.into_iter().chain(self.repeats_needed_beyond(floor)).min(),
         };

@@ -40,6 +40,8 @@ pub struct Verdict {
     /// True if the noise floor leaves the verdict open although the difference lies beyond the
     /// floor.
     pub exceeds_floor: bool,
+    /// True if it is equivalent over a noise floor that excludes no difference, because it is so even with that added.
+    pub holds_despite_floor: bool,
 }
 
 /// A verdict in a word.
@@ -84,6 +86,7 @@ impl Verdict {
             withheld_by_influence: false,
             blocked_by_floor: false,
             exceeds_floor: false,
+            holds_despite_floor: false,
         }
     }
 
@@ -164,6 +167,7 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         withheld_by_influence: matches!(decision.basis, Basis::Influence { .. } | Basis::MayHide(_)),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
+        holds_despite_floor: matches!(decision.basis, Basis::Inside { despite: Some(_), .. }),
     }
 }
 
@@ -210,8 +214,15 @@ impl Reason<'_> {
     fn why(&self) -> String {
         let margin = margin_in_words(self.margin, self.measure);
         match &self.decision.basis {
-            Basis::Inside { measurable } => {
-                let rest = if *measurable { "; a difference is there, and smaller than that" } else { "" };
+            Basis::Inside { measurable, despite } => {
+                let rest = match despite {
+                    Some(floor) => format!(
+                        ", even with all added by which the baseline differs from its duplicate ({})",
+                        self.ends(*floor)
+                    ),
+                    None if *measurable => "; a difference is there, and smaller than that".to_owned(),
+                    None => String::new(),
+                };
                 format!("the interval lies within the margin of {margin}{rest}")
             }
             Basis::Shown { material } => {

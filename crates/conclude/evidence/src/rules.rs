@@ -12,6 +12,9 @@ pub const ALPHA: f64 = 0.05;
 /// The margin of most simulations, as a share.
 pub const MARGIN: f64 = 0.05;
 
+/// The rule of the noise floor of a study that names none.
+pub const FLOOR_RULE: FloorRule = FloorRule::Beyond;
+
 /// The resolution of numbers that are kept exactly.
 const EXACT: f64 = 1e-9;
 
@@ -42,13 +45,13 @@ pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> Comparison
 /// A comparison with its noise floor, as in studies.
 #[must_use]
 pub fn with_floor(trials: &Trials, margin: f64, alpha: f64) -> ComparisonToDecide {
-    ruled(trials, margin, alpha, FloorRule::default())
+    ruled(trials, margin, alpha, FLOOR_RULE)
 }
 
-/// A comparison with its noise floor and `noise_floor = "beyond"`.
+/// A comparison with its noise floor and `noise_floor = "strict"`.
 #[must_use]
-pub fn with_milder_floor(trials: &Trials, margin: f64, alpha: f64) -> ComparisonToDecide {
-    ruled(trials, margin, alpha, FloorRule::Beyond)
+pub fn with_strict_floor(trials: &Trials, margin: f64, alpha: f64) -> ComparisonToDecide {
+    ruled(trials, margin, alpha, FloorRule::Strict)
 }
 
 fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> ComparisonToDecide {

@@ -2,6 +2,7 @@
 //! for tests with nonsensical input.
 
 use crate::orders;
+use crate::rules::FLOOR_RULE;
 use plimsoll_analysis::Input;
 use plimsoll_model::host::Host;
 use plimsoll_model::record::{Subject, Tally};
@@ -11,7 +12,7 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
-use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
+use plimsoll_model::study::{Decision, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
@@ -163,7 +164,7 @@ fn facts(shape: Shape) -> StudyFacts {
         question: "Is it as fast?".to_owned(),
         factors: orders::factors(shape.variants, shape.conditions),
         decide: vec![decide("iteration_duration.p95"), decide("iterations.rate")],
-        floor_rule: FloorRule::default(),
+        floor_rule: FLOOR_RULE,
         report: ReportSpec::default(),
         protocol: Protocol::Http,
         open_load: false,

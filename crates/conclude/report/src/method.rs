@@ -107,9 +107,9 @@ pub(crate) fn noise_floor(input: &Input, analysis: &Analysis) -> String {
         }
     };
     let rule = match (input.facts.floor_rule, doubtful) {
-        (_, 0) => "",
-        (FloorRule::Strict, _) => "; no verdict stands there",
-        (FloorRule::Beyond, _) => "; differences that lie wholly beyond it stand",
+        (_, 0) => String::new(),
+        (FloorRule::Strict, _) => "; no verdict stands there".to_owned(),
+        (FloorRule::Beyond, _) => format!("; {} stand", analysis.stands_over_floor("it")),
     };
     let intervals = if known.len() == 1 { "interval" } else { "intervals" };
     format!(

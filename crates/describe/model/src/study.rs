@@ -111,7 +111,7 @@ pub enum FloorRule {
     #[default]
     Strict,
     /// It makes those verdicts inconclusive that the noise could explain; a difference that lies wholly beyond the
-    /// floor stands. Older bundles call this rule `explains`.
+    /// floor stands, and so does equivalence within the margin less the floor. Older bundles call this rule `explains`.
     #[serde(alias = "explains")]
     Beyond,
 }

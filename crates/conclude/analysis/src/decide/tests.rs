@@ -30,8 +30,8 @@ fn member(differences: &[f64]) -> Decision {
 #[test]
 fn the_interval_decides_against_the_margin() {
     for (centre, half, outcome, basis) in [
-        (0.0, 0.04, Outcome::Equivalent, Basis::Inside { measurable: false }),
-        (0.03, 0.015, Outcome::Equivalent, Basis::Inside { measurable: true }),
+        (0.0, 0.04, Outcome::Equivalent, Basis::Inside { measurable: false, despite: None }),
+        (0.03, 0.015, Outcome::Equivalent, Basis::Inside { measurable: true, despite: None }),
         (0.05, 0.03, Outcome::Above, Basis::Shown { material: false }),
         (0.10, 0.03, Outcome::Above, Basis::Shown { material: true }),
         (-0.05, 0.03, Outcome::Below, Basis::Shown { material: false }),
@@ -193,6 +193,26 @@ fn by_the_milder_rule_a_floor_takes_back_what_it_could_explain() {
         let decision = ruled(&same, floor, FloorRule::Beyond);
         let Basis::NoiseFloor { doubt: found, needed, .. } = decision.basis else { panic!("{decision:?}") };
         assert_eq!((found, needed.is_some_and(|needed| needed > 5)), (doubt, doubt == Doubt::Wide));
+    }
+}
+
+#[test]
+fn equivalence_stands_where_it_holds_with_the_floor_added() {
+    // The margin is 0.05; the floors reach to 0.02.
+    for floor in [around(0.012, 0.008, 5), around(-0.012, 0.008, 5)] {
+        for (differences, stands) in
+            [(around(0.01, 0.01, 5), true), (around(-0.01, 0.01, 5), true), (around(0.025, 0.01, 5), false)]
+        {
+            let decision = ruled(&differences, &floor, FloorRule::Beyond);
+            let despite = matches!(decision.basis, Basis::Inside { measurable: false, despite: Some(_) });
+            let withdrawn = matches!(decision.basis, Basis::NoiseFloor { doubt: Doubt::NotZero, .. });
+            assert_eq!(
+                (decision.outcome == Outcome::Equivalent, despite, withdrawn),
+                (stands, stands, !stands),
+                "{decision:?}"
+            );
+            assert_eq!(ruled(&differences, &floor, FloorRule::Strict).outcome, Outcome::Open);
+        }
     }
 }
 

@@ -91,8 +91,8 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
             context.analysis.floors.len(),
             confidence(context.analysis.alpha),
             match context.input.facts.floor_rule {
-                FloorRule::Strict => "no verdict stands",
-                FloorRule::Beyond => "only differences that lie wholly beyond that stand",
+                FloorRule::Strict => "no verdict stands".to_owned(),
+                FloorRule::Beyond => format!("only {} stand", context.analysis.stands_over_floor("that")),
             },
             context.longer(),
             exceeds_floor(context)

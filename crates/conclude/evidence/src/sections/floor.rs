@@ -5,7 +5,7 @@ use crate::orders;
 use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
 use crate::rules::{
-    ALPHA, MARGIN, decided, is_difference, is_equivalent, is_open, with_floor, with_milder_floor, without_floor,
+    ALPHA, MARGIN, decided, is_difference, is_equivalent, is_open, with_floor, with_strict_floor, without_floor,
 };
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::decide::{Basis, Decision, Doubt, Outcome};
@@ -14,19 +14,19 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     vec![fair(effort), large(effort), unfair(effort)]
 }
 
-/// The decisions without a floor, by the product, and by its milder rule, `noise_floor = "beyond"`.
+/// The decisions without a floor, by the strict rule, `noise_floor = "strict"`, and by the rule of a study that names none.
 fn rules(trials: &Trials) -> [Decision; 3] {
     [
         without_floor(&trials.differences(), MARGIN, ALPHA),
+        with_strict_floor(trials, MARGIN, ALPHA),
         with_floor(trials, MARGIN, ALPHA),
-        with_milder_floor(trials, MARGIN, ALPHA),
     ]
     .map(|to_decide| decided(to_decide, ALPHA))
 }
 
-/// The doubt about the floor, as the product reports it.
-fn doubt(product: &Decision) -> Option<Doubt> {
-    match product.basis {
+/// The doubt about the floor, which the strict rule always tells.
+fn doubt(strict: &Decision) -> Option<Doubt> {
+    match strict.basis {
         Basis::NoiseFloor { doubt, .. } => Some(doubt),
         _ => None,
     }
@@ -41,8 +41,8 @@ fn fair(effort: Effort) -> Section {
                 let rules = rules(&NoiseModel::Normal.trials(n, random).scaled(cv, ratio.ln()));
                 let doubt = doubt(&rules[1]);
                 let right = if ratio > 1.0 { Outcome::Above } else { Outcome::Equivalent };
-                let [alone, product, milder] = rules.map(|decision| decision.outcome == right);
-                [doubt == Some(Doubt::NotZero), doubt == Some(Doubt::Wide), alone, product, milder]
+                let [alone, strict, product] = rules.map(|decision| decision.outcome == right);
+                [doubt == Some(Doubt::NotZero), doubt == Some(Doubt::Wide), alone, strict, product]
             });
             let truth = [format!("{:.0} %", cv * 100.0), n.to_string(), format!("{ratio:.2}")];
             rows.push(truth.into_iter().chain(found.map(percent)).collect());
@@ -55,16 +55,17 @@ fn fair(effort: Effort) -> Section {
         "excludes equality",
         "wider than the margin",
         "right without a floor",
+        "right: `\"strict\"`",
         "right: the product",
-        "right: `\"beyond\"`",
     ];
     Section::new("The noise floor on a fair machine")
         .text(
             "The baseline and its duplicate are equal, as they should be. How often the floor is in doubt nevertheless, \
              because by chance its interval excludes equality or because it is wider than the margin, and how often the \
-             right verdict (equivalent for R = 1, worse above) is reached: without a floor; by the product, where a doubt \
-             makes every verdict inconclusive; and by the milder rule that a study may ask for, `noise_floor = \"beyond\"`, \
-             under which differences stand that lie wholly beyond the floor. In percent of the studies.",
+             right verdict (equivalent for R = 1, worse above) is reached: without a floor; by the strict rule that a study \
+             may ask for, `noise_floor = \"strict\"`, where a doubt makes every verdict inconclusive; and by the product, \
+             where differences stand that lie wholly beyond the floor, and, if the floor excludes equality, equivalence \
+             that holds with it added. In percent of the studies.",
         )
         .table(&head, rows)
 }
@@ -73,29 +74,30 @@ fn large(effort: Effort) -> Section {
     let effort = effort.divided_by(2);
     let (mut rows, mut claimed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for (cv, ratio) in [(0.02, 2.0_f64), (0.05, 2.0), (0.05, 20.0), (0.1, 2.0), (0.1, 20.0)] {
-        let [over_doubt, product, told, milder] = shares(&format!("large {cv} {ratio}"), effort, |random| {
-            let [_, product, milder] = rules(&NoiseModel::Normal.trials(5, random).scaled(cv, ratio.ln()));
-            let worse = product.outcome == Outcome::Above;
-            let told = matches!(product.basis, Basis::NoiseFloor { beyond: true, .. });
-            let over_doubt = doubt(&product).is_some() && !is_open(&product);
-            [over_doubt, worse, worse || told, milder.outcome == Outcome::Above]
+        let [over_doubt, strict, told, product] = shares(&format!("large {cv} {ratio}"), effort, |random| {
+            let [_, strict, product] = rules(&NoiseModel::Normal.trials(5, random).scaled(cv, ratio.ln()));
+            let worse = strict.outcome == Outcome::Above;
+            let told = matches!(strict.basis, Basis::NoiseFloor { beyond: true, .. });
+            let over_doubt = doubt(&strict).is_some() && !is_open(&strict);
+            [over_doubt, worse, worse || told, product.outcome == Outcome::Above]
         });
         let truth = [format!("{:.0} %", cv * 100.0), format!("×{ratio}")];
-        rows.push(truth.into_iter().chain([product, told, milder].map(percent)).collect());
+        rows.push(truth.into_iter().chain([strict, told, product].map(percent)).collect());
         let cell = format!("cv {:.0} %, ×{ratio}", cv * 100.0);
         claimed.push((cell.clone(), over_doubt));
-        kept.push((cell, milder));
+        kept.push((cell, product));
     }
-    let head = ["cv", "R", "worse: the product", "worse, or told to lie beyond the floor", "worse: `\"beyond\"`"];
+    let head = ["cv", "R", "worse: `\"strict\"`", "worse, or told to lie beyond the floor", "worse: the product"];
     Section::new("Large differences over the noise floor")
         .text(
-            "A variant that is two or twenty times as slow, n = 5, a fair machine. The product leaves it undecided whenever \
-             the floor is in doubt, and on a loud machine that is nearly always; the reason then says that the difference \
-             lies beyond the floor. With `noise_floor = \"beyond\"` the verdict stands. In percent of the studies.",
+            "A variant that is two or twenty times as slow, n = 5, a fair machine. The strict rule leaves it undecided \
+             whenever the floor is in doubt, and on a loud machine that is nearly always; the reason then says that the \
+             difference lies beyond the floor. By the rule of a study that names none the verdict stands. In percent of \
+             the studies.",
         )
         .table(&head, rows)
-        .check(Check { what: "a verdict over a floor in doubt", demand: Demand::AtMost(0.0), cells: claimed })
-        .check(Check { what: "found by the milder rule, whatever the floor", demand: Demand::AtLeast(0.99), cells: kept })
+        .check(Check { what: "by the strict rule: a verdict over a floor in doubt", demand: Demand::AtMost(0.0), cells: claimed })
+        .check(Check { what: "found by the product, whatever the floor", demand: Demand::AtLeast(0.99), cells: kept })
 }
 
 /// A fault of a machine or a study.
@@ -123,22 +125,23 @@ fn unfair(effort: Effort) -> Section {
         (Fault::Duplicate, "only the duplicate 5 % slower"),
     ] {
         for cv in [0.01, 0.02] {
-            let [doubt, difference @ .., equivalent_alone, equivalent] =
+            let [doubt, found @ ..] =
                 shares(&format!("unfair {words} {cv}"), effort, |random| study(fault, cv, random));
-            let [alone, product, milder] = difference.map(percent);
+            let [different, different_strict, different_product, equivalent, equivalent_strict, equivalent_product] =
+                found.map(percent);
             rows.push(vec![
                 words.to_owned(),
                 format!("{:.0} %", cv * 100.0),
                 percent(doubt),
-                format!("{alone} → {product} ({milder})"),
-                format!("{} → {}", percent(equivalent_alone), percent(equivalent)),
+                format!("{different} → {different_product} ({different_strict})"),
+                format!("{equivalent} → {equivalent_product} ({equivalent_strict})"),
             ]);
         }
     }
     Section::new("The noise floor on an unfair machine")
         .text(
             "Baseline and variant are equal, n = 5, but something makes trials differ. How often the floor is in doubt; how \
-             often a false difference is claimed, without the floor and with it (in parentheses: by the milder rule); and how \
+             often a false difference is claimed, without the floor → with it (in parentheses: by the strict rule); and how \
              often the right verdict, equivalent, is reached. In percent of the studies. Where the baseline's place in the block is the fault, the \
              duplicate shows it, and the false verdicts go; the less surely, the smaller the fault is beside the noise. A \
              duplicate that is itself the odd one costs right verdicts: the machine is in doubt, and the report says so.",
@@ -146,7 +149,7 @@ fn unfair(effort: Effort) -> Section {
         .table(&["what is wrong", "cv", "floor in doubt", "false difference", "equivalent"], rows)
 }
 
-fn study(fault: Fault, cv: f64, random: &mut RandomStream) -> [bool; 6] {
+fn study(fault: Fault, cv: f64, random: &mut RandomStream) -> [bool; 7] {
     let mut trials = NoiseModel::Normal.trials(5, random).scaled(cv, 0.0);
     let slow: Vec<usize> = match fault {
         Fault::FirstIsSlowFixed | Fault::Baseline => vec![0; 5],
@@ -159,15 +162,11 @@ fn study(fault: Fault, cv: f64, random: &mut RandomStream) -> [bool; 6] {
     for (block, variant) in trials.blocks.iter_mut().zip(slow) {
         block[variant] += crate::rules::log(SLOWER);
     }
-    let [alone, product, milder] = rules(&trials);
-    [
-        doubt(&product).is_some(),
-        is_difference(&alone),
-        is_difference(&product),
-        is_difference(&milder),
-        is_equivalent(&alone),
-        is_equivalent(&product),
-    ]
+    let rules = rules(&trials);
+    let [different, different_strict, different_product] = rules.each_ref().map(is_difference);
+    let [equivalent, equivalent_strict, equivalent_product] = rules.each_ref().map(is_equivalent);
+    let doubt = doubt(&rules[1]).is_some();
+    [doubt, different, different_strict, different_product, equivalent, equivalent_strict, equivalent_product]
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@ use crate::noise_models::{NoiseModel, Trials};
 use crate::orders;
 use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
-use crate::rules::{ALPHA, MARGIN, evidence, is_difference, is_open, log};
+use crate::rules::{ALPHA, FLOOR_RULE, MARGIN, evidence, is_difference, is_open, log};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::decide::{ComparisonToDecide, Floor, decide};
-use plimsoll_model::study::FloorRule;
 
 /// The declared looks; the last one is the full number of repeats.
 const LOOKS: [&[u32]; 5] = [&[5, 10], &[5, 7, 10], &[3, 5, 7, 10], &[3, 10], &[4, 6, 8, 10, 12]];
@@ -97,7 +96,7 @@ impl Rule {
         ComparisonToDecide {
             evidence: evidence(&trials.differences()[..repeats], self.alpha),
             margin: log(MARGIN),
-            floor: floor.map(|evidence| Floor { evidence, rule: FloorRule::default() }),
+            floor: floor.map(|evidence| Floor { evidence, rule: FLOOR_RULE }),
             influence: None,
             hidden_by: None,
         }

@@ -5,13 +5,14 @@ use crate::noise_models::Trials;
 use crate::orders;
 use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, shares, values};
-use crate::rules::{ALPHA, MARGIN, decided, evidence, is_difference, is_equivalent, is_open, log, without_floor};
+use crate::rules::{
+    ALPHA, FLOOR_RULE, MARGIN, decided, evidence, is_difference, is_equivalent, is_open, log, without_floor,
+};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::decide::{
     Basis, ComparisonToDecide, Decision, Floor, HiddenBy, InfluenceDoubt, Outcome, doubt_by_influence,
 };
 use plimsoll_analysis::turns::{Influence, InfluenceKind, InfluenceOfStart, influence};
-use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{Costs, TwoLevels, median};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
@@ -84,7 +85,7 @@ impl Measured {
 
     /// The comparison over its noise floor, by the milder rule, and with what slices do to others.
     pub(super) fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
-        let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FloorRule::Beyond });
+        let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FLOOR_RULE });
         let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
         decided(
             ComparisonToDecide { floor, influence: self.influence(effect, alpha), hidden_by: self.hidden_by, ..alone },
@@ -205,7 +206,7 @@ fn in_the_same_time(effort: Effort) -> Section {
         .text(
             "How often the interval holds the true ratio; how often that of two equal systems excludes equality, which would \
              be a false difference if the margin were tiny; how often the product calls them different, with the margin of 5 %, \
-             over the noise floor by the milder rule and with the check for carry-over; how often it calls a variant that is \
+             over the noise floor and with the check for carry-over; how often it calls a variant that is \
              slower by exactly the margin equivalent; then what it finds, and the median half width of the interval. In percent \
              of the studies.",
         )
@@ -229,7 +230,7 @@ fn in_the_same_time(effort: Effort) -> Section {
             cells: excludes,
         })
         .check(Check {
-            what: "turns: equal systems called different, over the floor by the milder rule",
+            what: "turns: equal systems called different, over the floor",
             demand: Demand::AtMost(0.055),
             cells: different,
         })

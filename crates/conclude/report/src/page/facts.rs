@@ -268,7 +268,7 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let mut notes = notes_on_values(input);
     notes.extend(match input.plan.describes() {
         true => note_on_one_system(),
-        false => notes_on_comparisons(input),
+        false => notes_on_comparisons(input, analysis),
     });
     notes.extend(notes_on_records());
     notes.push(if input.facts.open_load {
@@ -343,7 +343,7 @@ fn notes_on_values(input: &Input) -> Vec<Fact> {
     ]
 }
 
-fn notes_on_comparisons(input: &Input) -> Vec<Fact> {
+fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let ratio = match input.plan.design {
         _ if input.plan.searches() => "the values of the two variants on a start are divided by one another",
         Design::Trials => "the two trials of a block are divided by one another",
@@ -378,8 +378,8 @@ fn notes_on_comparisons(input: &Input) -> Vec<Fact> {
                  these two differ by is the machine's doing. Where their interval excludes a change of zero, or is wider than \
                  the margin, {}.",
                 match input.facts.floor_rule {
-                    FloorRule::Strict => "no verdict stands",
-                    FloorRule::Beyond => "only differences that lie wholly beyond it stand",
+                    FloorRule::Strict => "no verdict stands".to_owned(),
+                    FloorRule::Beyond => format!("only {} stand", analysis.stands_over_floor("it")),
                 }
             ),
         ),
