@@ -101,6 +101,7 @@ mod tests {
             blocked_by_floor: false,
             exceeds_floor: false,
             holds_despite_floor: false,
+            for_good: false,
             withheld_by_influence: false,
         }
     }

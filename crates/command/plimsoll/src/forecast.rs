@@ -7,15 +7,14 @@ use plimsoll_analysis::quantity::margin;
 use plimsoll_analysis::verdict::roughly;
 use plimsoll_analysis::{Analysis, estimate, words};
 use plimsoll_model::event::Event;
-use plimsoll_model::start::Plan;
+use plimsoll_model::start::{Look, Plan, Start};
 use std::time::{Duration, Instant};
 
 /// Follows a run, and knows after which starts a forecast is worth its time.
 pub(crate) struct Forecaster {
-    /// The starts of one repeat.
-    starts_in_repeat: u32,
-    /// The starts that had ended before, and those that have ended since.
-    before: u32,
+    /// The planned starts that looks have not spared.
+    starts: Vec<Start>,
+    /// The starts that have ended since the run began or resumed.
     ended: u32,
     began: Instant,
     /// The time that forecasts have taken.
@@ -26,25 +25,26 @@ pub(crate) struct Forecaster {
 const MAX_SHARE: f64 = 0.02;
 
 impl Forecaster {
-    pub(crate) fn new(plan: &Plan) -> Forecaster {
-        let starts_in_repeat = (plan.starts_in_block() * plan.conditions.len()).max(1) as u32;
-        Forecaster { starts_in_repeat, before: 0, ended: 0, began: Instant::now(), spent: Duration::ZERO }
+    /// For a run of the plan, of which these looks have been taken before.
+    pub(crate) fn new(plan: &Plan, looks: &[Look]) -> Forecaster {
+        let starts = plan.clone().without_spared(looks).starts;
+        Forecaster { starts, ended: 0, began: Instant::now(), spent: Duration::ZERO }
     }
 
-    /// The repeats that have ended, if the event is the end of one, there are enough for an interval, and forecasts have
-    /// not taken too much of the run.
+    /// The repeats that have ended, if the event is the end of the last start of one, there are enough for an interval, and
+    /// forecasts have not taken too much of the run.
     pub(crate) fn repeats_after(&mut self, event: &Event) -> Option<u32> {
         match event {
-            Event::RunStarted { already_done, .. } => self.before = *already_done,
+            Event::LookTaken { look, .. } => self.starts.retain(|start| !look.spares(start)),
             // The first start begins only after the machine was looked at and everything was built.
             Event::StartBegun { .. } if self.ended == 0 => self.began = Instant::now(),
-            Event::StartFinished { .. } => {
+            Event::StartFinished { start: number, .. } => {
                 self.ended += 1;
-                let all = self.before + self.ended;
-                let repeats = all / self.starts_in_repeat;
-                let enough = repeats >= estimate::MIN_REPEATS as u32;
+                let repeat = self.starts.iter().find(|start| start.number == *number)?.repeat;
+                let is_last = self.starts.iter().all(|start| start.repeat != repeat || start.number <= *number);
+                let enough = repeat >= estimate::MIN_REPEATS as u32;
                 let affordable = self.spent <= self.began.elapsed().mul_f64(MAX_SHARE);
-                return (enough && affordable && all.is_multiple_of(self.starts_in_repeat)).then_some(repeats);
+                return (is_last && enough && affordable).then_some(repeat);
             }
             _ => {}
         }
@@ -56,10 +56,11 @@ impl Forecaster {
         self.spent += took;
     }
 
-    /// How long one repeat takes, with starting and stopping its systems.
+    /// How long the last repeat of the plan takes, with starting and stopping its systems.
     pub(crate) fn time_of_repeat(&self) -> Duration {
-        let starts = f64::from(self.ended.max(1));
-        self.began.elapsed().mul_f64(f64::from(self.starts_in_repeat) / starts)
+        let last = self.starts.iter().map(|start| start.repeat).max();
+        let in_last = self.starts.iter().filter(|start| Some(start.repeat) == last).count();
+        self.began.elapsed().mul_f64(in_last.max(1) as f64 / f64::from(self.ended.max(1)))
     }
 }
 
@@ -165,16 +166,29 @@ mod tests {
 
     #[test]
     fn a_forecast_is_due_after_each_whole_repeat_from_the_third_on() {
-        let mut forecaster =
-            Forecaster { starts_in_repeat: 2, before: 0, ended: 0, began: Instant::now(), spent: Duration::ZERO };
-        let resumed = Event::RunStarted { starts: 20, already_done: 3, time_under_load: Duration::ZERO };
-        assert_eq!(forecaster.repeats_after(&resumed), None);
+        // Two conditions, the second of which runs no further after four repeats.
+        let start = |number: u32| Start {
+            number,
+            block: number,
+            repeat: number.div_ceil(2),
+            attempt: 1,
+            extended: false,
+            position: 1,
+            condition: (number % 2) as usize,
+            variants: vec![0],
+        };
+        let starts = (1..=12).map(start).collect();
+        let mut forecaster = Forecaster { starts, ended: 0, began: Instant::now(), spent: Duration::ZERO };
         let ended =
-            || Event::StartFinished { start: 1, validity: Validity::Valid, iterations: 1, errors: 0, others: None };
-        let due: Vec<Option<u32>> = (4..=8).map(|_| forecaster.repeats_after(&ended())).collect();
-        assert_eq!(due, [None, None, Some(3), None, Some(4)]);
+            |start| Event::StartFinished { start, validity: Validity::Valid, iterations: 1, errors: 0, others: None };
+        let due = |numbers: &[u32], forecaster: &mut Forecaster| -> Vec<Option<u32>> {
+            numbers.iter().map(|number| forecaster.repeats_after(&ended(*number))).collect()
+        };
+        assert_eq!(due(&[4, 5, 6, 99, 7, 8], &mut forecaster), [None, None, Some(3), None, None, Some(4)]);
+        let look = Look { repeats: 4, decided: false, conditions: vec![0] };
+        assert_eq!(forecaster.repeats_after(&Event::LookTaken { look, spared: (2, Duration::ZERO) }), None);
+        assert_eq!(due(&[9], &mut forecaster), [Some(5)]);
         forecaster.spend(Duration::from_secs(600));
-        let due: Vec<Option<u32>> = (9..=10).map(|_| forecaster.repeats_after(&ended())).collect();
-        assert_eq!(due, [None, None], "too dear for a run that has just begun");
+        assert_eq!(due(&[11], &mut forecaster), [None], "too dear for a run that has just begun");
     }
 }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll_analysis::quantity;
 use plimsoll_model::event::{Event, Second};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::{Load, Phase, Plan, Validity};
+use plimsoll_model::start::{Load, Look, Phase, Plan, Validity};
 use plimsoll_study::Study;
 use std::cell::Cell;
 use std::fmt;
@@ -26,6 +26,7 @@ const TELL_LOAD_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Progress {
     bar: ProgressBar,
     trials: u32,
+    conditions: usize,
     sharing: TimeSharing,
     /// True if the loads may take less time than is planned.
     is_limit: bool,
@@ -58,6 +59,7 @@ impl Progress {
         Progress {
             bar,
             trials: 0,
+            conditions: plan.conditions.len(),
             sharing,
             is_limit: study.ends_after_iterations() || study.is_feedback() || plan.searches(),
             tells_users: study.is_feedback(),
@@ -130,10 +132,7 @@ impl Progress {
                 self.say(&format!("block {of} does not count and runs again{longer}: {starts}, {time} under load"));
             }
             Event::TooDisturbed { blocks, others, goes_on } => self.say(&too_disturbed(*blocks, *others, *goes_on)),
-            Event::LookTaken { repeats, decided } => self.say(&match decided {
-                true => format!("after {repeats} repeats every verdict is reached: the run ends here"),
-                false => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
-            }),
+            Event::LookTaken { look, spared: (starts, time) } => self.look(look, *starts, *time),
             Event::Warning { message } => self.say(&format!("warning: {}", in_one_line(message))),
             // The output of what ended the run is shown in full.
             Event::RunFinished { complete: false, .. } if self.output.contains('\n') => self.say(&self.output),
@@ -152,6 +151,17 @@ impl Progress {
         if self.forecast.as_ref() != Some(&text) {
             self.say(&text);
             self.forecast = Some(text);
+        }
+    }
+
+    /// Says what a look has found, and takes the starts off that are left out because of it.
+    fn look(&mut self, look: &Look, spared: u32, time_spared: Duration) {
+        let unit = if self.sharing.has_starts() { "start" } else { "trial" };
+        let less = format!("{} and {} under load", counted(spared.into(), unit), time(time_spared));
+        self.say(&look_line(look, self.conditions, Some(less).filter(|_| spared > 0)));
+        if !look.decided {
+            self.trials -= spared;
+            self.bar.set_length(self.bar.length().unwrap_or(0).saturating_sub(milliseconds(time_spared)));
         }
     }
 
@@ -287,6 +297,18 @@ fn is_output(line: &str) -> bool {
     line.starts_with(' ')
 }
 
+/// What a look has found. `less` is what is left out because of it, if anything.
+fn look_line(Look { repeats, decided, conditions }: &Look, of: usize, less: Option<String>) -> String {
+    match less {
+        _ if *decided => format!("after {repeats} repeats every verdict is reached: the run ends here"),
+        None => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
+        Some(less) => format!(
+            "after {repeats} repeats every verdict is reached under {} of {of} conditions, which run no further: {less} less",
+            conditions.len()
+        ),
+    }
+}
+
 fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
@@ -323,6 +345,24 @@ mod tests {
             trial_line("2/4 b", &void, 0, 0, Some(0.94)),
             "2/4 b · void: late; others used 0.94 cores meanwhile"
         );
+    }
+
+    #[test]
+    fn a_look_says_what_runs_no_further() {
+        let look = |decided, conditions: &[usize]| Look { repeats: 5, decided, conditions: conditions.to_vec() };
+        let less = || Some("8 starts and 2 min under load".to_owned());
+        for (look, less, line) in [
+            (look(true, &[]), less(), "after 5 repeats every verdict is reached: the run ends here"),
+            (look(false, &[]), None, "after 5 repeats not every verdict is reached: the run goes on"),
+            (
+                look(false, &[0, 2]),
+                less(),
+                "after 5 repeats every verdict is reached under 2 of 6 conditions, which run no further: 8 starts and 2 min \
+                 under load less",
+            ),
+        ] {
+            assert_eq!(look_line(&look, 6, less), line);
+        }
     }
 
     #[test]

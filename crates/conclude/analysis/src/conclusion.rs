@@ -3,6 +3,8 @@
 
 use crate::analysis::Analysis;
 use crate::verdict::{Outcome, Verdict};
+use plimsoll_model::start::Look;
+use std::collections::BTreeMap;
 
 /// The overall result of a set of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,20 @@ impl Analysis {
         self.verdicts().all(|verdict| !matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void))
     }
 
+    /// A look at the verdicts after so many repeats.
+    #[must_use]
+    pub fn look(&self, repeats: u32) -> Look {
+        let decided = self.verdicts().next().is_some() && self.is_decided();
+        let mut under: BTreeMap<usize, bool> = BTreeMap::new();
+        for one in &self.comparisons {
+            if let Some(verdict) = &one.verdict {
+                *under.entry(one.condition).or_insert(true) &= verdict.for_good;
+            }
+        }
+        let for_good = under.into_iter().filter(|(_, for_good)| *for_good && !decided);
+        Look { repeats, decided, conditions: for_good.map(|(condition, _)| condition).collect() }
+    }
+
     /// What stands over a noise floor in doubt, by the milder rule: differences beyond `it`, and equivalence where there is
     /// any.
     #[must_use]
@@ -60,5 +76,39 @@ impl Analysis {
     #[must_use]
     pub fn passes_gate(&self) -> bool {
         self.verdicts().all(|verdict| verdict.not_inferior)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse;
+    use crate::input::Input;
+    use crate::testing::{input, start};
+    use plimsoll_model::factor::Assignment;
+
+    /// Five repeats under each of two conditions. The variant takes twice as long; under the second condition its values
+    /// differ by `noise` from repeat to repeat.
+    fn under_two_conditions(noise: f64) -> Input {
+        let mut input = input(10, |number| {
+            let noise = if number > 10 { noise * f64::from(number % 4) } else { 0.0 };
+            start(if number % 2 == 1 { 1.0 } else { 2.0 + noise })
+        });
+        input.plan.conditions = vec![Assignment::default(); 2];
+        input.plan.lengths = vec![input.plan.lengths[0]; 2];
+        input.plan.repeats = 5;
+        let starts = input.starts.iter_mut().map(|start| &mut start.summary.start);
+        for start in input.plan.starts.iter_mut().chain(starts).filter(|start| start.repeat > 5) {
+            start.condition = 1;
+            start.repeat -= 5;
+        }
+        input
+    }
+
+    #[test]
+    fn a_look_tells_what_is_decided() {
+        let look = analyse(&under_two_conditions(0.0)).look(5);
+        assert_eq!((look.repeats, look.decided, look.conditions), (5, true, vec![]));
+        let look = analyse(&under_two_conditions(20.0)).look(5);
+        assert_eq!((look.decided, look.conditions), (false, vec![0]));
     }
 }

@@ -148,6 +148,9 @@ pub struct Decision {
     pub interval: Option<Interval>,
     /// Holm's adjusted p-value of the null hypothesis of no difference.
     pub adjusted_p: Option<f64>,
+    /// True if it is reached whatever the other comparisons of the family will show: equivalence does not depend on them,
+    /// and a difference does not where it holds after Bonferroni's adjustment, which Holm's never exceeds.
+    pub for_good: bool,
 }
 
 /// The basis of a decision.
@@ -245,11 +248,16 @@ pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
         .zip(tested)
         .map(|(comparison, p)| match (sufficient_evidence(comparison), p.and_then(|p| Some((p, adjusted.next()?)))) {
             (Some(evidence), Some((p, adjusted_p))) => {
-                let member = FamilyMember { evidence, margin: comparison.margin, alpha, family, p, adjusted_p };
+                let (margin, all) = (comparison.margin, comparisons.len());
+                let member = FamilyMember { evidence, margin, alpha, family, comparisons: all, p, adjusted_p };
                 let (outcome, basis) = member.decision(comparison);
-                Decision { outcome, basis, interval: Some(member.interval()), adjusted_p: Some(adjusted_p) }
+                let for_good = member.is_for_good(outcome);
+                Decision { outcome, basis, interval: Some(member.interval()), adjusted_p: Some(adjusted_p), for_good }
             }
-            _ => Decision { outcome: Outcome::Open, basis: Basis::TooFew, interval: None, adjusted_p: None },
+            _ => {
+                let (outcome, basis) = (Outcome::Open, Basis::TooFew);
+                Decision { outcome, basis, interval: None, adjusted_p: None, for_good: false }
+            }
         })
         .collect()
 }
@@ -286,7 +294,9 @@ struct FamilyMember<'a> {
     evidence: &'a Evidence,
     margin: f64,
     alpha: f64,
+    /// The comparisons of the family that have enough repeats, and all of them.
     family: usize,
+    comparisons: usize,
     p: f64,
     adjusted_p: f64,
 }
@@ -304,6 +314,14 @@ impl FamilyMember<'_> {
             return first;
         }
         claims.find(|(outcome, _)| *outcome != Outcome::Open).unwrap_or(first)
+    }
+
+    fn is_for_good(&self, outcome: Outcome) -> bool {
+        match outcome {
+            Outcome::Above | Outcome::Below => self.p * self.comparisons as f64 <= self.alpha,
+            Outcome::Equivalent => true,
+            Outcome::Open => false,
+        }
     }
 
     /// What Student's interval shows, the strongest claim first; if nothing, that it is open.

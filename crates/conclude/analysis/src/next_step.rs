@@ -96,7 +96,12 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
 
 /// The time that so many repeats are under load as planned, rounded up: to the minute, or to ten seconds below two.
 fn under_load(input: &Input, repeats: usize) -> Duration {
-    let planned = input.plan.time_under_load(&input.plan.starts) / input.plan.repeats.max(1);
+    let plan = &input.plan;
+    let of_condition = |condition: usize| {
+        let starts = plan.starts.iter().filter(|start| start.condition == condition);
+        plan.time_under_load(starts) / plan.repeats_of(condition).max(1)
+    };
+    let planned: Duration = (0..plan.conditions.len()).map(of_condition).sum();
     let seconds = total(repeats, planned).as_secs_f64();
     let unit = if seconds < 120.0 { 10.0 } else { 60.0 };
     Duration::from_secs_f64((seconds / unit).ceil() * unit)

@@ -42,6 +42,8 @@ pub struct Verdict {
     pub exceeds_floor: bool,
     /// True if it is equivalent over a noise floor that excludes no difference, because it is so even with that added.
     pub holds_despite_floor: bool,
+    /// True if it is reached whatever the other comparisons that decide will show.
+    pub for_good: bool,
 }
 
 /// A verdict in a word.
@@ -87,6 +89,7 @@ impl Verdict {
             blocked_by_floor: false,
             exceeds_floor: false,
             holds_despite_floor: false,
+            for_good: false,
         }
     }
 
@@ -168,6 +171,7 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
         holds_despite_floor: matches!(decision.basis, Basis::Inside { despite: Some(_), .. }),
+        for_good: decision.for_good,
     }
 }
 

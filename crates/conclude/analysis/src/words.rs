@@ -78,6 +78,14 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
+/// The repeats under each condition, `most` at most: `9 starts`, or `5 to 9 starts` where looks have spared some.
+#[must_use]
+pub fn repeats(plan: &Plan, most: usize, noun: &str) -> String {
+    let fewest = plan.fewest_repeats();
+    let from = if fewest < plan.repeats { format!("{fewest} to ") } else { String::new() };
+    format!("{from}{}", counted(most, noun))
+}
+
 /// One level of a factor: `10 users` where the factor's name is a plural, `size = 10` elsewhere.
 #[must_use]
 pub fn of_factor(factor: &str, level: &Level) -> String {

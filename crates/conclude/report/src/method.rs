@@ -245,9 +245,13 @@ fn looks(input: &Input, analysis: &Analysis) -> String {
     if looks.is_empty() {
         return String::new();
     }
+    let spared = match input.plan.fewest_repeats() < input.plan.repeats {
+        true => ", and conditions ran no further once their verdicts were reached",
+        false => "",
+    };
     format!(
-        "the run could end after {} repeats, as declared before; so that this finds no more by chance, intervals are those \
-         of {} (Pocock)",
+        "the run could end after {} repeats, as declared before{spared}; so that this finds no more by chance, intervals are \
+         those of {} (Pocock)",
         looks.join(", "),
         confidence(analysis.alpha)
     )

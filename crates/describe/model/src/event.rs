@@ -5,7 +5,7 @@ use crate::host::{OtherProcesses, Version};
 use crate::record::{Interval, Subject, Tally};
 use crate::result::{FinishedStart, GeneratorRow, LoadSecond};
 use crate::sample::Samples;
-use crate::start::{Load, Phase, Start, Validity};
+use crate::start::{Load, Look, Phase, Start, Validity};
 use crate::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -177,10 +177,10 @@ pub enum Event {
     },
     /// The verdicts so far were computed, to find out whether the run can end.
     LookTaken {
-        /// After how many repeats.
-        repeats: u32,
-        /// True if every verdict is reached.
-        decided: bool,
+        /// What was found.
+        look: Look,
+        /// The starts that are left out because of it, and their time under load.
+        spared: (u32, Duration),
     },
     /// Something that a reader of the report should know.
     Warning {

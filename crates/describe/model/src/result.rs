@@ -8,7 +8,7 @@ mod summary;
 use crate::database::DatabaseFacts;
 use crate::exposed::MetricSample;
 use crate::sample::{DatabaseSample, HostSample, ProcessSample, WaitSample};
-use crate::start::{Start, Validity};
+use crate::start::{Look, Start, Validity};
 use crate::units::Nanos;
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ pub struct RecordedRun {
     pub starts: BTreeMap<u32, FinishedStart>,
     /// The starts that the plan's strategy decided on beside those of the plan, in order.
     pub decided: Vec<Start>,
-    /// The looks that were taken: after how many repeats, and true if every verdict was reached.
-    pub looks: Vec<(u32, bool)>,
+    /// The looks at the verdicts that were taken.
+    pub looks: Vec<Look>,
 }
 
 /// Everything that was recorded of a start.

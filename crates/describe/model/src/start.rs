@@ -214,6 +214,32 @@ pub struct Plan {
     pub searches: Vec<CapacitySearch>,
 }
 
+/// A look at the verdicts of a run that may end early.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// The repeats that had run.
+    pub repeats: u32,
+    /// True if every verdict was reached, so that the run ends.
+    pub decided: bool,
+    /// Where it was not: the conditions under which every verdict was reached for good, so that they run no further.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<usize>,
+}
+
+impl Look {
+    /// A look at which nothing is reached, so that the run goes on.
+    #[must_use]
+    pub fn open(repeats: u32) -> Look {
+        Look { repeats, decided: false, conditions: Vec::new() }
+    }
+
+    /// True if `start` is left out after this look.
+    #[must_use]
+    pub fn spares(&self, start: &Start) -> bool {
+        start.repeat > self.repeats && (self.decided || self.conditions.contains(&start.condition))
+    }
+}
+
 impl Plan {
     /// The index that stands for the duplicate of the baseline in [`Start::variants`], if the plan has one. It is not
     /// an index into the plan's variants, so that loops over those leave the duplicate out.
@@ -238,6 +264,19 @@ impl Plan {
     #[must_use]
     pub fn starts_in_block(&self) -> usize {
         if self.design.is_trials() { self.block_size() } else { 1 }
+    }
+
+    /// The repeats of a condition. A look may have spared its later ones.
+    #[must_use]
+    pub fn repeats_of(&self, condition: usize) -> u32 {
+        let of_condition = self.starts.iter().filter(|start| start.condition == condition);
+        of_condition.map(|start| start.repeat).max().unwrap_or(self.repeats)
+    }
+
+    /// The fewest repeats of a condition.
+    #[must_use]
+    pub fn fewest_repeats(&self) -> u32 {
+        (0..self.conditions.len()).map(|condition| self.repeats_of(condition)).min().unwrap_or(self.repeats)
     }
 
     /// The levels of the compared factors of a variant, or of the duplicate.
@@ -338,6 +377,13 @@ impl Plan {
     fn slices_after_each_other(&self, start: &Start) -> u32 {
         let variants = start.variants.len() as u32;
         if self.design.is_side_by_side() { variants.saturating_sub(1) } else { variants }
+    }
+
+    /// The plan of a run in which these looks were taken, without the starts that they spared.
+    #[must_use]
+    pub fn without_spared(mut self, looks: &[Look]) -> Plan {
+        self.starts.retain(|start| !looks.iter().any(|look| look.spares(start)));
+        self
     }
 
     /// The plan of a run that ended after so many repeats, without the later ones.
@@ -510,6 +556,24 @@ mod tests {
         let plan = plan();
         let warmups = [0, 2].map(|index| plan.lengths(&plan.starts[index], 1).warmup.as_secs());
         assert_eq!((warmups, plan.time_under_load(&plan.starts).as_secs()), ([1, 5], 5 + 5 + 9));
+    }
+
+    #[test]
+    fn a_look_spares_later_repeats_of_what_is_decided() {
+        let with_two = |plan: Plan| {
+            let other = |start: &Start| Start { number: start.number + 3, condition: 1, ..start.clone() };
+            let starts = plan.starts.iter().cloned().chain(plan.starts.iter().map(other)).collect();
+            Plan { conditions: vec![Assignment::default(); 2], starts, ..plan }
+        };
+        let look = |decided, conditions| Look { repeats: 1, decided, conditions };
+        let left = |looks: &[Look]| {
+            let plan = with_two(plan()).without_spared(looks);
+            let numbers: Vec<u32> = plan.starts.iter().map(|start| start.number).collect();
+            (numbers, [0, 1].map(|condition| plan.repeats_of(condition)), plan.fewest_repeats())
+        };
+        assert_eq!(left(&[look(false, vec![])]), (vec![1, 2, 3, 4, 5, 6], [2, 2], 2));
+        assert_eq!(left(&[look(false, vec![1])]), (vec![1, 2, 3, 4, 6], [2, 1], 1));
+        assert_eq!(left(&[look(true, vec![])]), (vec![1, 3, 4, 6], [1, 1], 1));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use capacity::search;
 pub use disturbed::MOST_DISTURBED;
 pub use feedback::{Control, ControlLoop};
 pub use order::{Options, plan};
-pub use outcomes::{EndedLoad, Look, Outcome, Outcomes, Shown};
+pub use outcomes::{EndedLoad, Outcome, Outcomes, Shown};
 pub use slices::loads;
 pub use spare::{MOST_ATTEMPTS, Retry, left_out};
 pub use step::Step;

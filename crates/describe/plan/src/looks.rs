@@ -1,5 +1,5 @@
 //! Interim looks at the verdicts (group sequential design): the strategy of a run that may end
-//! early.
+//! early, under all conditions or under some.
 
 use crate::outcomes::Outcomes;
 use crate::spare;

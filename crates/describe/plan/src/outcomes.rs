@@ -1,6 +1,6 @@
 //! The recorded outcomes of a run so far, from which the next step follows.
 
-use plimsoll_model::start::{Load, Plan, Start};
+use plimsoll_model::start::{Load, Look, Plan, Start};
 
 /// How a start ended, as far as it decides whether its block runs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +47,6 @@ pub struct EndedLoad {
     pub load: Load,
     /// Its result; none where it was not judged by an objective, or could not be offered.
     pub shown: Option<Shown>,
-}
-
-/// A look at the verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// The repeats after which it was taken.
-    pub repeats: u32,
-    /// True if every verdict was reached, so that the run ends.
-    pub decided: bool,
 }
 
 /// The recorded outcomes of a run so far.
@@ -140,8 +131,13 @@ impl Outcomes {
     }
 
     /// The look after this many repeats, if it was taken.
-    pub(crate) fn look(&self, repeats: u32) -> Option<Look> {
-        self.looks.iter().copied().find(|look| look.repeats == repeats)
+    pub(crate) fn look(&self, repeats: u32) -> Option<&Look> {
+        self.looks.iter().find(|look| look.repeats == repeats)
+    }
+
+    /// True if a look has found that this start is not needed.
+    pub(crate) fn is_spared(&self, start: &Start) -> bool {
+        self.looks.iter().any(|look| look.spares(start))
     }
 
     /// True if a start of a later repeat than `repeats` has ended.

@@ -23,10 +23,10 @@ pub struct Retry {
 
 /// The next start within the first `repeats` repeats: a planned one; else the next one of a block
 /// that has begun to run again; else the first one of a block that is to run again. None when all
-/// blocks count that can.
+/// blocks count that can. Starts that a look has spared are left out.
 pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Option<Start> {
-    let planned = plan.starts.iter().filter(|start| start.repeat <= repeats);
-    planned.clone().find(|start| outcomes.of(start).is_none()).cloned().or_else(|| {
+    let mut planned = plan.starts.iter().filter(|start| start.repeat <= repeats && !outcomes.is_spared(start));
+    planned.find(|start| outcomes.of(start).is_none()).cloned().or_else(|| {
         let attempts = Attempts::new(plan, outcomes);
         attempts.unfinished(repeats).or_else(|| attempts.first_of(attempts.next_retry(repeats)?))
     })

@@ -11,7 +11,7 @@ pub enum Step {
     Loads(Vec<Load>),
     /// Stop the systems.
     Stop,
-    /// Check whether every verdict is reached.
+    /// Check which verdicts are reached.
     Look {
         /// The repeats that have run.
         repeats: u32,

@@ -8,7 +8,7 @@ use crate::looks;
 use crate::outcomes::{EndedLoad, Outcome, Outcomes};
 use crate::slices::loads;
 use crate::step::Step;
-use plimsoll_model::start::{Load, Plan, Start};
+use plimsoll_model::start::{Load, Look, Plan, Start};
 
 /// The next step; none when the run has come to its end.
 #[must_use]
@@ -52,7 +52,7 @@ pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
                 let start = outcomes.under_way().map(|(start, _)| start.clone()).expect("only what runs is stopped");
                 outcomes.stopped(start, Outcome::Counts);
             }
-            Step::Look { repeats } => outcomes.looked(crate::Look { repeats, decided: false }),
+            Step::Look { repeats } => outcomes.looked(Look::open(repeats)),
             Step::BreakOff => outcomes.went_on(),
         }
     }

@@ -5,7 +5,7 @@ use crate::consistency;
 use crate::earlier::{Layout, Trial};
 use crate::error::BundleError;
 use crate::files::{MANIFEST, VERSIONS, drop_cut_off_line, open_lines, sha256};
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::start::{Look, Plan, Start};
 use plimsoll_model::study::Origin;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,12 +50,7 @@ pub(crate) enum ManifestLine {
         trials: Vec<Trial>,
     },
     /// A look at the verdicts was taken.
-    Looked {
-        /// The repeats that had run.
-        repeats: u32,
-        /// True if every verdict was reached.
-        decided: bool,
-    },
+    Looked(Look),
     /// The run broke off, because others used too much of the processors.
     BrokenOff {
         /// When, in UTC.
@@ -99,8 +94,8 @@ pub(crate) struct Manifest {
     pub(crate) origin: Origin,
     /// The starts that the run decided on in addition to the plan, each once.
     pub(crate) decided: Vec<Start>,
-    /// The looks that were taken: after how many repeats, and true if every verdict was reached.
-    pub(crate) looks: Vec<(u32, bool)>,
+    /// The looks that were taken.
+    pub(crate) looks: Vec<Look>,
     pub(crate) complete: bool,
     /// The blocks in a row that did not count, and the cores that others used meanwhile, if the run broke off and has not
     /// resumed.
@@ -135,6 +130,7 @@ impl Manifest {
         let misfits = misfits.iter().map(|start| format!("trial {} was added to another plan", start.number));
         self.problems.extend(misfits);
         plan.starts.extend(fitting);
+        let plan = plan.without_spared(&self.looks);
         match self.decided_after {
             Some(repeats) => plan.up_to(repeats),
             None => plan,
@@ -209,7 +205,7 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
             (_, Some(ManifestLine::Added { trials })) => {
                 trials.into_iter().for_each(|trial| manifest.decide(trial.into()));
             }
-            (_, Some(ManifestLine::Looked { repeats, decided })) => manifest.looks.push((repeats, decided)),
+            (_, Some(ManifestLine::Looked(look))) => manifest.looks.push(look),
             (_, Some(ManifestLine::BrokenOff { blocks, others, .. })) => manifest.broken_off = Some((blocks, others)),
             (_, Some(ManifestLine::Resumed { .. })) => {
                 manifest.resumed = true;

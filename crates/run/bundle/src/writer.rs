@@ -16,7 +16,7 @@ use jiff::tz::TimeZone;
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::result::{FinishedStart, RecordedRun};
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::start::{Look, Plan, Start};
 use plimsoll_model::study::StudyFacts;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -145,7 +145,7 @@ impl BundleWriter {
         match event {
             Event::VersionsFound { versions } => self.versions(versions)?,
             Event::StartDecided { start } => self.decide(start)?,
-            Event::LookTaken { repeats, decided } => self.look(*repeats, *decided)?,
+            Event::LookTaken { look, .. } => self.look(look)?,
             Event::TooDisturbed { blocks, others, goes_on: false } => self.break_off(*blocks, *others)?,
             Event::StartBegun { start, .. } => self.start = Some(self.begin_start(start)?),
             Event::ResultsComplete(finished) => {
@@ -174,13 +174,13 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// Adds a look at the verdicts after so many repeats.
+    /// Adds a look at the verdicts.
     ///
     /// # Errors
     /// The disk does not accept it.
-    fn look(&mut self, repeats: u32, decided: bool) -> Result<(), BundleError> {
-        self.manifest.append(&ManifestLine::Looked { repeats, decided })?;
-        self.recorded.looks.push((repeats, decided));
+    fn look(&mut self, look: &Look) -> Result<(), BundleError> {
+        self.manifest.append(&ManifestLine::Looked(look.clone()))?;
+        self.recorded.looks.push(look.clone());
         Ok(())
     }
 

@@ -29,6 +29,6 @@ mod written_files;
 pub use plimsoll_database::expected_size;
 pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers, systems_on, workloads};
 pub use programs::arguments;
-pub use run::{Ending, EventSink, Run, RunError, run};
+pub use run::{Ending, EventSink, LookAt, Run, RunError, run};
 pub use sampled::target;
 pub use written_files::FilesOfSystem;

@@ -13,9 +13,9 @@ use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
 use plimsoll_model::result::{FinishedStart, RecordedRun};
-use plimsoll_model::start::{Plan, Start, Validity};
+use plimsoll_model::start::{Look, Plan, Start, Validity};
 use plimsoll_model::study::StudyFacts;
-use plimsoll_plan::{Look, MOST_DISTURBED, Outcome, Outcomes, Step, left_out, next, remaining};
+use plimsoll_plan::{MOST_DISTURBED, Outcome, Outcomes, Step, left_out, next, remaining};
 use plimsoll_study::{Place, Study};
 use plimsoll_system::{Interrupt, Launcher, SystemError};
 use plimsoll_telemetry::other_processes;
@@ -53,6 +53,9 @@ pub struct Run<'a> {
 
 /// Passes an event to the subscribers. The bundle is the first of them; its error ends the run.
 pub type EventSink<'a> = dyn FnMut(&Event) -> Result<(), BundleError> + 'a;
+
+/// Looks at the verdicts after so many repeats.
+pub type LookAt<'a> = dyn FnMut(u32) -> Look + 'a;
 
 /// The context of every start.
 pub(crate) struct Context<'a> {
@@ -124,13 +127,13 @@ pub enum RunError {
 
 /// Runs the starts that the bundle does not have yet.
 ///
-/// If the plan has looks, `decided` is called at each look but the last, with the number of repeats so far. It returns
-/// true if every verdict is reached; the run then ends. `tell` receives every event.
+/// If the plan has looks, `look` is called at each of them but the last, with the number of repeats so far. Where it finds
+/// every verdict reached, the run ends; conditions under which all are reached run no further. `tell` receives every event.
 ///
 /// # Errors
 /// A system does not start at all, or the bundle cannot be written. In either case everything that was started
 /// has been stopped.
-pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut EventSink<'_>) -> Result<Ending, RunError> {
+pub fn run(run: &Run<'_>, look: &mut LookAt<'_>, tell: &mut EventSink<'_>) -> Result<Ending, RunError> {
     let facts = run.study.facts();
     let used = preflight::databases(run.study, run.plan, run.program);
     let of_users = preflight::secret_variables(run.study, run.plan, run.program);
@@ -158,7 +161,7 @@ pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Event
     };
     let mut databases = Databases::new(run.launcher, run.folder.path());
     databases::note_data_folder(&databases, &used, run.folder, &mut tell)?;
-    let ending = walk(&context, run.recorded, &mut databases, decided, &mut tell);
+    let ending = walk(&context, run.recorded, &mut databases, look, &mut tell);
     let secrets = keys.secrets(&databases);
     // The data of databases is removed, however the run has ended.
     drop(databases);
@@ -175,12 +178,12 @@ fn walk(
     context: &Context<'_>,
     recorded: &RecordedRun,
     databases: &mut Databases,
-    decided: &mut dyn FnMut(u32) -> bool,
+    look: &mut LookAt<'_>,
     tell: &mut EventSink<'_>,
 ) -> Result<Ending, RunError> {
     let mut walk = Walk::new(context, recorded.clone(), tell);
     walk.tell_start()?;
-    let ended = walk.observe_machine().and_then(|()| walk.until_the_end(databases, decided));
+    let ended = walk.observe_machine().and_then(|()| walk.until_the_end(databases, look));
     for path in context.folder.files_that_hold(&context.keys.secrets(databases))? {
         let message = format!(
             "{} holds a secret of the study or of the environment: take it out before anybody else gets the bundle",
@@ -338,12 +341,8 @@ impl<'a> Walk<'a> {
 
     /// Runs all steps, and removes secrets from the output of a start that was cut off. Returns after how many repeats
     /// every verdict was reached, if that was before the last.
-    fn until_the_end(
-        &mut self,
-        databases: &mut Databases,
-        decided: &mut dyn FnMut(u32) -> bool,
-    ) -> Result<Option<u32>, Stop> {
-        let result = self.carry_out(databases, decided);
+    fn until_the_end(&mut self, databases: &mut Databases, look: &mut LookAt<'_>) -> Result<Option<u32>, Stop> {
+        let result = self.carry_out(databases, look);
         if let (Err(_), Some(start)) = (&result, self.begun) {
             // The systems of the start have ended.
             let secrets = self.context.keys.secrets(databases);
@@ -352,11 +351,7 @@ impl<'a> Walk<'a> {
         result
     }
 
-    fn carry_out(
-        &mut self,
-        databases: &mut Databases,
-        decided: &mut dyn FnMut(u32) -> bool,
-    ) -> Result<Option<u32>, Stop> {
+    fn carry_out(&mut self, databases: &mut Databases, look: &mut LookAt<'_>) -> Result<Option<u32>, Stop> {
         let (context, mut running) = (self.context, None);
         while let Some(step) = next(context.plan, &self.outcomes) {
             match step {
@@ -373,7 +368,7 @@ impl<'a> Walk<'a> {
                 Step::BreakOff => self.break_off()?,
                 Step::Look { repeats } => {
                     self.tell_left_out(repeats)?;
-                    if self.look(repeats, decided)? {
+                    if self.look(look(repeats))? {
                         return Ok(Some(repeats));
                     }
                 }
@@ -397,11 +392,15 @@ impl<'a> Walk<'a> {
         if goes_on { Ok(()) } else { Err(Stop::BrokenOff) }
     }
 
-    /// Takes a look: asks whether every verdict is reached after `repeats` repeats.
-    fn look(&mut self, repeats: u32, decided: &mut dyn FnMut(u32) -> bool) -> Result<bool, Stop> {
-        let decided = decided(repeats);
-        self.tell(&Event::LookTaken { repeats, decided })?;
-        self.outcomes.looked(Look { repeats, decided });
+    /// Records a look. Returns true if every verdict is reached.
+    fn look(&mut self, look: Look) -> Result<bool, Stop> {
+        let plan = self.context.plan;
+        let before = remaining(plan, &self.outcomes);
+        let spared: Vec<&Start> = before.iter().filter(|start| look.spares(start)).collect();
+        let spared = (spared.len() as u32, plan.time_under_load(spared));
+        self.tell(&Event::LookTaken { look: look.clone(), spared })?;
+        let decided = look.decided;
+        self.outcomes.looked(look);
         Ok(decided)
     }
 
@@ -589,9 +588,7 @@ fn outcomes(plan: &Plan, recorded: &RecordedRun, machine: &Machine) -> Outcomes 
         outcomes.stopped(known.summary.start.clone(), outcome(known, machine));
     }
     outcomes.went_on();
-    for (repeats, decided) in &recorded.looks {
-        outcomes.looked(Look { repeats: *repeats, decided: *decided });
-    }
+    recorded.looks.iter().for_each(|look| outcomes.looked(look.clone()));
     outcomes
 }
 

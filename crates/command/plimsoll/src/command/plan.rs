@@ -175,7 +175,11 @@ pub(super) fn looks(plan: &Plan) -> String {
         return "none".to_owned();
     }
     let looks = and_list(&plan.looks);
-    format!("after {looks} repeats; the run ends at the first at which every verdict is reached")
+    let one_by_one = match plan.conditions.len() {
+        1 => "",
+        _ => ", and conditions run no further once theirs are",
+    };
+    format!("after {looks} repeats; the run ends at the first at which every verdict is reached{one_by_one}")
 }
 
 /// The loads that a search takes more where they contradict one another; none where it takes no more.

@@ -14,7 +14,7 @@ use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
-use plimsoll_model::start::Plan;
+use plimsoll_model::start::{Look, Plan};
 use plimsoll_model::system::SystemSpec;
 use plimsoll_runner::generator::{Generator, LocalThreads};
 use plimsoll_runner::host::Host;
@@ -147,7 +147,7 @@ fn carry_out(
     must_go_on_alike(task, &bundle)?;
     let fleet = if fleet.is_some() { fleet } else { gather_agents(task, study, plan)? };
     let mut progress = Progress::new(study, task.out, plan);
-    let mut forecaster = Forecaster::new(plan);
+    let mut forecaster = Forecaster::new(plan, &bundle.recorded().looks);
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));
     }
@@ -184,10 +184,10 @@ fn carry_out(
         keep_going: task.keep_going,
         pause_after: None,
     };
-    let mut decided = |repeats| {
-        decided(task.out, repeats).unwrap_or_else(|error| {
+    let mut look = |repeats| {
+        look(task.out, repeats).unwrap_or_else(|error| {
             say::note(&format!("the verdicts after {repeats} repeats cannot be told, so the run goes on: {error:#}"));
-            false
+            Look::open(repeats)
         })
     };
     let mut tell = |event: &Event| {
@@ -203,7 +203,7 @@ fn carry_out(
         }
         Ok(())
     };
-    let result = plimsoll_runner::run(&run, &mut decided, &mut tell);
+    let result = plimsoll_runner::run(&run, &mut look, &mut tell);
     progress.finish();
     result.map_err(|error| match (&error, &task.resume_command) {
         // A disk that was full, say: what had ended is in the bundle.
@@ -351,13 +351,12 @@ fn forecast_after(bundle: &Path, repeats: u32, forecaster: &Forecaster) -> anyho
     Ok(forecast::in_words(&analysis, &plan, done, forecaster.time_of_repeat()))
 }
 
-/// Whether every verdict is reached after `repeats` repeats of a run that is not over yet.
-fn decided(bundle: &Path, repeats: u32) -> anyhow::Result<bool> {
+/// A look at the verdicts after `repeats` repeats of a run that is not over yet.
+fn look(bundle: &Path, repeats: u32) -> anyhow::Result<Look> {
     let mut contents = plimsoll_bundle::read(bundle)?;
     contents.plan = contents.plan.up_to(repeats);
     contents.starts.retain(|start| start.summary.start.repeat <= repeats);
-    let analysis = analyse(&report::input_of(contents));
-    Ok(analysis.verdicts().next().is_some() && analysis.is_decided())
+    Ok(analyse(&report::input_of(contents)).look(repeats))
 }
 
 /// A study without a design of its own goes on as its run began, whatever the default is by now.

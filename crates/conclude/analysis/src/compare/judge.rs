@@ -11,7 +11,7 @@ use crate::order;
 use crate::verdict::{self, Circumstances};
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::result::{StartResult, TrialResult};
+use plimsoll_model::result::{StartResult, StartSummary, TrialResult};
 use plimsoll_model::start::Validity;
 use plimsoll_statistics::benjamini_hochberg;
 use std::collections::BTreeSet;
@@ -83,10 +83,23 @@ pub(super) fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[Dra
 /// systems to their end, without attempts that did not count. None where nothing ran.
 #[must_use]
 pub fn time_per_repeat(input: &Input) -> Option<Duration> {
-    let stand = || input.starts.iter().map(|start| &start.summary).filter(|one| !input.plan.is_superseded(&one.start));
-    let repeats: BTreeSet<u32> = stand().map(|one| one.start.repeat).collect();
-    let took: Duration = stand().map(|one| Duration::from_nanos(one.timing.took.0)).sum();
-    (!repeats.is_empty() && !took.is_zero()).then(|| took / repeats.len() as u32)
+    let plan = &input.plan;
+    let stand: Vec<&StartSummary> =
+        input.starts.iter().map(|start| &start.summary).filter(|one| !plan.is_superseded(&one.start)).collect();
+    let of_repeat = |starts: &[&StartSummary]| {
+        let repeats: BTreeSet<u32> = starts.iter().map(|one| one.start.repeat).collect();
+        let took: Duration = starts.iter().map(|one| Duration::from_nanos(one.timing.took.0)).sum();
+        (!repeats.is_empty() && !took.is_zero()).then(|| took / repeats.len() as u32)
+    };
+    if plan.fewest_repeats() == plan.repeats {
+        return of_repeat(&stand);
+    }
+    // Looks have spared repeats of some conditions.
+    let of_condition = |condition: usize| -> Option<Duration> {
+        let starts: Vec<&StartSummary> = stand.iter().copied().filter(|one| one.start.condition == condition).collect();
+        of_repeat(&starts)
+    };
+    (0..plan.conditions.len()).map(of_condition).sum()
 }
 
 /// What became of the trials of a comparison, where some do not count and fewer pairs are left than an interval takes:

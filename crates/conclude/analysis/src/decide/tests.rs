@@ -197,6 +197,24 @@ fn by_the_milder_rule_a_floor_takes_back_what_it_could_explain() {
 }
 
 #[test]
+fn a_decision_is_for_good_where_the_others_cannot_change_it() {
+    // p is about 0.018 and 0.042: by Holm both are below 0.05, and by Bonferroni the first.
+    let (sure, barely) = (around(0.2, 0.2 / 1.4, 5), around(0.2, 0.2 / 1.06, 5));
+    let (same, unclear) = (around(0.0, 0.03, 5), around(0.02, 0.06, 5));
+    let found = |family: [&[f64]; 2]| {
+        let decisions = decide(&family.map(to_decide), ALPHA);
+        [0, 1].map(|index| (decisions[index].outcome, decisions[index].for_good))
+    };
+    assert_eq!(found([&sure, &barely]), [(Outcome::Above, true), (Outcome::Above, false)]);
+    assert_eq!(found([&same, &unclear]), [(Outcome::Equivalent, true), (Outcome::Open, false)]);
+    assert_eq!(decide(&[to_decide(&barely)], ALPHA)[0].outcome, Outcome::Above);
+    assert!(decide(&[to_decide(&barely)], ALPHA)[0].for_good, "alone");
+    // Those that have too few repeats as yet count as well.
+    let family = [to_decide(&barely), to_decide(&[0.1, 0.1])];
+    assert!(!decide(&family, ALPHA)[0].for_good);
+}
+
+#[test]
 fn equivalence_stands_where_it_holds_with_the_floor_added() {
     // The margin is 0.05; the floors reach to 0.02.
     for floor in [around(0.012, 0.008, 5), around(-0.012, 0.008, 5)] {

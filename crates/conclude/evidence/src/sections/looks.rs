@@ -57,7 +57,8 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         Section::new("Stopping early")
             .text(
                 "Studies of equal systems that end at the first of their declared looks at which every verdict is reached, \
-                 as `plimsoll run --until-decided` does. How often they end with a false worse or better, in percent of the \
+                 as `plimsoll run --until-decided` does; of four comparisons, each under a condition of its own, those that \
+                 are decided for good run no further. How often they end with a false worse or better, in percent of the \
                  studies: at Pocock's level, which the product uses, and, in the last column, if each look were taken with \
                  a plain 95 % interval.",
             )
@@ -80,12 +81,18 @@ impl Rule {
         let last = *self.looks.last().expect("a look") as usize;
         let all: Vec<Trials> =
             (0..self.comparisons).map(|_| NoiseModel::Normal.trials(last, random).scaled(cv, 0.0)).collect();
+        // Each comparison is one condition, which runs no further once its verdict is reached for good.
+        let mut repeats: Vec<Option<usize>> = vec![None; self.comparisons];
         for look in self.looks {
+            let look = *look as usize;
             let to_decide: Vec<ComparisonToDecide> =
-                all.iter().map(|trials| self.to_decide(trials, *look as usize)).collect();
+                all.iter().zip(&repeats).map(|(trials, ended)| self.to_decide(trials, ended.unwrap_or(look))).collect();
             let decisions = decide(&to_decide, self.alpha);
-            if *look as usize == last || !decisions.iter().any(is_open) {
+            if look == last || !decisions.iter().any(is_open) {
                 return decisions.iter().any(is_difference);
+            }
+            for (ended, _) in repeats.iter_mut().zip(&decisions).filter(|(_, decision)| decision.for_good) {
+                ended.get_or_insert(look);
             }
         }
         false

@@ -3,7 +3,7 @@
 use super::{agents, cells};
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
-use plimsoll_analysis::words::{counted, filled, load_unit, unit};
+use plimsoll_analysis::words::{self, counted, filled, load_unit, unit};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
@@ -47,7 +47,7 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
     let design = format!(
         "n = {} of {}{} under {}: {how}, in random order from seed {}{reason}",
-        counted(plan.repeats as usize, "repeat"),
+        words::repeats(plan, plan.repeats as usize, "repeat"),
         counted(plan.variants.len(), "variant"),
         if plan.with_duplicate { " and a duplicate of the baseline" } else { "" },
         counted(plan.conditions.len(), "condition"),

@@ -167,14 +167,15 @@ pub(crate) fn caption(input: &Input, chart: &Deciding, confidence: &str) -> Stri
 pub(crate) fn measured(input: &Input) -> String {
     let plan = &input.plan;
     let stand: Vec<_> = input.starts.iter().filter(|one| !plan.is_superseded(&one.summary.start)).collect();
-    let repeats = stand.iter().map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
+    let most = stand.iter().map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
+    let repeats = |unit| words::repeats(plan, most, unit);
     let under_each = if plan.conditions.len() > 1 { " under each condition" } else { "" };
     let with_duplicate = if plan.with_duplicate { " and a duplicate of the baseline" } else { "" };
     let how = match plan.design.turns() {
         _ if plan.searches() => format!(
             "Measured by {}: {}{under_each}{}",
             if plan.is_stress() { "stress tests" } else { "searches for the capacity" },
-            counted(repeats, "start"),
+            repeats("start"),
             match (plan.describes(), plan.design.is_trials()) {
                 (true, _) => String::new(),
                 (false, true) => format!(" of each variant{with_duplicate}, in blocks in random order"),
@@ -184,17 +185,17 @@ pub(crate) fn measured(input: &Input) -> String {
         Some(turns) => format!(
             "Measured {}: {}{under_each}, on each {} of all variants{with_duplicate} in random order{}, slices of {}",
             if plan.design.is_side_by_side() { "side by side" } else { "in turns" },
-            counted(repeats, "start"),
+            repeats("start"),
             counted(turns.count as usize, "turn"),
             if plan.design.is_side_by_side() { ", each at the same time as the baseline" } else { "" },
             length(turns.slice)
         ),
         None if plan.describes() => {
-            format!("Measured in {}{under_each}, each on systems freshly started", counted(repeats, "trial"))
+            format!("Measured in {}{under_each}, each on systems freshly started", repeats("trial"))
         }
         None => format!(
             "Measured in trials: {} of each variant{under_each}{}, each on systems freshly started, in blocks in random order",
-            counted(repeats, if plan.variants.len() > 1 { "repeat" } else { "trial" }),
+            repeats(if plan.variants.len() > 1 { "repeat" } else { "trial" }),
             with_duplicate,
         ),
     };
@@ -260,18 +261,19 @@ pub(crate) fn next(analysis: &Analysis) -> Option<String> {
 /// The design in a word or two, with its n and time, for places that have no room: `turns, 5 starts, 3 min`.
 pub(crate) fn in_short(input: &Input) -> String {
     let stand = input.starts.iter().filter(|one| !input.plan.is_superseded(&one.summary.start));
-    let repeats = stand.map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
+    let most = stand.map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
+    let repeats = |unit| words::repeats(&input.plan, most, unit);
     let took: Duration = input.starts.iter().map(|one| Duration::from_nanos(one.summary.timing.took.0)).sum();
     let design = match input.plan.design.turns() {
-        _ if input.plan.is_stress() => format!("{} of a stress test", counted(repeats, "start")),
-        _ if input.plan.searches() => format!("{} of a search", counted(repeats, "start")),
+        _ if input.plan.is_stress() => format!("{} of a stress test", repeats("start")),
+        _ if input.plan.searches() => format!("{} of a search", repeats("start")),
         Some(turns) => format!(
             "{} of {}{}",
-            counted(repeats, "start"),
+            repeats("start"),
             counted(turns.count as usize, "turn"),
             if input.plan.design.is_side_by_side() { " side by side" } else { "" }
         ),
-        None => format!("{} in trials", counted(repeats, "repeat")),
+        None => format!("{} in trials", repeats("repeat")),
     };
     format!("{design}, {}", span(took))
 }

@@ -1,8 +1,8 @@
 //! Properties of every plan, whatever the factors, the repeats and the seed.
 
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{Design, PhaseLengths, Plan, Start};
-use plimsoll_plan::{Look, MOST_ATTEMPTS, Options, Outcome, Outcomes, Step, next, remaining};
+use plimsoll_model::start::{Design, Look, PhaseLengths, Plan, Start};
+use plimsoll_plan::{MOST_ATTEMPTS, Options, Outcome, Outcomes, Step, next, remaining};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -162,16 +162,17 @@ proptest! {
     #[test]
     fn any_prefix_of_a_run_goes_on_as_the_whole_did(
         variants in 2..4_usize, conditions in 1..3_usize, repeats in 1..5_u32, spare in 0..5_u32, seed: u64,
-        bad in 0..60_u64, look in 1..5_u32, decided: bool,
+        bad in 0..60_u64, look in 1..5_u32, decided: bool, first: bool,
     ) {
         let looks = vec![look.min(repeats), repeats];
         let with_spare = Options { spare_blocks: Some(spare), looks, ..options(repeats, seed, true) };
         let plan = plan_with(variants, conditions, &with_spare);
+        let found = |repeats| Look { repeats, decided, conditions: if first { vec![0] } else { Vec::new() } };
         let mut outcomes = Outcomes::default();
         let mut run: Vec<(Outcomes, Step)> = Vec::new();
         while let Some(step) = next(&plan, &outcomes) {
             run.push((outcomes.clone(), step.clone()));
-            carry_out(&mut outcomes, step, seed, bad, decided);
+            carry_out(&mut outcomes, step, seed, bad, &found);
         }
         let steps: Vec<Step> = run.iter().map(|(_, step)| step.clone()).collect();
         for (index, (known, _)) in run.iter().enumerate() {
@@ -183,12 +184,14 @@ proptest! {
             let going_on = steps[..kept].iter().cloned().chain(std::iter::once(steps[kept].clone()));
             for (step, expected) in going_on.zip(&steps) {
                 prop_assert_eq!(next(&plan, &replayed), Some(expected.clone()));
-                carry_out(&mut replayed, step, seed, bad, decided);
+                carry_out(&mut replayed, step, seed, bad, &found);
             }
         }
         let starts = run.iter().filter(|(_, step)| matches!(step, Step::Start(_))).count();
         let stops = run.iter().filter(|(_, step)| *step == Step::Stop).count();
         prop_assert_eq!(starts, stops, "every start is stopped before the next one");
+        let spared = |step: &Step| matches!(step, Step::Start(start) if found(look).spares(start));
+        prop_assert!(look >= repeats || !run.iter().any(|(_, step)| spared(step)), "what a look spares does not run");
     }
 
     #[test]
@@ -236,7 +239,7 @@ fn outcome(start: &Start, seed: u64, bad: u64) -> Outcome {
 }
 
 /// Carries out a step of a made-up run. The start under way is the last one that began.
-fn carry_out(outcomes: &mut Outcomes, step: Step, seed: u64, bad: u64, decided: bool) {
+fn carry_out(outcomes: &mut Outcomes, step: Step, seed: u64, bad: u64, look: &dyn Fn(u32) -> Look) {
     match step {
         Step::Start(start) => outcomes.started(start),
         Step::Loads(loads) => loads.into_iter().for_each(|load| outcomes.loaded(load, None)),
@@ -245,7 +248,7 @@ fn carry_out(outcomes: &mut Outcomes, step: Step, seed: u64, bad: u64, decided: 
             let end = outcome(&start, seed, bad);
             outcomes.stopped(start, end);
         }
-        Step::Look { repeats } => outcomes.looked(Look { repeats, decided }),
+        Step::Look { repeats } => outcomes.looked(look(repeats)),
         Step::BreakOff => outcomes.went_on(),
     }
 }
@@ -268,7 +271,7 @@ fn carried_out(plan: &Plan, seed: u64, bad: u64, stops: &[bool]) -> Plan {
                 assert_eq!(next(plan, &outcomes), Some(step.clone()), "the same start comes again");
             }
         }
-        carry_out(&mut outcomes, step, seed, bad, false);
+        carry_out(&mut outcomes, step, seed, bad, &Look::open);
     }
     carried_out
 }

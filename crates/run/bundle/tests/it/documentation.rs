@@ -2,7 +2,7 @@
 
 use crate::given;
 use plimsoll_model::result::{FinishedStart, LoadSummary, Work};
-use plimsoll_model::start::{Load, Rung, RungPart};
+use plimsoll_model::start::{Load, Look, Rung, RungPart};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -92,7 +92,7 @@ fn every_line_of_a_manifest_is_described() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(given::create(folder.path(), 2));
     let mut bundle = given::resume(folder.path(), 2);
-    given::look(&mut bundle, 1, true);
+    given::look(&mut bundle, &Look { repeats: 1, decided: true, conditions: vec![0] });
     given::decide(&mut bundle, &given::start(1).again(3, 2, false));
     given::end(&mut bundle, Some(1));
     let text = fs::read_to_string(folder.path().join("manifest.jsonl")).expect("a manifest");

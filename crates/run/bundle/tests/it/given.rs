@@ -17,7 +17,7 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, Samples, WaitSample};
 use plimsoll_model::script::ScriptFacts;
-use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Load, Look, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 
@@ -348,8 +348,8 @@ pub(crate) fn decide(bundle: &mut BundleWriter, start: &Start) {
     tell(bundle, &Event::StartDecided { start: start.clone() });
 }
 
-pub(crate) fn look(bundle: &mut BundleWriter, repeats: u32, decided: bool) {
-    tell(bundle, &Event::LookTaken { repeats, decided });
+pub(crate) fn look(bundle: &mut BundleWriter, look: &Look) {
+    tell(bundle, &Event::LookTaken { look: look.clone(), spared: (0, Duration::ZERO) });
 }
 
 /// The run comes to its end.

@@ -4,6 +4,7 @@ use crate::given::{self, named};
 use plimsoll_bundle::{BundleError, BundleWriter, read};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::Version;
+use plimsoll_model::start::Look;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -245,11 +246,12 @@ fn looks_that_were_taken_are_known_when_the_run_goes_on() {
     let folder = interrupted(2);
     let mut bundle = given::resume(folder.path(), 4);
     assert_eq!(bundle.recorded().looks, []);
-    given::look(&mut bundle, 1, false);
-    given::look(&mut bundle, 2, true);
-    assert_eq!(bundle.recorded().looks, [(1, false), (2, true)]);
+    let look = |repeats, decided, conditions| Look { repeats, decided, conditions };
+    let looks = [look(1, false, vec![1]), look(2, true, Vec::new())];
+    looks.iter().for_each(|look| given::look(&mut bundle, look));
+    assert_eq!(bundle.recorded().looks, looks);
     drop(bundle);
-    assert_eq!(given::resume(folder.path(), 4).recorded().looks, [(1, false), (2, true)]);
+    assert_eq!(given::resume(folder.path(), 4).recorded().looks, looks);
     finish(folder.path(), &[1, 2], &[]);
 }
 

@@ -6,7 +6,7 @@ use plimsoll_model::host::Host;
 use plimsoll_model::start::Plan;
 use plimsoll_plan::Options;
 use plimsoll_runner::generator::LocalThreads;
-use plimsoll_runner::{Ending, Run};
+use plimsoll_runner::{Ending, LookAt, Run};
 use plimsoll_study::Study;
 use plimsoll_system::{Interrupt, Launcher};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
@@ -90,15 +90,15 @@ impl Given {
 
     /// Runs the study, or the starts that remain. The run is interrupted at the first event for which `stop` returns
     /// true.
-    pub(crate) fn run(&self, decided: &mut dyn FnMut(u32) -> bool, stop: &mut dyn FnMut(&Event) -> bool) -> Ran {
-        self.run_some(None, decided, stop)
+    pub(crate) fn run(&self, look: &mut LookAt<'_>, stop: &mut dyn FnMut(&Event) -> bool) -> Ran {
+        self.run_some(None, look, stop)
     }
 
     /// The same, which pauses after so many starts.
     pub(crate) fn run_some(
         &self,
         pause_after: Option<u32>,
-        decided: &mut dyn FnMut(u32) -> bool,
+        look: &mut LookAt<'_>,
         stop: &mut dyn FnMut(&Event) -> bool,
     ) -> Ran {
         let (path, facts) = (self.bundle(), self.study.facts());
@@ -131,7 +131,7 @@ impl Given {
             }
             Ok(())
         };
-        let ending = plimsoll_runner::run(&run, decided, &mut tell).expect("a run");
+        let ending = plimsoll_runner::run(&run, look, &mut tell).expect("a run");
         Ran { ending, events }
     }
 }

@@ -3,14 +3,21 @@
 use crate::given::{Given, STUDY, in_vain};
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
+use plimsoll_model::start::Look;
 use plimsoll_runner::Ending;
+use std::time::Duration;
 
 fn looks(events: &[Event]) -> Vec<(u32, bool)> {
     let look = |event: &Event| match event {
-        Event::LookTaken { repeats, decided } => Some((*repeats, *decided)),
+        Event::LookTaken { look, .. } => Some((look.repeats, look.decided)),
         _ => None,
     };
     events.iter().filter_map(look).collect()
+}
+
+/// A look that finds every verdict reached, or none.
+fn look(repeats: u32, decided: bool) -> Look {
+    Look { repeats, decided, conditions: Vec::new() }
 }
 
 fn finished(events: &[Event]) -> usize {
@@ -23,7 +30,7 @@ fn the_run_ends_at_the_first_look_at_which_everything_is_decided() {
     let mut sealed = Vec::new();
     let mut decided = |repeats| {
         sealed.push(given.contents().starts.len());
-        repeats >= 5
+        look(repeats, repeats >= 5)
     };
     let ran = given.run(&mut decided, &mut |_| false);
     assert_eq!((ran.ending, looks(&ran.events)), (Ending::Complete, vec![(3, false), (5, true)]));
@@ -38,7 +45,7 @@ fn the_run_ends_at_the_first_look_at_which_everything_is_decided() {
 #[test]
 fn a_run_that_ended_early_has_nothing_left_to_run() {
     let given = Given::new(STUDY, &[1, 2]);
-    given.run(&mut |_| true, &mut |_| false);
+    given.run(&mut |repeats| look(repeats, true), &mut |_| false);
     let text = std::fs::read_to_string(given.bundle().join("study.toml")).expect("the study");
     let facts = given.contents().facts;
     let refused = BundleWriter::resume(&given.bundle(), &text, &facts, &given.plan);
@@ -52,7 +59,7 @@ fn nobody_asks_after_the_last_repeat() {
     let ran = given.run(
         &mut |repeats| {
             asked.push(repeats);
-            false
+            Look::open(repeats)
         },
         &mut |_| false,
     );
@@ -63,7 +70,7 @@ fn nobody_asks_after_the_last_repeat() {
 #[test]
 fn blocks_run_again_before_a_look() {
     let given = Given::new(&format!("spare_blocks = 3\n{}", in_vain()), &[1, 2]);
-    let ran = given.run(&mut |_| false, &mut |_| false);
+    let ran = given.run(&mut Look::open, &mut |_| false);
     let order: Vec<String> = ran.events.iter().filter_map(step).collect();
     assert_eq!(order, ["again 1", "again 3", "look 1", "again 2"]);
 }
@@ -71,7 +78,7 @@ fn blocks_run_again_before_a_look() {
 fn step(event: &Event) -> Option<String> {
     match event {
         Event::BlockRepeated { of, .. } => Some(format!("again {of}")),
-        Event::LookTaken { repeats, .. } => Some(format!("look {repeats}")),
+        Event::LookTaken { look, .. } => Some(format!("look {}", look.repeats)),
         _ => None,
     }
 }
@@ -82,9 +89,9 @@ fn a_look_that_was_taken_before_an_interruption_is_not_taken_again() {
         let given = Given::new(STUDY, &[1, 2]);
         let mut stop = |event: &Event| matches!(event, Event::StartFinished { start: number, .. } if *number == last);
         let mut asked = 0;
-        let mut undecided = |_| {
+        let mut undecided = |repeats| {
             asked += 1;
-            false
+            Look::open(repeats)
         };
         assert_eq!(given.run(&mut undecided, &mut stop).ending, Ending::Interrupted);
         let second = given.run(&mut undecided, &mut |_| false);
@@ -92,4 +99,31 @@ fn a_look_that_was_taken_before_an_interruption_is_not_taken_again() {
         assert_eq!(given.contents().plan, given.plan);
         assert_eq!(asked, 1);
     }
+}
+
+#[test]
+fn conditions_under_which_everything_is_decided_run_no_further() {
+    let study =
+        STUDY.replace("baseline = \"a\" }", "baseline = \"a\" }\nsize = [1, 2]").replace("/{path}", "/{path}?{size}");
+    let given = Given::new(&study, &[1, 2, 3]);
+    // The second condition is decided at the first look, and that is known after an interruption too.
+    let decided = |conditions: &[usize]| {
+        let conditions = conditions.to_vec();
+        move |repeats| Look { repeats, decided: false, conditions: conditions.clone() }
+    };
+    let mut stop = |event: &Event| matches!(event, Event::LookTaken { look, .. } if look.repeats == 1);
+    let first = given.run(&mut decided(&[1]), &mut stop);
+    assert_eq!(first.ending, Ending::Interrupted);
+    let spared = first.events.iter().find_map(|event| match event {
+        Event::LookTaken { spared, .. } => Some(*spared),
+        _ => None,
+    });
+    assert_eq!(spared, Some((6, 6 * Duration::from_secs(20))));
+    let second = given.run(&mut decided(&[]), &mut |_| false);
+    assert_eq!((second.ending, finished(&first.events), finished(&second.events)), (Ending::Complete, 6, 6));
+    let contents = given.contents();
+    assert!(contents.complete);
+    assert_eq!(contents.problems, Vec::<String>::new());
+    assert_eq!([0, 1].map(|condition| contents.plan.repeats_of(condition)), [3, 1]);
+    assert_eq!((contents.plan.repeats, contents.plan.starts.len(), contents.starts.len()), (3, 12, 12));
 }

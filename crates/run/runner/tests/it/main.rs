@@ -6,6 +6,7 @@ mod spare_blocks;
 
 use given::{Given, STUDY};
 use plimsoll_model::event::Event;
+use plimsoll_model::start::Look;
 use plimsoll_runner::Ending;
 
 #[test]
@@ -26,7 +27,8 @@ fn every_trial_of_the_plan_runs_once_and_in_its_order() {
 #[test]
 fn a_run_that_pauses_goes_on_where_it_was() {
     let given = Given::new(STUDY, &[]);
-    let endings: Vec<Ending> = (0..3).map(|_| given.run_some(Some(2), &mut |_| false, &mut |_| false).ending).collect();
+    let endings: Vec<Ending> =
+        (0..3).map(|_| given.run_some(Some(2), &mut Look::open, &mut |_| false).ending).collect();
     assert_eq!(endings, [Ending::Paused, Ending::Paused, Ending::Complete]);
     let contents = given.contents();
     let found: Vec<_> = contents.starts.iter().map(|trial| trial.summary.start.clone()).collect();
@@ -36,7 +38,7 @@ fn a_run_that_pauses_goes_on_where_it_was() {
 #[test]
 fn the_machine_is_observed_before_the_first_start() {
     let given = Given::new(STUDY, &[]);
-    let ran = given.run(&mut |_| false, &mut |_| false);
+    let ran = given.run(&mut Look::open, &mut |_| false);
     let place = |of: fn(&Event) -> bool| ran.events.iter().position(of);
     let observed = place(|event| matches!(event, Event::MachineObserved { .. })).expect("it was observed");
     assert!(observed < place(|event| matches!(event, Event::StartBegun { .. })).expect("a start"));

@@ -2,7 +2,7 @@
 
 use crate::given::{Given, STUDY, in_vain};
 use plimsoll_model::event::Event;
-use plimsoll_model::start::Start;
+use plimsoll_model::start::{Look, Start};
 use plimsoll_runner::Ending;
 
 fn repeated(events: &[Event]) -> Vec<(u32, u32, u32)> {
@@ -25,14 +25,14 @@ fn warnings(events: &[Event]) -> Vec<&str> {
 #[test]
 fn what_counts_does_not_run_again() {
     let given = Given::new(STUDY, &[]);
-    let ran = given.run(&mut |_| false, &mut |_| false);
+    let ran = given.run(&mut Look::open, &mut |_| false);
     assert_eq!(repeated(&ran.events), []);
 }
 
 #[test]
 fn blocks_run_again_until_none_is_spare() {
     let given = Given::new(&format!("spare_blocks = 3\n{}", in_vain()), &[]);
-    let ran = given.run(&mut |_| false, &mut |_| false);
+    let ran = given.run(&mut Look::open, &mut |_| false);
     assert_eq!(ran.ending, Ending::Complete, "that nothing counts is for the report to say");
     assert_eq!(repeated(&ran.events), [(1, 3, 2), (2, 4, 2), (3, 5, 3)]);
     let said = warnings(&ran.events);
@@ -61,7 +61,7 @@ fn blocks_run_again_until_none_is_spare() {
 #[test]
 fn a_study_can_have_no_spare_blocks() {
     let given = Given::new(&format!("spare_blocks = 0\n{}", in_vain()), &[]);
-    let ran = given.run(&mut |_| false, &mut |_| false);
+    let ran = given.run(&mut Look::open, &mut |_| false);
     assert_eq!((ran.ending, repeated(&ran.events)), (Ending::Complete, vec![]));
     let said = warnings(&ran.events);
     assert!(
@@ -76,7 +76,7 @@ fn a_study_can_have_no_spare_blocks() {
 fn a_block_is_not_attempted_more_than_three_times() {
     let text = in_vain().replace("repeats  = 2", "repeats  = 1\nspare_blocks = 9");
     let given = Given::new(&text, &[]);
-    given.run(&mut |_| false, &mut |_| false);
+    given.run(&mut Look::open, &mut |_| false);
     assert_eq!(given.contents().plan.starts.iter().map(|trial| trial.attempt).max(), Some(3));
     assert_eq!(given.contents().plan.starts.len(), 9);
 }
@@ -85,21 +85,21 @@ fn a_block_is_not_attempted_more_than_three_times() {
 fn a_run_that_is_interrupted_anywhere_comes_to_the_same_end() {
     let text = in_vain().replace("repeats  = 2", "repeats  = 1\nspare_blocks = 2");
     let whole = Given::new(&text, &[]);
-    let events = whole.run(&mut |_| false, &mut |_| false).events;
+    let events = whole.run(&mut Look::open, &mut |_| false).events;
     let expected = whole.contents().plan;
     let moments = events.iter().filter(|event| is_moment(event)).count();
     assert!(moments > 9, "nine trials and two blocks again: {events:?}");
     for moment in 1..=moments {
         let given = Given::new(&text, &[]);
         let mut seen = 0;
-        let first = given.run(&mut |_| false, &mut |event| {
+        let first = given.run(&mut Look::open, &mut |event| {
             seen += usize::from(is_moment(event));
             seen == moment
         });
         let last = moment == moments;
         assert_eq!(first.ending == Ending::Complete, last, "at moment {moment}");
         if !last {
-            let second = given.run(&mut |_| false, &mut |_| false);
+            let second = given.run(&mut Look::open, &mut |_| false);
             assert_eq!(second.ending, Ending::Complete);
         }
         let contents = given.contents();
