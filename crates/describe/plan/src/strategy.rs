@@ -40,20 +40,20 @@ fn on_start(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[EndedLoad]) 
 #[must_use]
 pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
     let mut outcomes = outcomes.clone();
+    if let Some(start) = outcomes.start_under_way().cloned() {
+        outcomes.stopped(start, Outcome::Counts);
+    }
     let mut starts = Vec::new();
     while let Some(step) = next(plan, &outcomes) {
         match step {
+            // Its loads decide nothing about other starts, and to draw their order takes time.
             Step::Start(start) => {
                 starts.push(start.clone());
-                outcomes.started(start);
-            }
-            Step::Loads(loads) => loads.into_iter().for_each(|load| outcomes.loaded(load, None)),
-            Step::Stop => {
-                let start = outcomes.under_way().map(|(start, _)| start.clone()).expect("only what runs is stopped");
                 outcomes.stopped(start, Outcome::Counts);
             }
             Step::Look { repeats } => outcomes.looked(Look::open(repeats)),
             Step::BreakOff => outcomes.went_on(),
+            Step::Loads(_) | Step::Stop => unreachable!("no start is under way"),
         }
     }
     starts
