@@ -18,9 +18,10 @@
 //! others (carry-over in turns, interference side by side), and whatever may hide a difference:
 //! processors that were shared at the same time, or systems that work while they are not loaded.
 //! Such a floor leaves everything open; by a milder rule, everything but differences that lie beyond
-//! it, and equivalence that holds even with a floor that excludes 0 added to the interval. Influence that reaches half the margin leaves differences that lie beyond it; and what an
-//! interval inside the margin shows must hold with the influence taken out, shown or not. What hides
-//! differences draws values towards one another, so that it leaves everything but *equivalent*.
+//! it, and equivalence that holds even with a floor that excludes 0 added to the interval. Influence
+//! that reaches half the margin leaves differences that lie beyond it; and what an interval inside
+//! the margin shows must hold with the influence taken out, shown or not. What hides differences
+//! draws values towards one another, so that it leaves everything but *equivalent*.
 //!
 //! An interval may show more than one thing: inside the margin and beyond 0, that the difference is
 //! small and that there is one. Where the stronger claim is withdrawn, the weaker one stands if

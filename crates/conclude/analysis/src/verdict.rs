@@ -40,7 +40,7 @@ pub struct Verdict {
     /// True if the noise floor leaves the verdict open although the difference lies beyond the
     /// floor.
     pub exceeds_floor: bool,
-    /// True if it is equivalent over a noise floor that excludes no difference, because it is so even with that added.
+    /// True if it is equivalent although the noise floor excludes zero, because it is so even with the floor added.
     pub holds_despite_floor: bool,
     /// True if it is reached whatever the other comparisons that decide will show.
     pub for_good: bool,
