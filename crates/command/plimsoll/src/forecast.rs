@@ -186,7 +186,7 @@ mod tests {
         };
         assert_eq!(due(&[4, 5, 6, 99, 7, 8], &mut forecaster), [None, None, Some(3), None, None, Some(4)]);
         let look = Look { repeats: 4, decided: false, conditions: vec![0] };
-        assert_eq!(forecaster.repeats_after(&Event::LookTaken { look, spared: (2, Duration::ZERO) }), None);
+        assert_eq!(forecaster.repeats_after(&Event::LookTaken { look, spared: 2, time_spared: Duration::ZERO }), None);
         assert_eq!(due(&[9], &mut forecaster), [Some(5)]);
         forecaster.spend(Duration::from_secs(600));
         assert_eq!(due(&[11], &mut forecaster), [None], "too dear for a run that has just begun");

@@ -26,6 +26,8 @@ const TELL_LOAD_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Progress {
     bar: ProgressBar,
     trials: u32,
+    /// The starts of the plan, which have numbers up to this one.
+    planned: u32,
     conditions: usize,
     sharing: TimeSharing,
     /// True if the loads may take less time than is planned.
@@ -59,6 +61,7 @@ impl Progress {
         Progress {
             bar,
             trials: 0,
+            planned: plan.starts.len() as u32,
             conditions: plan.conditions.len(),
             sharing,
             is_limit: study.ends_after_iterations() || study.is_feedback() || plan.searches(),
@@ -132,7 +135,7 @@ impl Progress {
                 self.say(&format!("block {of} does not count and runs again{longer}: {starts}, {time} under load"));
             }
             Event::TooDisturbed { blocks, others, goes_on } => self.say(&too_disturbed(*blocks, *others, *goes_on)),
-            Event::LookTaken { look, spared: (starts, time) } => self.look(look, *starts, *time),
+            Event::LookTaken { look, spared, time_spared } => self.look(look, *spared, *time_spared),
             Event::Warning { message } => self.say(&format!("warning: {}", in_one_line(message))),
             // The output of what ended the run is shown in full.
             Event::RunFinished { complete: false, .. } if self.output.contains('\n') => self.say(&self.output),
@@ -154,19 +157,18 @@ impl Progress {
         }
     }
 
-    /// Says what a look has found, and takes the starts off that are left out because of it.
+    /// Says what a look has found, and takes the time off that is saved. Starts keep their numbers, and so does their total.
     fn look(&mut self, look: &Look, spared: u32, time_spared: Duration) {
         let unit = if self.sharing.has_starts() { "start" } else { "trial" };
         let less = format!("{} and {} under load", counted(spared.into(), unit), time(time_spared));
         self.say(&look_line(look, self.conditions, Some(less).filter(|_| spared > 0)));
         if !look.decided {
-            self.trials -= spared;
             self.bar.set_length(self.bar.length().unwrap_or(0).saturating_sub(milliseconds(time_spared)));
         }
     }
 
     fn begin(&mut self, trials: u32, already_done: u32, time_under_load: Duration) {
-        self.trials = trials;
+        self.trials = trials.max(self.planned);
         self.bar.set_length(milliseconds(time_under_load));
         let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
         let unit = if self.sharing.has_starts() { "starts" } else { "trials" };
@@ -303,7 +305,7 @@ fn look_line(Look { repeats, decided, conditions }: &Look, of: usize, less: Opti
         _ if *decided => format!("after {repeats} repeats every verdict is reached: the run ends here"),
         None => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
         Some(less) => format!(
-            "after {repeats} repeats every verdict is reached under {} of {of} conditions, which run no further: {less} less",
+            "after {repeats} repeats every verdict is reached for good under {} of {of} conditions, which run no further: {less} less",
             conditions.len()
         ),
     }
@@ -357,8 +359,8 @@ mod tests {
             (
                 look(false, &[0, 2]),
                 less(),
-                "after 5 repeats every verdict is reached under 2 of 6 conditions, which run no further: 8 starts and 2 min \
-                 under load less",
+                "after 5 repeats every verdict is reached for good under 2 of 6 conditions, which run no further: 8 starts and \
+                 2 min under load less",
             ),
         ] {
             assert_eq!(look_line(&look, 6, less), line);

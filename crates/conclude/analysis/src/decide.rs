@@ -123,6 +123,9 @@ pub struct Floor {
     pub evidence: Evidence,
     /// The decisions that a floor in doubt withdraws.
     pub rule: FloorRule,
+    /// False if both sides of the comparison have a floor of their own, of which this is one: what the other one hides may
+    /// add to it.
+    pub is_only: bool,
 }
 
 /// A decision about the mean difference on the additive scale.
@@ -380,13 +383,13 @@ impl FamilyMember<'_> {
     /// The decision after the noise floor is taken into account.
     fn with_floor(
         &self,
-        Floor { evidence: floor, rule }: &Floor,
+        Floor { evidence: floor, rule, is_only }: &Floor,
         (outcome, basis): (Outcome, Basis),
     ) -> (Outcome, Basis) {
         let Some(doubt) = doubt(floor, self.margin, self.alpha) else { return (outcome, basis) };
         let of_floor = floor.test.interval(1.0 - self.alpha);
         let beyond = lies_beyond(of_floor, outcome, self.interval());
-        let is_inside_with_floor = reach(self.interval()) + reach(of_floor) <= self.margin;
+        let is_inside_with_floor = *is_only && reach(self.interval()) + reach(of_floor) <= self.margin;
         let repeats_until_narrow =
             repeats_until_narrow(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
         let needed = match (rule, outcome) {

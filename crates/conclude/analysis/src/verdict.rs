@@ -426,7 +426,7 @@ mod tests {
     fn a_floor_in_doubt_says_what_lies_beyond_it_and_what_would_decide() {
         let over = |differences: &[f64], floor: &[f64]| {
             let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
-            let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default() });
+            let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default(), is_only: true });
             let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
             let verdict = of_decision(&measure, differences.len(), &decide(&[to_decide], 0.05).remove(0), 0.05);

@@ -81,8 +81,8 @@ pub fn counted(count: usize, noun: &str) -> String {
 /// The repeats under each condition, `most` at most: `9 starts`, or `5 to 9 starts` where looks have spared some.
 #[must_use]
 pub fn repeats(plan: &Plan, most: usize, noun: &str) -> String {
-    let fewest = plan.fewest_repeats();
-    let from = if fewest < plan.repeats { format!("{fewest} to ") } else { String::new() };
+    let fewest = plan.fewest_repeats() as usize;
+    let from = if fewest < most.min(plan.repeats as usize) { format!("{fewest} to ") } else { String::new() };
     format!("{from}{}", counted(most, noun))
 }
 

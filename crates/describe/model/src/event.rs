@@ -179,8 +179,10 @@ pub enum Event {
     LookTaken {
         /// What was found.
         look: Look,
-        /// The starts that are left out because of it, and their time under load.
-        spared: (u32, Duration),
+        /// The starts that are left out because of it.
+        spared: u32,
+        /// Their time under load.
+        time_spared: Duration,
     },
     /// Something that a reader of the report should know.
     Warning {

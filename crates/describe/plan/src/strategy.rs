@@ -36,7 +36,7 @@ fn on_start(plan: &Plan, outcomes: &Outcomes, start: &Start, ran: &[EndedLoad]) 
     }
 }
 
-/// The remaining starts, if all of them count, no look ends the run, and it does not break off.
+/// The remaining starts, if all of them count, no look ends the run or spares a condition, and it does not break off.
 #[must_use]
 pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
     let mut outcomes = outcomes.clone();

@@ -130,7 +130,10 @@ impl Manifest {
         let misfits = misfits.iter().map(|start| format!("trial {} was added to another plan", start.number));
         self.problems.extend(misfits);
         plan.starts.extend(fitting);
-        let plan = plan.without_spared(&self.looks);
+        // A bundle may say anything of looks that were never declared.
+        let declared = |look: &&Look| look.repeats < plan.repeats && plan.looks.contains(&look.repeats);
+        let looks: Vec<Look> = self.looks.iter().filter(declared).cloned().collect();
+        let plan = plan.without_spared(&looks);
         match self.decided_after {
             Some(repeats) => plan.up_to(repeats),
             None => plan,

@@ -397,8 +397,8 @@ impl<'a> Walk<'a> {
         let plan = self.context.plan;
         let before = remaining(plan, &self.outcomes);
         let spared: Vec<&Start> = before.iter().filter(|start| look.spares(start)).collect();
-        let spared = (spared.len() as u32, plan.time_under_load(spared));
-        self.tell(&Event::LookTaken { look: look.clone(), spared })?;
+        let time_spared = plan.time_under_load(spared.iter().copied());
+        self.tell(&Event::LookTaken { look: look.clone(), spared: spared.len() as u32, time_spared })?;
         let decided = look.decided;
         self.outcomes.looked(look);
         Ok(decided)

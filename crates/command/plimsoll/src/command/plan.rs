@@ -177,7 +177,7 @@ pub(super) fn looks(plan: &Plan) -> String {
     let looks = and_list(&plan.looks);
     let one_by_one = match plan.conditions.len() {
         1 => "",
-        _ => ", and conditions run no further once theirs are",
+        _ => ", and conditions run no further once theirs are for good",
     };
     format!("after {looks} repeats; the run ends at the first at which every verdict is reached{one_by_one}")
 }

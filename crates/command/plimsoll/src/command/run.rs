@@ -356,7 +356,10 @@ fn look(bundle: &Path, repeats: u32) -> anyhow::Result<Look> {
     let mut contents = plimsoll_bundle::read(bundle)?;
     contents.plan = contents.plan.up_to(repeats);
     contents.starts.retain(|start| start.summary.start.repeat <= repeats);
-    Ok(analyse(&report::input_of(contents)).look(repeats))
+    // The last start of a search confirms what it has found, under each condition.
+    let to_the_end = contents.plan.searches();
+    let look = analyse(&report::input_of(contents)).look(repeats);
+    Ok(if to_the_end { Look { conditions: Vec::new(), ..look } } else { look })
 }
 
 /// A study without a design of its own goes on as its run began, whatever the default is by now.

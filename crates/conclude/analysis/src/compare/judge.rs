@@ -58,11 +58,11 @@ pub(super) fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[Dra
         Some(ComparisonToDecide {
             evidence: one.evidence.clone(),
             margin: additive_margin(effect, one.margin?),
-            floor: floors
-                .iter()
-                .find(same)
-                .and_then(|floor| floor.evidence.clone())
-                .map(|evidence| Floor { evidence, rule }),
+            floor: floors.iter().find(same).and_then(|floor| floor.evidence.clone()).map(|evidence| Floor {
+                evidence,
+                rule,
+                is_only: true,
+            }),
             influence: one.comparison.in_turns.as_ref().and_then(|turns| turns.influence),
             hidden_by: hidden_by(input, one.comparison.condition, one.comparison.variant),
         })

@@ -224,7 +224,11 @@ impl RunPair<'_> {
                     drafts.row.measure.effect(),
                     self.margin(&drafts.row.measure).unwrap_or_default(),
                 ),
-                floor: drafts.floor.clone().map(|evidence| decide::Floor { evidence, rule }),
+                floor: drafts.floor.clone().map(|evidence| decide::Floor {
+                    evidence,
+                    rule,
+                    is_only: self.basis != Basis::Values,
+                }),
                 influence: None,
                 hidden_by: None,
             })

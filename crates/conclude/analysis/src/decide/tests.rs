@@ -12,7 +12,10 @@ fn to_decide(differences: &[f64]) -> ComparisonToDecide {
 }
 
 fn with_floor(differences: &[f64], floor: &[f64], rule: FloorRule) -> ComparisonToDecide {
-    ComparisonToDecide { floor: evidence(floor).map(|evidence| Floor { evidence, rule }), ..to_decide(differences) }
+    ComparisonToDecide {
+        floor: evidence(floor).map(|evidence| Floor { evidence, rule, is_only: true }),
+        ..to_decide(differences)
+    }
 }
 
 /// `n` differences around `centre` whose interval reaches `half` to both sides.
@@ -230,6 +233,10 @@ fn equivalence_stands_where_it_holds_with_the_floor_added() {
                 "{decision:?}"
             );
             assert_eq!(ruled(&differences, &floor, FloorRule::Strict).outcome, Outcome::Open);
+            let one_of_two =
+                evidence(&floor).map(|evidence| Floor { evidence, rule: FloorRule::Beyond, is_only: false });
+            let with_another = ComparisonToDecide { floor: one_of_two, ..to_decide(&differences) };
+            assert_eq!(decide(&[with_another], ALPHA)[0].outcome, Outcome::Open);
         }
     }
 }

@@ -85,7 +85,7 @@ impl Measured {
 
     /// The comparison over its noise floor, by the milder rule, and with what slices do to others.
     pub(super) fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
-        let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FLOOR_RULE });
+        let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FLOOR_RULE, is_only: true });
         let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
         decided(
             ComparisonToDecide { floor, influence: self.influence(effect, alpha), hidden_by: self.hidden_by, ..alone },

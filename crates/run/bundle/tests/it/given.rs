@@ -349,7 +349,7 @@ pub(crate) fn decide(bundle: &mut BundleWriter, start: &Start) {
 }
 
 pub(crate) fn look(bundle: &mut BundleWriter, look: &Look) {
-    tell(bundle, &Event::LookTaken { look: look.clone(), spared: (0, Duration::ZERO) });
+    tell(bundle, &Event::LookTaken { look: look.clone(), spared: 0, time_spared: Duration::ZERO });
 }
 
 /// The run comes to its end.

@@ -115,7 +115,7 @@ fn conditions_under_which_everything_is_decided_run_no_further() {
     let first = given.run(&mut decided(&[1]), &mut stop);
     assert_eq!(first.ending, Ending::Interrupted);
     let spared = first.events.iter().find_map(|event| match event {
-        Event::LookTaken { spared, .. } => Some(*spared),
+        Event::LookTaken { spared, time_spared, .. } => Some((*spared, *time_spared)),
         _ => None,
     });
     assert_eq!(spared, Some((6, 6 * Duration::from_secs(20))));
