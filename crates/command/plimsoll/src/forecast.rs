@@ -7,7 +7,8 @@ use plimsoll_analysis::quantity::margin;
 use plimsoll_analysis::verdict::roughly;
 use plimsoll_analysis::{Analysis, estimate, words};
 use plimsoll_model::event::Event;
-use plimsoll_model::start::{Look, Plan, Start};
+use plimsoll_model::look::Look;
+use plimsoll_model::start::{Plan, Start};
 use std::time::{Duration, Instant};
 
 /// Follows a run, and knows after which starts a forecast is worth its time.
@@ -56,7 +57,7 @@ impl Forecaster {
         self.spent += took;
     }
 
-    /// How long the last repeat of the plan takes, with starting and stopping its systems.
+    /// The time that the last repeat of the plan takes, with starting and stopping its systems.
     pub(crate) fn time_of_repeat(&self) -> Duration {
         let last = self.starts.iter().map(|start| start.repeat).max();
         let in_last = self.starts.iter().filter(|start| Some(start.repeat) == last).count();

@@ -7,8 +7,9 @@ use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plimsoll_analysis::quantity;
 use plimsoll_model::event::{Event, Second};
+use plimsoll_model::look::Look;
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::{Load, Look, Phase, Plan, Validity};
+use plimsoll_model::start::{Load, Phase, Plan, Validity};
 use plimsoll_study::Study;
 use std::cell::Cell;
 use std::fmt;
@@ -25,9 +26,8 @@ const TELL_LOAD_EVERY: Duration = Duration::from_secs(60);
 /// Shows events as they come.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// The largest number of a trial or start, as far as is known.
     trials: u32,
-    /// The starts of the plan, which have numbers up to this one.
-    planned: u32,
     conditions: usize,
     sharing: TimeSharing,
     /// True if the loads may take less time than is planned.
@@ -60,8 +60,7 @@ impl Progress {
         bar.set_style(style);
         Progress {
             bar,
-            trials: 0,
-            planned: plan.starts.len() as u32,
+            trials: plan.starts.len() as u32,
             conditions: plan.conditions.len(),
             sharing,
             is_limit: study.ends_after_iterations() || study.is_feedback() || plan.searches(),
@@ -168,7 +167,7 @@ impl Progress {
     }
 
     fn begin(&mut self, trials: u32, already_done: u32, time_under_load: Duration) {
-        self.trials = trials.max(self.planned);
+        self.trials = self.trials.max(trials);
         self.bar.set_length(milliseconds(time_under_load));
         let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
         let unit = if self.sharing.has_starts() { "starts" } else { "trials" };
@@ -299,7 +298,7 @@ fn is_output(line: &str) -> bool {
     line.starts_with(' ')
 }
 
-/// What a look has found. `less` is what is left out because of it, if anything.
+/// The line about a look. `less` is what is left out because of it, if anything.
 fn look_line(Look { repeats, decided, conditions }: &Look, of: usize, less: Option<String>) -> String {
     match less {
         _ if *decided => format!("after {repeats} repeats every verdict is reached: the run ends here"),

@@ -3,7 +3,7 @@
 
 use crate::analysis::Analysis;
 use crate::verdict::{Outcome, Verdict};
-use plimsoll_model::start::Look;
+use plimsoll_model::look::Look;
 use std::collections::BTreeMap;
 
 /// The overall result of a set of verdicts.
@@ -60,8 +60,8 @@ impl Analysis {
         Look { repeats, decided, conditions: for_good.map(|(condition, _)| condition).collect() }
     }
 
-    /// What stands over a noise floor in doubt, by the milder rule: differences beyond `it`, and equivalence where there is
-    /// any.
+    /// The verdicts that stand over a noise floor in doubt, unless the rule is strict, in words that call the floor `it`:
+    /// differences beyond it, and equivalence if the study has any there.
     #[must_use]
     pub fn stands_over_floor(&self, it: &str) -> String {
         let equivalence = match self.verdicts().any(|verdict| verdict.holds_despite_floor) {

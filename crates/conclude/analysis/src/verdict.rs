@@ -472,6 +472,22 @@ mod tests {
     }
 
     #[test]
+    fn equivalence_over_a_floor_that_excludes_zero_names_it() {
+        let [evidence, floor] =
+            [[0.0, 0.001, -0.001], [0.01, 0.011, 0.009]].map(|values| Evidence::paired(&values, 1e-9, 0.05));
+        let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::Beyond, is_only: true });
+        let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
+        let measure: Measure = "iterations.rate".parse().expect("a measure");
+        let verdict = of_decision(&measure, 3, &decide(&[to_decide], 0.05).remove(0), 0.05);
+        assert_eq!((verdict.outcome, verdict.holds_despite_floor), (Outcome::Equivalent, true));
+        assert_eq!(
+            verdict.reason,
+            "the interval lies within the margin of 5 %, even with all added by which the baseline differs from its \
+             duplicate (+0.8 % to +1.3 %)"
+        );
+    }
+
+    #[test]
     fn non_inferiority_looks_at_the_worse_end_alone() {
         // About −20 % to +2 %: not worse by 5 % where less is better, perhaps worse where more is.
         let differences = [-0.10, -0.06, -0.14, -0.08, -0.03];

@@ -2,10 +2,11 @@
 //! same stream. Everything that a bundle records of a run comes from these events.
 
 use crate::host::{OtherProcesses, Version};
+use crate::look::Look;
 use crate::record::{Interval, Subject, Tally};
 use crate::result::{FinishedStart, GeneratorRow, LoadSecond};
 use crate::sample::Samples;
-use crate::start::{Load, Look, Phase, Start, Validity};
+use crate::start::{Load, Phase, Start, Validity};
 use crate::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

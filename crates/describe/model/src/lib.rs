@@ -16,6 +16,7 @@ pub mod host;
 pub mod job;
 pub mod json;
 pub mod load;
+pub mod look;
 pub mod measure;
 pub mod objective;
 pub mod record;

@@ -7,8 +7,9 @@ mod summary;
 
 use crate::database::DatabaseFacts;
 use crate::exposed::MetricSample;
+use crate::look::Look;
 use crate::sample::{DatabaseSample, HostSample, ProcessSample, WaitSample};
-use crate::start::{Look, Start, Validity};
+use crate::start::{Start, Validity};
 use crate::units::Nanos;
 use std::collections::BTreeMap;
 

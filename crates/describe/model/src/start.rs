@@ -1,6 +1,7 @@
 //! Starts of systems, the loads on them, and the plan that orders them.
 
 use crate::factor::Assignment;
+use crate::look::Look;
 use crate::search::CapacitySearch;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -212,32 +213,6 @@ pub struct Plan {
     /// The searches for the capacity, by condition; empty where the study names its loads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<CapacitySearch>,
-}
-
-/// A look at the verdicts of a run that may end early.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
-    /// The repeats that had run.
-    pub repeats: u32,
-    /// True if every verdict was reached, so that the run ends.
-    pub decided: bool,
-    /// Where it was not: the conditions under which every verdict was reached for good, so that they run no further.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<usize>,
-}
-
-impl Look {
-    /// A look at which nothing is reached, so that the run goes on.
-    #[must_use]
-    pub fn open(repeats: u32) -> Look {
-        Look { repeats, decided: false, conditions: Vec::new() }
-    }
-
-    /// True if `start` is left out after this look.
-    #[must_use]
-    pub fn spares(&self, start: &Start) -> bool {
-        start.repeat > self.repeats && (self.decided || self.conditions.contains(&start.condition))
-    }
 }
 
 impl Plan {

@@ -1,6 +1,7 @@
 //! The recorded outcomes of a run so far, from which the next step follows.
 
-use plimsoll_model::start::{Load, Look, Plan, Start};
+use plimsoll_model::look::Look;
+use plimsoll_model::start::{Load, Plan, Start};
 
 /// How a start ended, as far as it decides whether its block runs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use crate::looks;
 use crate::outcomes::{EndedLoad, Outcome, Outcomes};
 use crate::slices::loads;
 use crate::step::Step;
-use plimsoll_model::start::{Load, Look, Plan, Start};
+use plimsoll_model::look::Look;
+use plimsoll_model::start::{Load, Plan, Start};
 
 /// The next step; none when the run has come to its end.
 #[must_use]

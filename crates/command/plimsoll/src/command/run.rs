@@ -14,7 +14,8 @@ use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
-use plimsoll_model::start::{Look, Plan};
+use plimsoll_model::look::Look;
+use plimsoll_model::start::Plan;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_runner::generator::{Generator, LocalThreads};
 use plimsoll_runner::host::Host;
@@ -356,10 +357,13 @@ fn look(bundle: &Path, repeats: u32) -> anyhow::Result<Look> {
     let mut contents = plimsoll_bundle::read(bundle)?;
     contents.plan = contents.plan.up_to(repeats);
     contents.starts.retain(|start| start.summary.start.repeat <= repeats);
-    // The last start of a search confirms what it has found, under each condition.
-    let to_the_end = contents.plan.searches();
-    let look = analyse(&report::input_of(contents)).look(repeats);
-    Ok(if to_the_end { Look { conditions: Vec::new(), ..look } } else { look })
+    let searches = contents.plan.searches();
+    let mut look = analyse(&report::input_of(contents)).look(repeats);
+    if searches {
+        // Under each condition, the last start of a search confirms what the others have found.
+        look.conditions.clear();
+    }
+    Ok(look)
 }
 
 /// A study without a design of its own goes on as its run began, whatever the default is by now.

@@ -86,20 +86,15 @@ pub fn time_per_repeat(input: &Input) -> Option<Duration> {
     let plan = &input.plan;
     let stand: Vec<&StartSummary> =
         input.starts.iter().map(|start| &start.summary).filter(|one| !plan.is_superseded(&one.start)).collect();
-    let of_repeat = |starts: &[&StartSummary]| {
-        let repeats: BTreeSet<u32> = starts.iter().map(|one| one.start.repeat).collect();
-        let took: Duration = starts.iter().map(|one| Duration::from_nanos(one.timing.took.0)).sum();
-        (!repeats.is_empty() && !took.is_zero()).then(|| took / repeats.len() as u32)
+    // Looks may have spared repeats of some conditions, and an interruption has.
+    let of_condition = |condition: usize| -> Duration {
+        let starts = || stand.iter().filter(|one| one.start.condition == condition);
+        let repeats: BTreeSet<u32> = starts().map(|one| one.start.repeat).collect();
+        let took: Duration = starts().map(|one| Duration::from_nanos(one.timing.took.0)).sum();
+        took / (repeats.len() as u32).max(1)
     };
-    if plan.fewest_repeats() == plan.repeats {
-        return of_repeat(&stand);
-    }
-    // Looks have spared repeats of some conditions.
-    let of_condition = |condition: usize| -> Option<Duration> {
-        let starts: Vec<&StartSummary> = stand.iter().copied().filter(|one| one.start.condition == condition).collect();
-        of_repeat(&starts)
-    };
-    (0..plan.conditions.len()).map(of_condition).sum()
+    let took: Duration = (0..plan.conditions.len()).map(of_condition).sum();
+    (!took.is_zero()).then_some(took)
 }
 
 /// What became of the trials of a comparison, where some do not count and fewer pairs are left than an interval takes:

@@ -212,7 +212,7 @@ fn a_decision_is_for_good_where_the_others_cannot_change_it() {
     assert_eq!(found([&same, &unclear]), [(Outcome::Equivalent, true), (Outcome::Open, false)]);
     assert_eq!(decide(&[to_decide(&barely)], ALPHA)[0].outcome, Outcome::Above);
     assert!(decide(&[to_decide(&barely)], ALPHA)[0].for_good, "alone");
-    // Those that have too few repeats as yet count as well.
+    // Comparisons with too few repeats as yet count as well.
     let family = [to_decide(&barely), to_decide(&[0.1, 0.1])];
     assert!(!decide(&family, ALPHA)[0].for_good);
 }

@@ -1,7 +1,8 @@
 //! Properties of every plan, whatever the factors, the repeats and the seed.
 
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{Design, Look, PhaseLengths, Plan, Start};
+use plimsoll_model::look::Look;
+use plimsoll_model::start::{Design, PhaseLengths, Plan, Start};
 use plimsoll_plan::{MOST_ATTEMPTS, Options, Outcome, Outcomes, Step, next, remaining};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

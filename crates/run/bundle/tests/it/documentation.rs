@@ -1,8 +1,9 @@
 //! docs/bundle.md describes what is there.
 
 use crate::given;
+use plimsoll_model::look::Look;
 use plimsoll_model::result::{FinishedStart, LoadSummary, Work};
-use plimsoll_model::start::{Load, Look, Rung, RungPart};
+use plimsoll_model::start::{Load, Rung, RungPart};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

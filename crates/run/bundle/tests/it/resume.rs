@@ -4,7 +4,7 @@ use crate::given::{self, named};
 use plimsoll_bundle::{BundleError, BundleWriter, read};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::Version;
-use plimsoll_model::start::Look;
+use plimsoll_model::look::Look;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use crate::given::{Given, STUDY, in_vain};
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
-use plimsoll_model::start::Look;
+use plimsoll_model::look::Look;
 use plimsoll_runner::Ending;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ mod spare_blocks;
 
 use given::{Given, STUDY};
 use plimsoll_model::event::Event;
-use plimsoll_model::start::Look;
+use plimsoll_model::look::Look;
 use plimsoll_runner::Ending;
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::given::{Given, STUDY, in_vain};
 use plimsoll_model::event::Event;
-use plimsoll_model::start::{Look, Start};
+use plimsoll_model::look::Look;
+use plimsoll_model::start::Start;
 use plimsoll_runner::Ending;
 
 fn repeated(events: &[Event]) -> Vec<(u32, u32, u32)> {
