@@ -3,13 +3,14 @@
 
 use crate::document::{Fault, Faults, Span};
 use crate::hosts::{host_of, hosts, may_load};
-use crate::study::{PortChoice, Study, TrialTables, length_of};
+use crate::study::{Study, length_of};
 use crate::table::database::{DatabaseTables, kept_data};
 use crate::table::design::{respect_fixed_port, respect_shared_data};
 use crate::table::factors::{Factors, NamedFactor};
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
 use crate::trial_spec::TrialSpec;
+use crate::trial_tables::{PortChoice, TrialTables};
 use plimsoll_model::database::{Database, Origin, Snapshot};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadModel;

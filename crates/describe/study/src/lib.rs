@@ -39,6 +39,7 @@ mod script_metrics;
 mod study;
 mod table;
 mod trial_spec;
+mod trial_tables;
 mod value;
 
 pub use against_itself::against_itself;
@@ -48,8 +49,9 @@ pub use quick::quick;
 pub use read::read;
 pub use schema::json_schema;
 pub use script_metrics::ScriptMetrics;
-pub use study::{PortChoice, Study};
+pub use study::Study;
 pub use table::generator::LostAgent;
 pub use table::secret::SecretSource;
 pub use trial_spec::TrialSpec;
+pub use trial_tables::PortChoice;
 pub use value::{Bindings, Place};

@@ -1,37 +1,26 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
-use crate::combination_check::MOST_CONNECTIONS;
-use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
+use crate::document::{Diagnostic, Fault, Faults, Severity, did_you_mean};
 use crate::hosts::may_load;
 use crate::quick_load::shortened;
 use crate::sample_size;
-use crate::table::database::{DatabaseTable, check_connections, most_users};
 use crate::table::design::DesignSpec;
 use crate::table::generator::LostAgent;
-use crate::table::load::LoadTable;
 use crate::table::metrics::first_of_each_name;
 use crate::table::secret::{SecretSource, SecretTable};
-use crate::table::sql;
-use crate::table::store::StoreTable;
-use crate::table::system::SystemTable;
-use crate::table::workload::{StudyContext, WorkloadTable};
 use crate::trial_spec::TrialSpec;
-use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
-use plimsoll_model::database::Database;
+use crate::trial_tables::{PortChoice, TrialTables};
+use crate::value::Bindings;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::search::SearchRange;
 use plimsoll_model::start::{Design, PhaseLengths};
-use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
-use plimsoll_model::system::SystemSpec;
-use plimsoll_model::units::Processors;
-use plimsoll_model::workload::{Steps, Workload};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A study without faults.
 #[derive(Clone, Debug)]
@@ -72,39 +61,6 @@ pub struct Study {
     /// The profile that it was read with.
     pub(crate) profile: Option<String>,
     pub(crate) quick: bool,
-}
-
-/// The tables of the file that are resolved for each trial.
-#[derive(Clone, Debug)]
-pub(crate) struct TrialTables {
-    pub(crate) systems: Vec<(String, SystemTable)>,
-    pub(crate) databases: Vec<(String, DatabaseTable)>,
-    pub(crate) stores: Vec<(String, StoreTable)>,
-    pub(crate) secrets: Vec<(String, SecretTable)>,
-    pub(crate) workload: WorkloadTable,
-    pub(crate) load: LoadTable,
-    /// The systems that have a port.
-    pub(crate) listening: BTreeSet<String>,
-    /// The study's, from which the content of databases follows.
-    pub(crate) seed: u64,
-    /// Hosts and addresses besides this machine that the study may load.
-    pub(crate) allowed: Vec<String>,
-    pub(crate) dir: PathBuf,
-    pub(crate) processors: Vec<usize>,
-    /// Those of the generator; none where it may use all.
-    pub(crate) of_generator: Option<Processors>,
-    /// How many variants are alive at the same time, the duplicate included.
-    pub(crate) alive: usize,
-    pub(crate) source: Source,
-}
-
-/// How a system comes to its port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortChoice {
-    /// The study says which.
-    Fixed(u16),
-    /// The runner picks a free one.
-    Free,
 }
 
 impl Study {
@@ -351,252 +307,6 @@ impl Study {
             databases.chain(systems).collect()
         };
         variants.iter().map(of).collect()
-    }
-}
-
-impl TrialTables {
-    pub(crate) fn resolve(
-        &self,
-        assignment: &Assignment,
-        bindings: &Bindings,
-        faults: &mut Faults,
-    ) -> Option<TrialSpec> {
-        let bindings = self.with_fixed_ports(assignment, bindings, faults);
-        let not_running = self.not_running(assignment);
-        let logins = self.logins(assignment, &bindings);
-        let elsewhere = self.hosts(assignment, faults);
-        let scope = Scope {
-            not_running: &not_running,
-            elsewhere: &elsewhere,
-            logins: &logins,
-            ..self.scope(assignment, &bindings)
-        };
-        let systems: Vec<Option<SystemSpec>> = self
-            .running_systems(assignment)
-            .map(|(name, table)| table.resolve(name, &scope.inside(name), faults))
-            .collect();
-        let databases: Vec<Option<Database>> =
-            self.databases_in(assignment).map(|(name, table)| table.resolve(name, &scope, faults)).collect();
-        let context =
-            StudyContext { stores: &self.stores, databases: &self.databases, seed: self.seed, allowed: &self.allowed };
-        let workload = self.workload.resolve(&scope, context, faults);
-        let load = self.load.resolve(&scope, faults);
-        let search = match (self.load.search_span(), &load) {
-            (Some(_), Some(load)) => Some(self.load.search(&load.model, &scope, faults)?),
-            _ => None,
-        };
-        let mut spec = TrialSpec {
-            systems: systems.into_iter().collect::<Option<_>>()?,
-            databases: databases.into_iter().collect::<Option<_>>()?,
-            workload: workload?,
-            load: load?,
-            search,
-        };
-        self.limit_search(&mut spec);
-        self.prepare_workload_database(&mut spec, faults)?;
-        Some(spec)
-    }
-
-    /// How systems log in to the databases of a trial; none for one that is reached by its UNIX socket.
-    fn logins(&self, assignment: &Assignment, bindings: &Bindings) -> BTreeMap<String, Login> {
-        let scope = self.scope(assignment, bindings);
-        let mut ignored = Faults::new(self.source.clone()); // reported where the database is resolved
-        let logins = self
-            .databases_in(assignment)
-            .filter_map(|(name, table)| Some((name.clone(), table.login(name, &scope, &mut ignored)?)));
-        logins.collect()
-    }
-
-    /// Lets a search whose largest load the study does not name end where connections do: those of the database that users work
-    /// with, and those that one address can have to another.
-    fn limit_search(&self, spec: &mut TrialSpec) {
-        let of_database = match &spec.workload.steps {
-            Steps::Sql(sql) => spec.databases.iter().find(|one| one.name == sql.database).and_then(most_users),
-            _ => spec.has_connections_of_users().then_some(MOST_CONNECTIONS),
-        };
-        if let (Some(range), Some(most)) = (&mut spec.search, of_database)
-            && !self.load.names_most()
-            && range.of_users
-        {
-            range.most = range.most.min(f64::from(most)).max(range.first);
-        }
-    }
-
-    /// Gives the database of a SQL workload the data that this workload needs, and checks that the
-    /// load fits.
-    fn prepare_workload_database(&self, spec: &mut TrialSpec, faults: &mut Faults) -> Option<()> {
-        let (Steps::Sql(sql), Some(table)) = (&spec.workload.steps, self.workload.sql()) else { return Some(()) };
-        table.check_load(sql, &spec.load, faults)?;
-        let largest = spec.largest_load();
-        let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
-        let span = self.span_of_database(&sql.database);
-        check_connections(database, &largest, span, faults)?;
-        sql::check_writes(sql, database, span, faults);
-        let Some(dataset) = sql::dataset(sql, self.seed) else { return Some(()) };
-        if let Some(span) = self.database(&sql.database).and_then(DatabaseTable::load_span) {
-            let fault = Fault::error(span, format!("the data of `{}` is made by the workload", sql.database));
-            faults.add(fault.help("leave `load` out: it is for `transactions` of your own"));
-            return None;
-        }
-        database.dataset = dataset;
-        Some(())
-    }
-
-    pub(crate) fn load(&self, assignment: &Assignment, faults: &mut Faults) -> Option<LoadProfile> {
-        let bindings = self.stand_in_bindings(assignment, faults);
-        self.load.resolve(&self.scope(assignment, &bindings), faults)
-    }
-
-    /// The search for the capacity, or the stress test, with these levels; none where the study names its loads, or where it is wrong.
-    pub(crate) fn search(&self, assignment: &Assignment, faults: &mut Faults) -> Option<SearchRange> {
-        self.load.search_span()?;
-        let bindings = self.stand_in_bindings(assignment, faults);
-        self.resolve(assignment, &bindings, faults)?.search
-    }
-
-    /// The systems that run in trials with these levels.
-    pub(crate) fn running_systems(&self, levels: &Assignment) -> impl Iterator<Item = &(String, SystemTable)> {
-        self.systems.iter().filter(|(_, table)| table.runs(levels))
-    }
-
-    /// The databases that run in trials with these levels, whoever starts them.
-    fn databases_in(&self, levels: &Assignment) -> impl Iterator<Item = &(String, DatabaseTable)> {
-        self.databases.iter().filter(|(_, table)| table.runs(levels))
-    }
-
-    /// The databases that a run starts.
-    fn started(&self) -> impl Iterator<Item = &(String, DatabaseTable)> {
-        self.databases.iter().filter(|(_, table)| table.started().is_some())
-    }
-
-    /// The names of all that trials start: first databases, then systems.
-    fn names_of_started(&self) -> Vec<String> {
-        let systems = self.systems.iter().map(|(name, _)| name);
-        self.started().map(|(name, _)| name).chain(systems).cloned().collect()
-    }
-
-    fn database(&self, name: &str) -> Option<&DatabaseTable> {
-        self.databases.iter().find(|(known, _)| known == name).map(|(_, table)| table)
-    }
-
-    /// The systems and databases that do not run.
-    fn not_running(&self, levels: &Assignment) -> Vec<(&str, &str)> {
-        let systems = self.systems.iter().filter(|(_, table)| !table.runs(levels));
-        let databases = self.databases.iter().filter(|(_, table)| !table.runs(levels));
-        let systems = systems.map(|(name, _)| ("system", name.as_str()));
-        systems.chain(databases.map(|(name, _)| ("database", name.as_str()))).collect()
-    }
-
-    /// Bindings for checking, when nothing runs yet: port 1 for every system and database that has no
-    /// other. Even for those that are never told a port: that has been reported.
-    pub(crate) fn stand_in_bindings(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
-        let systems = self.running_systems(assignment).map(|(name, _)| name);
-        let databases = self.started().filter(|(_, table)| table.runs(assignment)).map(|(name, _)| name);
-        let mut ports: BTreeMap<String, u16> = systems.chain(databases).map(|name| (name.clone(), 1)).collect();
-        for (name, choice) in self.ports(assignment, faults) {
-            if let PortChoice::Fixed(port) = choice {
-                ports.insert(name, port);
-            }
-        }
-        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), place: (0, self.alive), ..self.stand_ins() }
-    }
-
-    /// Keys, passwords and secrets that nobody is to believe.
-    fn stand_ins(&self) -> Bindings {
-        let pair = || KeyPair { access_key: "access-key".to_owned(), secret: Secret("secret-key".to_owned()) };
-        let keyed = self.stores.iter().filter(|(_, table)| table.is_keyed());
-        let password = |name: &String| Secret(format!("password-{name}"));
-        let secret = |name: &String| Secret(format!("secret-{name}"));
-        Bindings {
-            keys: keyed.map(|(name, _)| (name.clone(), pair())).collect(),
-            passwords: self.databases.iter().map(|(name, _)| (name.clone(), password(name))).collect(),
-            secrets: self.secrets.iter().map(|(name, _)| (name.clone(), secret(name))).collect(),
-            ..Bindings::default()
-        }
-    }
-
-    pub(crate) fn ports(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, PortChoice)> {
-        // No port can depend on another one.
-        let none = Bindings::default();
-        let scope = self.scope(assignment, &none);
-        let systems = self.running_systems(assignment).filter(|(name, _)| self.listening.contains(name));
-        let databases = self.started().filter(|(_, table)| table.runs(assignment));
-        let mut choices = Vec::new();
-        for name in systems.map(|(name, _)| name).chain(databases.map(|(name, _)| name)) {
-            let choice = match self.port_of(name) {
-                Some(port) => port.resolve(&scope.inside(name), faults).map(|port| PortChoice::Fixed(port.u16())),
-                None => Some(PortChoice::Free),
-            };
-            choices.extend(choice.map(|choice| (name.clone(), choice)));
-        }
-        choices
-    }
-
-    pub(crate) fn hosts(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, String)> {
-        // No label can depend on a port or a secret.
-        let none = Bindings::default();
-        let scope = self.scope(assignment, &none);
-        let systems = self.running_systems(assignment);
-        let mut hosts: Vec<(String, String)> = systems
-            .filter_map(|(name, table)| Some((name.clone(), table.host(&scope.inside(name), faults)?)))
-            .collect();
-        let databases = self.databases_in(assignment);
-        hosts.extend(databases.filter_map(|(name, table)| Some((name.clone(), table.host(&scope, faults)?))));
-        hosts
-    }
-
-    /// The port that the study gives a system or a database.
-    pub(crate) fn port_of(&self, name: &str) -> Option<&Templated<Port>> {
-        let system = || self.systems.iter().find(|(known, _)| known == name)?.1.port.as_ref();
-        self.database(name).map_or_else(system, |table| table.started()?.port.as_ref())
-    }
-
-    fn with_fixed_ports(&self, assignment: &Assignment, bindings: &Bindings, faults: &mut Faults) -> Bindings {
-        let mut bindings = bindings.clone();
-        for (name, choice) in self.ports(assignment, faults) {
-            if let PortChoice::Fixed(port) = choice {
-                bindings.ports.insert(name, port);
-            }
-        }
-        bindings
-    }
-
-    fn scope<'a>(&'a self, assignment: &'a Assignment, bindings: &'a Bindings) -> Scope<'a> {
-        Scope {
-            assignment,
-            bindings,
-            not_running: &[],
-            elsewhere: &[],
-            logins: &NO_LOGINS,
-            system: None,
-            is_trusted: false,
-            dir: &self.dir,
-            processors: &self.processors,
-            of_generator: self.of_generator.as_ref(),
-        }
-    }
-
-    /// Where the study says where `workload` goes.
-    pub(crate) fn target_span(&self, workload: &Workload) -> &Span {
-        let store = |wanted: &str| self.stores.iter().find(|(name, _)| name == wanted);
-        match &workload.steps {
-            Steps::Storage(storage) => {
-                store(&storage.name).map_or_else(|| self.workload.target_span(), |(_, store)| store.target_span())
-            }
-            Steps::Sql(sql) => self.span_of_database(&sql.database),
-            Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => self.workload.target_span(),
-        }
-    }
-
-    /// Where the study says in which folder the data of this database is kept.
-    pub(crate) fn span_of_data(&self, name: &str) -> &Span {
-        let data = self.database(name).and_then(|table| table.started()?.data.as_ref());
-        data.map_or_else(|| self.span_of_database(name), |data| &data.span)
-    }
-
-    /// Where the study says what the database of this name is.
-    pub(crate) fn span_of_database(&self, name: &str) -> &Span {
-        self.database(name).map_or_else(|| self.workload.target_span(), DatabaseTable::target_span)
     }
 }
 
