@@ -14,7 +14,7 @@ use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::result::{StartResult, StartSummary, TrialResult};
 use plimsoll_model::start::Validity;
 use plimsoll_statistics::benjamini_hochberg;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The false discovery rate of the comparisons that stand out.
@@ -86,14 +86,16 @@ pub fn time_per_repeat(input: &Input) -> Option<Duration> {
     let plan = &input.plan;
     let stand: Vec<&StartSummary> =
         input.starts.iter().map(|start| &start.summary).filter(|one| !plan.is_superseded(&one.start)).collect();
-    // Looks may have spared repeats of some conditions, and an interruption has.
-    let of_condition = |condition: usize| -> Duration {
+    // Looks may have spared repeats of some conditions, and an interruption has. What conditions with as many repeats
+    // took is summed up before it is divided, so that nothing is rounded for each of them.
+    let mut took_by_repeats: BTreeMap<u32, Duration> = BTreeMap::new();
+    for condition in 0..plan.conditions.len() {
         let starts = || stand.iter().filter(|one| one.start.condition == condition);
         let repeats: BTreeSet<u32> = starts().map(|one| one.start.repeat).collect();
         let took: Duration = starts().map(|one| Duration::from_nanos(one.timing.took.0)).sum();
-        took / (repeats.len() as u32).max(1)
-    };
-    let took: Duration = (0..plan.conditions.len()).map(of_condition).sum();
+        *took_by_repeats.entry(repeats.len() as u32).or_default() += took;
+    }
+    let took: Duration = took_by_repeats.iter().map(|(repeats, took)| *took / (*repeats).max(1)).sum();
     (!took.is_zero()).then_some(took)
 }
 
