@@ -13,8 +13,8 @@
 //!    interval lies beyond the margin.
 //! 3. Everything else is *open*, with the number of repeats that would probably decide it.
 //!
-//! Four things withdraw a decision: a rank-based interval of the same numbers that decides
-//! otherwise, a noise floor that is wider than the margin or excludes 0, the influence of slices on
+//! Four things withdraw a decision: ranks of the same numbers that contradict it, a noise floor
+//! that is wider than the margin or excludes 0, the influence of slices on
 //! others (carry-over in turns, interference side by side), and whatever may hide a difference:
 //! processors that were shared at the same time, or systems that work while they are not loaded.
 //! Such a floor leaves everything open; by a milder rule, everything but differences that lie beyond
@@ -184,7 +184,7 @@ pub enum Basis {
         /// As in [`Basis::Unclear`].
         needed: Option<usize>,
     },
-    /// The rank-based interval decides otherwise: a few values dominate the result.
+    /// Ranks decide otherwise: a few values dominate the result.
     OutlierSensitive {
         /// The rank-based interval.
         ranked: Interval,
@@ -364,16 +364,18 @@ impl FamilyMember<'_> {
 
     fn unless_ranks_object(&self, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
         let may_object = outcome != Outcome::Open && self.evidence.n >= MIN_REPEATS_FOR_SECOND_OPINION;
-        let ranked = self.evidence.shift.as_ref().filter(|_| may_object).and_then(|shift| shift.interval);
-        let objects = |ranked: &Interval| match (outcome, &basis) {
-            (Outcome::Equivalent, _) => !self.is_inside(*ranked),
-            (side, Basis::Shown { material: true }) => side_of(*ranked) != Some(side) || self.is_inside(*ranked),
-            (side, _) => side_of(*ranked) != Some(side),
+        let shift = self.evidence.shift.as_ref().filter(|_| may_object);
+        let Some((typical, ranked)) = shift.and_then(|shift| Some((shift.estimate, shift.interval?))) else {
+            return (outcome, basis);
         };
-        match ranked.filter(objects) {
-            Some(ranked) => (Outcome::Open, Basis::OutlierSensitive { ranked }),
-            None => (outcome, basis),
-        }
+        let objects = match (outcome, &basis) {
+            // Outliers widen Student's interval. They do not bring it inside the margin, but may keep it there without
+            // what is typical.
+            (Outcome::Equivalent, _) => typical.abs() > self.margin,
+            (side, Basis::Shown { material: true }) => side_of(ranked) != Some(side) || self.is_inside(ranked),
+            (side, _) => side_of(ranked) != Some(side),
+        };
+        if objects { (Outcome::Open, Basis::OutlierSensitive { ranked }) } else { (outcome, basis) }
     }
 
     fn is_inside(&self, interval: Interval) -> bool {
