@@ -28,7 +28,7 @@ use crate::verdict::Verdict;
 use condition::{DraftComparison, UnderCondition};
 use judge::{explore, judge};
 use plimsoll_model::measure::{Effect, Measure};
-use plimsoll_model::start::Plan;
+use plimsoll_model::start::{Design, Plan};
 use plimsoll_statistics::Interval;
 
 /// A variant compared with the baseline under a condition, in one measure.
@@ -146,6 +146,24 @@ pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Com
     Comparisons { comparisons: plain(drafts), floors: plain(floors) }
 }
 
+/// By how much a noise floor is wider than a comparison with the baseline and its duplicate, where all slices vary alike:
+/// √(2 / 1.5). The floor, the one copy against the other, has the variance of two slices. The comparison has that of one
+/// slice and, for the mean of both copies, of half a slice.
+pub const FLOOR_OVER_BOTH: f64 = 1.154_700_538_379_251_5;
+
+/// The widest that a noise floor may be, as its half-width over the margin: it shall not be in doubt for being the wider
+/// one alone.
+#[must_use]
+pub fn widest_floor(plan: &Plan) -> f64 {
+    if compares_with_both(plan) { FLOOR_OVER_BOTH } else { 1.0 }
+}
+
+/// True if variants are compared with the baseline and its duplicate: in turns the duplicate is alive and loaded like the
+/// baseline, and tells as much about it as the baseline's own slices.
+fn compares_with_both(plan: &Plan) -> bool {
+    plan.with_duplicate && matches!(plan.design, Design::Turns(_))
+}
+
 impl Pair {
     /// The ratio of the pair, or its difference.
     #[must_use]
@@ -186,16 +204,26 @@ impl Comparison {
         self.verdict.as_ref().is_some_and(|verdict| verdict.withheld_by_influence)
     }
 
-    /// The doubt about this noise floor for a margin.
+    /// The doubt about this noise floor, of a study of this plan, for a margin.
     #[must_use]
-    pub fn doubt(&self, margin: f64) -> Option<Doubt> {
-        let effect = self.measure.effect();
+    pub fn doubt(&self, plan: &Plan, margin: f64) -> Option<Doubt> {
+        doubt_of(self.additive_interval()?, widest_floor(plan) * additive_margin(self.measure.effect(), margin))
+    }
+
+    /// True if the interval has a half-width above this margin.
+    #[must_use]
+    pub fn is_wider_than(&self, margin: f64) -> bool {
+        let margin = additive_margin(self.measure.effect(), margin);
+        self.additive_interval().is_some_and(|interval| interval.half_width() > margin)
+    }
+
+    /// The interval on the additive scale of [`decide`](crate::decide), if there is one.
+    fn additive_interval(&self) -> Option<Interval> {
         let Interval { low, high } = *self.contrast.as_ref().ok()?.interval.as_ref().ok()?;
-        let additive = match effect {
+        Some(match self.measure.effect() {
             Effect::Ratio => Interval { low: low.ln(), high: high.ln() },
             Effect::Difference => Interval { low, high },
-        };
-        doubt_of(additive, additive_margin(effect, margin))
+        })
     }
 
     /// True if carry-over is shown that reaches half this margin.

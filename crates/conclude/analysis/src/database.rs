@@ -157,8 +157,10 @@ fn throughput(readers: &[TrialReader<'_>]) -> Measure {
 fn doubt(context: &ReportContext<'_>) -> Option<String> {
     let margin = crate::catalogue::margin(&context.input.facts, context.throughput)?;
     let floors = context.numbers.floors.iter().filter(|floor| floor.measure == *context.throughput);
-    let doubtful: Vec<usize> =
-        floors.filter(|floor| floor.doubt(margin).is_some()).map(|floor| floor.condition).collect();
+    let doubtful: Vec<usize> = floors
+        .filter(|floor| floor.doubt(&context.input.plan, margin).is_some())
+        .map(|floor| floor.condition)
+        .collect();
     (!doubtful.is_empty()).then(|| {
         format!(
             "The noise floor of throughput is in doubt{}: differences there may be the machine's.",

@@ -123,6 +123,8 @@ pub struct Floor {
     pub evidence: Evidence,
     /// The decisions that a floor in doubt withdraws.
     pub rule: FloorRule,
+    /// What the floor may be wide at most, as its half-width over the margin.
+    pub widest: f64,
     /// False if both sides of the comparison have a floor of their own, of which this is one: what the other one hides may
     /// add to it.
     pub is_only: bool,
@@ -272,14 +274,14 @@ fn sufficient_evidence(comparison: &ComparisonToDecide) -> Option<&Evidence> {
 
 /// The doubt about a noise floor at the level `alpha`, if there is one.
 #[must_use]
-pub(crate) fn doubt(floor: &Evidence, margin: f64, alpha: f64) -> Option<Doubt> {
-    (floor.n >= MIN_REPEATS).then(|| doubt_of(floor.test.interval(1.0 - alpha), margin)).flatten()
+pub(crate) fn doubt(floor: &Evidence, widest: f64, alpha: f64) -> Option<Doubt> {
+    (floor.n >= MIN_REPEATS).then(|| doubt_of(floor.test.interval(1.0 - alpha), widest)).flatten()
 }
 
-/// The doubt about the interval of a noise floor, if there is one.
+/// The doubt about the interval of a noise floor whose half-width may be `widest`, if there is one.
 #[must_use]
-pub(crate) fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
-    if interval.contains(0.0) { (interval.half_width() > margin).then_some(Doubt::Wide) } else { Some(Doubt::NotZero) }
+pub(crate) fn doubt_of(interval: Interval, widest: f64) -> Option<Doubt> {
+    if interval.contains(0.0) { (interval.half_width() > widest).then_some(Doubt::Wide) } else { Some(Doubt::NotZero) }
 }
 
 /// The doubt that the influence of slices raises about a comparison, if there is one.
@@ -383,23 +385,20 @@ impl FamilyMember<'_> {
     }
 
     /// The decision after the noise floor is taken into account.
-    fn with_floor(
-        &self,
-        Floor { evidence: floor, rule, is_only }: &Floor,
-        (outcome, basis): (Outcome, Basis),
-    ) -> (Outcome, Basis) {
-        let Some(doubt) = doubt(floor, self.margin, self.alpha) else { return (outcome, basis) };
+    fn with_floor(&self, of_study: &Floor, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
+        let Floor { evidence: floor, rule, widest, is_only } = of_study;
+        let widest = widest * self.margin;
+        let Some(doubt) = doubt(floor, widest, self.alpha) else { return (outcome, basis) };
         let of_floor = floor.test.interval(1.0 - self.alpha);
         let beyond = lies_beyond(of_floor, outcome, self.interval());
         let is_inside_with_floor = *is_only && reach(self.interval()) + reach(of_floor) <= self.margin;
-        let repeats_until_narrow =
-            repeats_until_narrow(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
+        let repeats_until_narrow = repeats_until_narrow(floor, widest, self.alpha).filter(|_| doubt == Doubt::Wide);
         let needed = match (rule, outcome) {
             (FloorRule::Strict, _) => {
                 self.repeats_needed_for(&basis).zip(repeats_until_narrow).map(|(member, other)| member.max(other))
             }
             (FloorRule::Beyond, Outcome::Open) if doubt == Doubt::Wide => {
-                return (outcome, self.forecast_with_floor(basis, floor));
+                return (outcome, self.forecast_with_floor(basis, floor, widest));
             }
             (FloorRule::Beyond, _) if beyond || outcome == Outcome::Open => return (outcome, basis),
             (FloorRule::Beyond, Outcome::Equivalent) if doubt == Doubt::NotZero && is_inside_with_floor => {
@@ -479,11 +478,10 @@ impl FamilyMember<'_> {
 
     /// By the milder rule, the forecast of an open comparison must also bring the noise floor
     /// inside the margin, or the difference beyond it.
-    fn forecast_with_floor(&self, basis: Basis, floor: &Evidence) -> Basis {
+    fn forecast_with_floor(&self, basis: Basis, floor: &Evidence, widest: f64) -> Basis {
         let both = |needed: Option<usize>| {
-            let narrow = needed
-                .zip(repeats_until_narrow(floor, self.margin, self.alpha))
-                .map(|(member, other)| member.max(other));
+            let narrow =
+                needed.zip(repeats_until_narrow(floor, widest, self.alpha)).map(|(member, other)| member.max(other));
             narrow.into_iter().chain(self.repeats_needed_beyond(floor)).min()
         };
         match basis {
@@ -521,9 +519,9 @@ fn lies_beyond(other: Interval, outcome: Outcome, interval: Interval) -> bool {
     }
 }
 
-/// The repeats after which a noise floor would probably be narrower than the margin.
-fn repeats_until_narrow(floor: &Evidence, margin: f64, alpha: f64) -> Option<usize> {
-    let needed = repeats_needed(floor.sd(), floor.n, margin, alpha, MAX_FORECAST_REPEATS)?;
+/// The repeats after which the half-width of a noise floor would probably be at most `widest`.
+fn repeats_until_narrow(floor: &Evidence, widest: f64, alpha: f64) -> Option<usize> {
+    let needed = repeats_needed(floor.sd(), floor.n, widest, alpha, MAX_FORECAST_REPEATS)?;
     Some(needed.max(floor.n + 1))
 }
 

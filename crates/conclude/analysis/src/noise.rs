@@ -1,7 +1,7 @@
 //! The noise floor of a machine, and the smallest change that later studies could detect over it.
 
 use crate::analysis::Analysis;
-use crate::compare::{Comparison, POWER};
+use crate::compare::{Comparison, POWER, widest_floor};
 use crate::decide::{Doubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, natural};
 use crate::estimate::MIN_REPEATS;
@@ -21,7 +21,7 @@ pub struct Noise<'a> {
     /// By number of repeats, the smallest change that a study could detect with [`POWER`], if its
     /// pairs spread like these; or the reason why that is unknown.
     pub detectable: OrReason<Vec<(usize, f64)>>,
-    /// The repeats after which the floor of a study probably lies within the margin.
+    /// The repeats after which the floor of a study is probably narrow enough for the margin.
     pub needed: Option<usize>,
 }
 
@@ -33,8 +33,9 @@ pub fn noise<'a>(input: &Input, analysis: &'a Analysis, repeats: &[usize]) -> Ve
         let margin = crate::catalogue::margin(&input.facts, &floor.measure)?;
         let spread = spread(floor);
         let detectable = spread.clone().and_then(|sd| detectable(floor, sd, repeats, analysis.alpha));
-        let needed = spread.ok().and_then(|sd| needed(floor, sd, margin, analysis.alpha));
-        Some(Noise { floor, margin, doubt: floor.doubt(margin), detectable, needed })
+        let widest = widest_floor(&input.plan) * additive_margin(floor.measure.effect(), margin);
+        let needed = spread.ok().and_then(|sd| needed(floor, sd, widest, analysis.alpha));
+        Some(Noise { floor, margin, doubt: floor.doubt(&input.plan, margin), detectable, needed })
     };
     analysis.floors.iter().filter_map(of_floor).collect()
 }
@@ -55,9 +56,8 @@ fn detectable(floor: &Comparison, sd: f64, repeats: &[usize], alpha: f64) -> OrR
     repeats.iter().map(smallest).collect::<Option<Vec<_>>>().ok_or_else(|| "so few repeats show nothing".to_owned())
 }
 
-fn needed(floor: &Comparison, sd: f64, margin: f64, alpha: f64) -> Option<usize> {
-    let margin = additive_margin(floor.measure.effect(), margin);
-    Some(repeats_needed(sd, floor.pairs.len(), margin, alpha, MAX_FORECAST_REPEATS)?.max(MIN_REPEATS))
+fn needed(floor: &Comparison, sd: f64, widest: f64, alpha: f64) -> Option<usize> {
+    Some(repeats_needed(sd, floor.pairs.len(), widest, alpha, MAX_FORECAST_REPEATS)?.max(MIN_REPEATS))
 }
 
 #[cfg(test)]

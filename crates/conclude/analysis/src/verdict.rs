@@ -426,7 +426,8 @@ mod tests {
     fn a_floor_in_doubt_says_what_lies_beyond_it_and_what_would_decide() {
         let over = |differences: &[f64], floor: &[f64]| {
             let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
-            let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default(), is_only: true });
+            let floor =
+                floor.map(|evidence| Floor { evidence, rule: FloorRule::default(), widest: 1.0, is_only: true });
             let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
             let verdict = of_decision(&measure, differences.len(), &decide(&[to_decide], 0.05).remove(0), 0.05);
@@ -475,7 +476,7 @@ mod tests {
     fn equivalence_over_a_floor_that_excludes_zero_names_it() {
         let [evidence, floor] =
             [[0.0, 0.001, -0.001], [0.01, 0.011, 0.009]].map(|values| Evidence::paired(&values, 1e-9, 0.05));
-        let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::Beyond, is_only: true });
+        let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::Beyond, widest: 1.0, is_only: true });
         let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
         let measure: Measure = "iterations.rate".parse().expect("a measure");
         let verdict = of_decision(&measure, 3, &decide(&[to_decide], 0.05).remove(0), 0.05);

@@ -1,7 +1,7 @@
 //! The certainty of a study: its noise floor, its sensitivity, and the rules of its decisions.
 
 use crate::page::facts::{Fact, fact};
-use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, notation};
+use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, notation, widest_floor};
 use plimsoll_analysis::decide::Doubt;
 use plimsoll_analysis::effect::shown;
 use plimsoll_analysis::estimate::Interval;
@@ -62,8 +62,10 @@ pub(crate) fn floors(input: &Input, analysis: &Analysis) -> Vec<FloorRow> {
         interval: crate::text::interval(one, notation),
         n: one.pairs.len(),
         margin: margin(margin_of(input, one), &one.measure),
-        doubt: match (one.contrast.as_ref().map(|contrast| contrast.interval.is_ok()), one.doubt(margin_of(input, one)))
-        {
+        doubt: match (
+            one.contrast.as_ref().map(|contrast| contrast.interval.is_ok()),
+            one.doubt(&input.plan, margin_of(input, one)),
+        ) {
             (_, Some(Doubt::NotZero)) => "in doubt: the baseline differs from itself",
             (_, Some(Doubt::Wide)) => "in doubt: wider than the margin",
             (Ok(true), None) => "holds",
@@ -89,13 +91,19 @@ pub(crate) fn noise_floor(input: &Input, analysis: &Analysis) -> String {
             .to_owned();
     }
     let known = known_floors(analysis);
-    let doubtful = known.iter().filter(|one| one.doubt(margin_of(input, one)).is_some()).count();
+    let doubtful = known.iter().filter(|one| one.doubt(&input.plan, margin_of(input, one)).is_some()).count();
+    let is_any_wider = known.iter().any(|one| one.is_wider_than(margin_of(input, one)));
     let of = |measure: &Measure| Some(format!("{} in {}", floor_reach(analysis, measure)?, words::measure(measure)));
     let reaches: Vec<String> = decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure)).collect();
     if reaches.is_empty() {
         return "unknown: too little of the baseline's duplicate counts".to_owned();
     }
     let held = match doubtful {
+        0 if is_any_wider => format!(
+            "each includes zero, and no half of one is wider than {:.3} margins: variants are compared with both copies of the \
+             baseline, and the difference of the copies is wider than that by as much",
+            widest_floor(&input.plan)
+        ),
         0 if known.len() == 1 => "it includes zero, and no half of it is wider than the margin".to_owned(),
         0 => "each includes zero, and no half of one is wider than the margin".to_owned(),
         some if some == known.len() => {

@@ -12,7 +12,6 @@ use crate::values::{SliceValue, Values};
 use crate::words;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
-use plimsoll_model::start::Design;
 use plimsoll_statistics::{Interval, StartOfTurns, TwoLevels, smallest_detectable};
 use std::collections::BTreeMap;
 
@@ -151,11 +150,10 @@ impl UnderCondition<'_> {
         })
     }
 
-    /// The duplicate, where it is part of what `variant` is compared with: in turns it is alive and loaded like the
-    /// baseline, and tells as much about it as the baseline's own slices.
+    /// The duplicate, where it is part of what `variant` is compared with.
     fn second_baseline(&self, variant: usize) -> Option<usize> {
-        let takes_turns = matches!(self.input.plan.design, Design::Turns(_));
-        self.input.plan.duplicate().filter(|duplicate| takes_turns && *duplicate != variant)
+        let plan = &self.input.plan;
+        plan.duplicate().filter(|duplicate| super::compares_with_both(plan) && *duplicate != variant)
     }
 
     /// The mean of the baseline and its duplicate, on the scale on which the measure is compared.

@@ -3,7 +3,7 @@
 use super::differences::{is_same, place};
 use super::{Basis, Change, ComparedRun, Floor, Row, describe_one_system};
 use crate::catalogue::margin;
-use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution};
+use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution, widest_floor};
 use crate::decide::{self, ComparisonToDecide, Evidence, decide, doubt};
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::{MIN_REPEATS, too_few};
@@ -216,6 +216,13 @@ impl RunPair<'_> {
         // The milder rule applies if both studies declared it.
         let milder = self.runs().iter().all(|run| run.input.facts.floor_rule == FloorRule::Beyond);
         let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
+        // What is compared by values is one variant against one.
+        let widest = match self.basis {
+            Basis::Values => 1.0,
+            Basis::RatiosToBaseline => {
+                self.runs().map(|run| widest_floor(&run.input.plan)).into_iter().fold(f64::INFINITY, f64::min)
+            }
+        };
         let to_decide: Vec<ComparisonToDecide> = judged
             .iter()
             .map(|drafts| ComparisonToDecide {
@@ -227,6 +234,7 @@ impl RunPair<'_> {
                 floor: drafts.floor.clone().map(|evidence| decide::Floor {
                     evidence,
                     rule,
+                    widest,
                     is_only: self.basis != Basis::Values,
                 }),
                 influence: None,

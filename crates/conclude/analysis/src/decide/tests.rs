@@ -13,7 +13,7 @@ fn to_decide(differences: &[f64]) -> ComparisonToDecide {
 
 fn with_floor(differences: &[f64], floor: &[f64], rule: FloorRule) -> ComparisonToDecide {
     ComparisonToDecide {
-        floor: evidence(floor).map(|evidence| Floor { evidence, rule, is_only: true }),
+        floor: evidence(floor).map(|evidence| Floor { evidence, rule, widest: 1.0, is_only: true }),
         ..to_decide(differences)
     }
 }
@@ -112,6 +112,19 @@ fn ranks_take_equivalence_back_only_where_what_is_typical_lies_outside_the_margi
     // Four values of 30 pull the mean away from what the others agree upon. A difference is shown all the same.
     let pulled: Vec<f64> = (0..30).map(|index| if index < 26 { 0.06 } else { 0.0 }).collect();
     assert_eq!(with_margin(&pulled, 0.0599), (Outcome::Above, false));
+}
+
+#[test]
+fn a_floor_may_be_as_much_wider_as_it_is_made_so() {
+    let (same, floor) = (around(0.0, 0.04, 5), around(0.0, 0.055, 5));
+    let over = |widest: f64| {
+        let to_decide = with_floor(&same, &floor, FloorRule::Beyond);
+        let floor = to_decide.floor.clone().map(|floor| Floor { widest, ..floor });
+        decide(&[ComparisonToDecide { floor, ..to_decide }], ALPHA).remove(0)
+    };
+    assert!(matches!(over(1.0).basis, Basis::NoiseFloor { doubt: Doubt::Wide, .. }));
+    assert_eq!(over(1.155).outcome, Outcome::Equivalent);
+    assert!(matches!(over(1.05).basis, Basis::NoiseFloor { doubt: Doubt::Wide, .. }), "5.5 % is wider than 5.25 %");
 }
 
 #[test]
@@ -244,8 +257,12 @@ fn equivalence_stands_where_it_holds_with_the_floor_added() {
                 "{decision:?}"
             );
             assert_eq!(ruled(&differences, &floor, FloorRule::Strict).outcome, Outcome::Open);
-            let one_of_two =
-                evidence(&floor).map(|evidence| Floor { evidence, rule: FloorRule::Beyond, is_only: false });
+            let one_of_two = evidence(&floor).map(|evidence| Floor {
+                evidence,
+                rule: FloorRule::Beyond,
+                widest: 1.0,
+                is_only: false,
+            });
             let with_another = ComparisonToDecide { floor: one_of_two, ..to_decide(&differences) };
             assert_eq!(decide(&[with_another], ALPHA)[0].outcome, Outcome::Open);
         }

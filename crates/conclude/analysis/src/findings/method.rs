@@ -60,7 +60,7 @@ fn sequential(context: &Context<'_>) -> Option<Finding> {
 
 /// Noise floors in doubt.
 fn noise_floor(context: &Context<'_>) -> Option<Finding> {
-    let doubt = |floor: &Comparison| floor.doubt(margin_of(&context.input.facts, &floor.measure)?);
+    let doubt = |floor: &Comparison| floor.doubt(&context.input.plan, margin_of(&context.input.facts, &floor.measure)?);
     let doubtful: Vec<(&Comparison, Doubt)> =
         context.analysis.floors.iter().filter_map(|floor| Some((floor, doubt(floor)?))).collect();
     let evidence = doubtful.iter().map(|(floor, doubt)| {
@@ -108,7 +108,8 @@ fn floor_beneath_differences(context: &Context<'_>) -> Option<Finding> {
         let is_shown = matches!(one.verdict.as_ref()?.outcome, Outcome::Worse | Outcome::Better);
         let mut floors = context.analysis.floors.iter();
         let floor = floors.find(|floor| (floor.condition, &floor.measure) == (one.condition, &one.measure))?;
-        let excludes_zero = floor.doubt(margin_of(&context.input.facts, &one.measure)?) == Some(Doubt::NotZero);
+        let margin = margin_of(&context.input.facts, &one.measure)?;
+        let excludes_zero = floor.doubt(&context.input.plan, margin) == Some(Doubt::NotZero);
         let interval = *floor.contrast.as_ref().ok()?.interval.as_ref().ok()?;
         let ends = floor.ends(interval, floor.notation()).join(" to ");
         (is_shown && excludes_zero).then(|| {

@@ -22,6 +22,7 @@ fn measured(starts: &[StartOfPairs], own_processors: bool) -> Measured {
     Measured {
         differences: starts.iter().map(|start| start.difference).collect(),
         floor: starts.iter().map(|start| start.floor).collect(),
+        widest_floor: 1.0,
         kind: InfluenceKind::Interference,
         influence: starts.iter().filter_map(|start| Some((start.difference, start.interference?))).collect(),
         hidden_by: (!own_processors).then_some(HiddenBy::SharedProcessors),

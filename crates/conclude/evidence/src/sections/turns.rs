@@ -9,6 +9,7 @@ use crate::rules::{
     ALPHA, FLOOR_RULE, MARGIN, decided, evidence, is_difference, is_equivalent, is_open, log, without_floor,
 };
 use crate::section::{Check, Demand, Section, percent};
+use plimsoll_analysis::compare::FLOOR_OVER_BOTH;
 use plimsoll_analysis::decide::{
     Basis, ComparisonToDecide, Decision, Floor, HiddenBy, InfluenceDoubt, Outcome, doubt_by_influence,
 };
@@ -44,6 +45,8 @@ pub(super) fn named(world: World) -> String {
 pub(super) struct Measured {
     pub(super) differences: Vec<f64>,
     pub(super) floor: Vec<f64>,
+    /// The widest that the floor may be, as in [`Floor`].
+    pub(super) widest_floor: f64,
     pub(super) kind: InfluenceKind,
     /// What slices do to others, by start, with its difference.
     pub(super) influence: Vec<(f64, InfluenceOfStart)>,
@@ -56,6 +59,7 @@ impl Measured {
         Measured {
             differences: starts.iter().map(|start| start.difference.value).collect(),
             floor: starts.iter().map(|start| start.floor).collect(),
+            widest_floor: FLOOR_OVER_BOTH,
             kind: InfluenceKind::CarryOver,
             influence: starts.iter().filter_map(|start| Some((start.difference.value, start.carry_over?))).collect(),
             hidden_by: None,
@@ -67,6 +71,7 @@ impl Measured {
         Measured {
             differences: trials.differences(),
             floor: trials.floor(),
+            widest_floor: 1.0,
             kind: InfluenceKind::CarryOver,
             influence: Vec::new(),
             hidden_by: None,
@@ -85,7 +90,8 @@ impl Measured {
 
     /// The comparison over its noise floor, by the milder rule, and with what slices do to others.
     pub(super) fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
-        let floor = evidence(&self.floor, alpha).map(|evidence| Floor { evidence, rule: FLOOR_RULE, is_only: true });
+        let floor = |evidence| Floor { evidence, rule: FLOOR_RULE, widest: self.widest_floor, is_only: true };
+        let floor = evidence(&self.floor, alpha).map(floor);
         let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
         decided(
             ComparisonToDecide { floor, influence: self.influence(effect, alpha), hidden_by: self.hidden_by, ..alone },
