@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.peer import Job, Moved
 from harness.process import Failed
 from harness.servers import ACCESS_KEY, BUCKET, SECRET_KEY
-from peers.plimsoll import BINARY
+from peers.plimsoll import BINARY, count
 
 STUDY = """
 title    = "What an operation costs"
@@ -39,6 +39,38 @@ iterations = {iterations}
 drain      = "10m"
 """
 
+# The same as of an exchange with a server, for as long as is said: two trials of half the time.
+TIMED = """
+title    = "What an operation costs"
+question = "How many instructions does an operation take?"
+repeats  = 1
+noise_floor  = false
+spare_blocks = 0
+
+[factors]
+half = {{ levels = ["first", "second"], compare = true, baseline = "first" }}
+
+[store.place]
+{store}
+
+[workload]
+protocol = "storage"
+store    = "place"
+size     = "{size}"
+block    = "{block}"
+mode     = "{mode}"
+objects  = {objects}
+steps    = [{{ name = "{{half}} half", do = "{operation}" }}]
+
+[load]
+users    = {users}
+warmup   = "0s"
+duration = "{half}ms"
+
+[generator]
+threads = 1
+"""
+
 # A study compares something, and has the baseline twice. Here one trial is the work; the two that it
 # is compared with are of one operation each, or of small objects.
 FACTOR = '{name} = {{ levels = [{little}, {much}], compare = true, baseline = {little} }}'
@@ -57,8 +89,23 @@ def objects(work, address, folder):
 def study(work, store, folder, **texts):
     texts |= {"objects": work.objects, "block": work.block, "mode": work.mode, "store": store}
     texts |= {"steps": f'{{ do = "{work.operation}" }}'} | (by_size(work) if work.count < 100 else by_count(work))
-    job = run(folder, **texts)
+    job = run(folder, STUDY, **{"sync": "", **texts})
     return Job(job.command, lambda _output: moved(Path(folder) / "bundle", work), job.exit_codes)
+
+
+def files_for(work, place, users, seconds, folder):
+    return timed(work, f'directory = "{place}"', users, seconds, folder)
+
+
+def objects_for(work, address, users, seconds, folder):
+    return timed(work, f's3 = "http://{address}"\nbucket = "{BUCKET}"', users, seconds, folder)
+
+
+def timed(work, store, users, seconds, folder):
+    texts = {"size": work.size, "block": work.block, "mode": work.mode, "objects": work.objects}
+    texts |= {"operation": work.operation, "store": store, "users": users, "half": seconds * 500}
+    job = run(folder, TIMED, **texts)
+    return Job(job.command, lambda _output: count(Path(folder) / "bundle"), job.exit_codes)
 
 
 def by_count(work):
@@ -71,10 +118,10 @@ def by_size(work):
     return {"factor": factor, "size": "{size}", "iterations": work.count}
 
 
-def run(folder, sync="", **texts):
+def run(folder, study, **texts):
     file, bundle = Path(folder) / "study.toml", Path(folder) / "bundle"
     shutil.rmtree(bundle, ignore_errors=True)
-    file.write_text(STUDY.format(sync=sync, **texts))
+    file.write_text(study.format(**texts))
     # 4: the trial is void, because the generator may be the limit where all is in a cache.
     keys = [f"AWS_ACCESS_KEY_ID={ACCESS_KEY}", f"AWS_SECRET_ACCESS_KEY={SECRET_KEY}"]
     return Job(["env", *keys, BINARY, "run", file, "--out", bundle], lambda _output: bundle, exit_codes=(0, 4))
