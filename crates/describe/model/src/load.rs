@@ -183,6 +183,14 @@ impl Share {
         let (index, of) = (self.index as u64, self.of as u64);
         total.saturating_sub(index).div_ceil(of)
     }
+
+    /// The same part among those that have any of so many users, at least one. It is none of them if its number is not
+    /// below theirs.
+    #[must_use]
+    pub fn among_those_with(self, users: u64) -> Share {
+        let of = self.of.min(usize::try_from(users).unwrap_or(usize::MAX)).max(1);
+        Share { of, ..self }
+    }
 }
 
 impl Joining {
@@ -316,6 +324,15 @@ mod tests {
 
     fn stage(seconds: u64, target: f64, shape: Shape) -> Stage {
         Stage { length: Duration::from_secs(seconds), target, shape }
+    }
+
+    #[test]
+    fn a_part_is_among_those_with_users_or_behind_them() {
+        let parts = |index, users| Share { index, of: 4 }.among_those_with(users);
+        assert_eq!((parts(1, 3), parts(1, 9)), (Share { index: 1, of: 3 }, Share { index: 1, of: 4 }));
+        assert_eq!((parts(0, 0).of, parts(3, u64::MAX).of), (1, 4), "at least one, at most all");
+        let behind = parts(3, 2);
+        assert!(behind.index >= behind.of, "{behind:?}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::checks::Checks;
 use plimsoll_k6_run::metrics::Sinks;
 use plimsoll_k6_run::scenario::Executor;
+use plimsoll_model::load::Share;
 use plimsoll_model::script::{OwnLoad, Packed, Script};
 use plimsoll_model::storage::Secret;
 use serde::de::DeserializeOwned;
@@ -101,7 +102,7 @@ enum FailedCall {
 /// # Errors
 /// An option that generators on several machines cannot share, with what to change.
 pub fn own_load(plan: &RunState, generators: usize) -> Result<OwnLoad, String> {
-    let with_users = run::with_users(&plan.scenarios, generators) as u64;
+    let with_users = run::with_users(&plan.scenarios, Share { index: 0, of: generators }).of as u64;
     if let Some(most) = plan.options.rps.filter(|most| (1..with_users).contains(most)) {
         return Err(format!(
             "`rps` allows {most} requests a second, and each of {with_users} agents needs one: use fewer agents, or allow more"

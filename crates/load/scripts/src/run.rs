@@ -339,10 +339,10 @@ impl Run<'_> {
     }
 
     pub(super) fn network(&self) -> Result<network::Shared, JobError> {
-        let (options, Share { index, of }) = (&self.plan.options, self.part.share);
         // Generators without users send nothing.
-        let share = Share { index, of: with_users(&self.plan.scenarios, of) };
-        network::Shared::new(options, share, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
+        let share = with_users(&self.plan.scenarios, self.part.share);
+        network::Shared::new(&self.plan.options, share, self.allowed.clone(), self.limits.vm.memory)
+            .map_err(JobError::Users)
     }
 
     /// The users of all scenarios.
@@ -447,10 +447,10 @@ fn phase(phase: Phase) -> Event {
     Event::PhaseStarted { start: ONLY, phase, length: None }
 }
 
-/// The number of generators that have users, of so many that divide scenarios among themselves.
-pub(super) fn with_users(scenarios: &[Scenario], generators: usize) -> usize {
+/// A generator among those that have users of any scenario.
+pub(super) fn with_users(scenarios: &[Scenario], generator: Share) -> Share {
     let most = scenarios.iter().map(|scenario| scenario.executor.most_vus()).max().unwrap_or(0);
-    generators.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
+    generator.among_those_with(most)
 }
 
 /// Converts a scenario to an offering for the event loop.

@@ -18,7 +18,7 @@ impl SharedQuota {
     /// The machine's share of an offering's iterations, for all its threads. A machine without users has none.
     #[must_use]
     pub fn of(offering: &Offering, machine: Share) -> SharedQuota {
-        let with_users = Share { of: machine.of.min(offering.users()).max(1), ..machine };
+        let with_users = machine.among_those_with(offering.users() as u64);
         let count = match offering.stop {
             Stop::Iterations { .. } if with_users.index >= with_users.of => 0,
             Stop::Iterations { count, .. } => with_users.of_first(count),

@@ -130,7 +130,7 @@ impl RunState {
 
     /// The processes that have users of a scenario, of those that divide the run among themselves.
     pub(crate) fn with_users(&self, scenario: usize) -> u64 {
-        (self.share.of as u64).min(self.scenarios[scenario].executor.most_vus()).max(1)
+        self.share.among_those_with(self.scenarios[scenario].executor.most_vus()).of as u64
     }
 
     /// The progress of a scenario from 0 to 1: by iterations where their number is fixed, else by time.
