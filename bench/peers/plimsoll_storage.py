@@ -39,7 +39,7 @@ iterations = {iterations}
 drain      = "10m"
 """
 
-# The same as of an exchange with a server, for as long as is said: two trials of half the time.
+# For bench/instructions: a given time instead of a given number of operations, as two trials of half of it.
 TIMED = """
 title    = "What an operation costs"
 question = "How many instructions does an operation take?"
@@ -76,14 +76,22 @@ threads = 1
 FACTOR = '{name} = {{ levels = [{little}, {much}], compare = true, baseline = {little} }}'
 
 
+def in_directory(place):
+    return f'directory = "{place}"'
+
+
+def in_bucket(address):
+    return f's3 = "http://{address}"\nbucket = "{BUCKET}"'
+
+
 def files(work, place):
     # fio cannot sync a directory, so Plimsoll does not do it either.
     sync = "sync_directory = false" if work.mode == "durable" else ""
-    return study(work, f'directory = "{place}"', place, sync=sync)
+    return study(work, in_directory(place), place, sync=sync)
 
 
 def objects(work, address, folder):
-    return study(work, f's3 = "http://{address}"\nbucket = "{BUCKET}"', folder)
+    return study(work, in_bucket(address), folder)
 
 
 def study(work, store, folder, **texts):
@@ -94,11 +102,11 @@ def study(work, store, folder, **texts):
 
 
 def files_for(work, place, users, seconds, folder):
-    return timed(work, f'directory = "{place}"', users, seconds, folder)
+    return timed(work, in_directory(place), users, seconds, folder)
 
 
 def objects_for(work, address, users, seconds, folder):
-    return timed(work, f's3 = "http://{address}"\nbucket = "{BUCKET}"', users, seconds, folder)
+    return timed(work, in_bucket(address), users, seconds, folder)
 
 
 def timed(work, store, users, seconds, folder):
