@@ -146,16 +146,21 @@ pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Com
     Comparisons { comparisons: plain(drafts), floors: plain(floors) }
 }
 
-/// By how much a noise floor is wider than a comparison with the baseline and its duplicate, where all slices vary alike:
-/// √(2 / 1.5). The floor, the one copy against the other, has the variance of two slices. The comparison has that of one
-/// slice and, for the mean of both copies, of half a slice.
+/// How many times as wide a noise floor is as a comparison with the baseline and its duplicate, where all slices vary
+/// alike: √(2 / 1.5). The floor, the one copy against the other, has the variance of two slices. The comparison has that of
+/// one slice and, for the mean of both copies, of half a slice.
 pub const FLOOR_OVER_BOTH: f64 = 1.154_700_538_379_251_5;
 
-/// The widest that a noise floor may be, as its half-width over the margin: it shall not be in doubt for being the wider
-/// one alone.
+/// The largest half-width with which a noise floor is not in doubt, in margins. Where variants are compared with both
+/// copies of the baseline it is above 1: with the margin itself the floor would be in doubt for its make alone.
 #[must_use]
 pub fn widest_floor(plan: &Plan) -> f64 {
     if compares_with_both(plan) { FLOOR_OVER_BOTH } else { 1.0 }
+}
+
+/// The same on the additive scale of [`decide`](crate::decide), for a margin of a measure.
+pub(crate) fn widest_half_width(plan: &Plan, measure: &Measure, margin: f64) -> f64 {
+    widest_floor(plan) * additive_margin(measure.effect(), margin)
 }
 
 /// True if variants are compared with the baseline and its duplicate: in turns the duplicate is alive and loaded like the
@@ -207,7 +212,7 @@ impl Comparison {
     /// The doubt about this noise floor, of a study of this plan, for a margin.
     #[must_use]
     pub fn doubt(&self, plan: &Plan, margin: f64) -> Option<Doubt> {
-        doubt_of(self.additive_interval()?, widest_floor(plan) * additive_margin(self.measure.effect(), margin))
+        doubt_of(self.additive_interval()?, widest_half_width(plan, &self.measure, margin))
     }
 
     /// True if the interval has a half-width above this margin.

@@ -14,7 +14,7 @@
 //! 3. Everything else is *open*, with the number of repeats that would probably decide it.
 //!
 //! Four things withdraw a decision: ranks of the same numbers that contradict it, a noise floor
-//! that is wider than the margin or excludes 0, the influence of slices on
+//! that excludes 0 or is wider than it may be, the margin or a little more, the influence of slices on
 //! others (carry-over in turns, interference side by side), and whatever may hide a difference:
 //! processors that were shared at the same time, or systems that work while they are not loaded.
 //! Such a floor leaves everything open; by a milder rule, everything but differences that lie beyond
@@ -123,8 +123,8 @@ pub struct Floor {
     pub evidence: Evidence,
     /// The decisions that a floor in doubt withdraws.
     pub rule: FloorRule,
-    /// What the floor may be wide at most, as its half-width over the margin.
-    pub widest: f64,
+    /// The largest half-width with which it is not in doubt, in margins.
+    pub widest_in_margins: f64,
     /// False if both sides of the comparison have a floor of their own, of which this is one: what the other one hides may
     /// add to it.
     pub is_only: bool,
@@ -157,6 +157,8 @@ pub struct Decision {
     /// True if it is reached whatever the other comparisons of the family will show: equivalence does not depend on them,
     /// and a difference does not where it holds after Bonferroni's adjustment, which Holm's never exceeds.
     pub for_good: bool,
+    /// True if the interval lies inside the margin, and something speaks against *equivalent*.
+    pub equivalence_withdrawn: bool,
 }
 
 /// The basis of a decision.
@@ -186,10 +188,12 @@ pub enum Basis {
         /// As in [`Basis::Unclear`].
         needed: Option<usize>,
     },
-    /// Ranks decide otherwise: a few values dominate the result.
+    /// Ranks speak against it: a few values dominate the result.
     OutlierSensitive {
         /// The rank-based interval.
         ranked: Interval,
+        /// The rank-based estimate, where it lies outside the margin and Student's interval inside.
+        typical: Option<f64>,
     },
     /// Two measurements of the same system differ too much.
     NoiseFloor {
@@ -237,8 +241,8 @@ pub enum InfluenceDoubt {
 pub enum Doubt {
     /// The interval excludes 0: the baseline differs from itself.
     NotZero,
-    /// The interval is wider than the margin: the baseline may differ from itself by more than
-    /// that.
+    /// The interval is wider than [`Floor::widest_in_margins`]: the baseline may differ from itself by
+    /// more than that.
     Wide,
 }
 
@@ -257,12 +261,26 @@ pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
                 let (margin, all) = (comparison.margin, comparisons.len());
                 let member = FamilyMember { evidence, margin, alpha, family, comparisons: all, p, adjusted_p };
                 let (outcome, basis) = member.decision(comparison);
-                let for_good = member.is_for_good(outcome);
-                Decision { outcome, basis, interval: Some(member.interval()), adjusted_p: Some(adjusted_p), for_good }
+                let interval = member.interval();
+                Decision {
+                    outcome,
+                    basis,
+                    interval: Some(interval),
+                    adjusted_p: Some(adjusted_p),
+                    for_good: member.is_for_good(outcome),
+                    equivalence_withdrawn: member.is_inside(interval) && outcome != Outcome::Equivalent,
+                }
             }
             _ => {
                 let (outcome, basis) = (Outcome::Open, Basis::TooFew);
-                Decision { outcome, basis, interval: None, adjusted_p: None, for_good: false }
+                Decision {
+                    outcome,
+                    basis,
+                    interval: None,
+                    adjusted_p: None,
+                    for_good: false,
+                    equivalence_withdrawn: false,
+                }
             }
         })
         .collect()
@@ -370,14 +388,15 @@ impl FamilyMember<'_> {
         let Some((typical, ranked)) = shift.and_then(|shift| Some((shift.estimate, shift.interval?))) else {
             return (outcome, basis);
         };
+        // One to three outliers widen Student's interval by more than they move it, so that they never bring it inside the
+        // margin. More of them, all on one side, can.
+        let typical = (outcome == Outcome::Equivalent && typical.abs() > self.margin).then_some(typical);
         let objects = match (outcome, &basis) {
-            // Outliers widen Student's interval. They do not bring it inside the margin, but may keep it there without
-            // what is typical.
-            (Outcome::Equivalent, _) => typical.abs() > self.margin,
+            (Outcome::Equivalent, _) => typical.is_some(),
             (side, Basis::Shown { material: true }) => side_of(ranked) != Some(side) || self.is_inside(ranked),
             (side, _) => side_of(ranked) != Some(side),
         };
-        if objects { (Outcome::Open, Basis::OutlierSensitive { ranked }) } else { (outcome, basis) }
+        if objects { (Outcome::Open, Basis::OutlierSensitive { ranked, typical }) } else { (outcome, basis) }
     }
 
     fn is_inside(&self, interval: Interval) -> bool {
@@ -386,8 +405,8 @@ impl FamilyMember<'_> {
 
     /// The decision after the noise floor is taken into account.
     fn with_floor(&self, of_study: &Floor, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
-        let Floor { evidence: floor, rule, widest, is_only } = of_study;
-        let widest = widest * self.margin;
+        let Floor { evidence: floor, rule, widest_in_margins, is_only } = of_study;
+        let widest = widest_in_margins * self.margin;
         let Some(doubt) = doubt(floor, widest, self.alpha) else { return (outcome, basis) };
         let of_floor = floor.test.interval(1.0 - self.alpha);
         let beyond = lies_beyond(of_floor, outcome, self.interval());

@@ -1,9 +1,9 @@
 //! The noise floor of a machine, and the smallest change that later studies could detect over it.
 
 use crate::analysis::Analysis;
-use crate::compare::{Comparison, POWER, widest_floor};
+use crate::compare::{Comparison, POWER, widest_floor, widest_half_width};
 use crate::decide::{Doubt, MAX_FORECAST_REPEATS};
-use crate::effect::{additive_margin, natural};
+use crate::effect::natural;
 use crate::estimate::MIN_REPEATS;
 use crate::input::Input;
 use crate::reason::OrReason;
@@ -19,7 +19,7 @@ pub struct Noise<'a> {
     /// The doubt about the floor, if there is one.
     pub doubt: Option<Doubt>,
     /// By number of repeats, the smallest change that a study could detect with [`POWER`], if its
-    /// pairs spread like these; or the reason why that is unknown.
+    /// slices or trials spread like these; or the reason why that is unknown.
     pub detectable: OrReason<Vec<(usize, f64)>>,
     /// The repeats after which the floor of a study is probably narrow enough for the margin.
     pub needed: Option<usize>,
@@ -32,8 +32,10 @@ pub fn noise<'a>(input: &Input, analysis: &'a Analysis, repeats: &[usize]) -> Ve
     let of_floor = |floor: &'a Comparison| {
         let margin = crate::catalogue::margin(&input.facts, &floor.measure)?;
         let spread = spread(floor);
-        let detectable = spread.clone().and_then(|sd| detectable(floor, sd, repeats, analysis.alpha));
-        let widest = widest_floor(&input.plan) * additive_margin(floor.measure.effect(), margin);
+        // Where a study compares with both copies, its differences spread less than those of the two.
+        let of_study = spread.clone().map(|sd| sd / widest_floor(&input.plan));
+        let detectable = of_study.and_then(|sd| detectable(floor, sd, repeats, analysis.alpha));
+        let widest = widest_half_width(&input.plan, &floor.measure, margin);
         let needed = spread.ok().and_then(|sd| needed(floor, sd, widest, analysis.alpha));
         Some(Noise { floor, margin, doubt: floor.doubt(&input.plan, margin), detectable, needed })
     };

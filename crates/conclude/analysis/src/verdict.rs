@@ -1,7 +1,7 @@
 //! Verdicts: decisions in words, in terms of better and worse.
 
 use crate::decide::{self, Basis, Decision, Doubt, HiddenBy, InfluenceDoubt, MAX_FORECAST_REPEATS};
-use crate::effect::{additive_margin, ends, natural_interval};
+use crate::effect::{additive_margin, ends, natural, natural_interval, shown};
 use crate::estimate::too_few;
 use crate::quantity::{grouped, margin as margin_in_words, p_value, significant};
 use crate::reason::OrReason;
@@ -186,9 +186,14 @@ fn needed(basis: &Basis) -> Option<usize> {
 }
 
 /// Non-inferiority: the worse end of the interval lies inside the margin, and the decision was not
-/// withdrawn.
+/// withdrawn. Where a change for the worse is shown in place of an *equivalent* that was withdrawn,
+/// what speaks against that speaks against the margin.
 fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
     let margin = additive_margin(measure.effect(), margin);
+    let worse = match measure.direction() {
+        Direction::Lower => decide::Outcome::Above,
+        Direction::Higher => decide::Outcome::Below,
+    };
     let taken_back = matches!(
         decision.basis,
         Basis::OutlierSensitive { .. }
@@ -196,7 +201,7 @@ fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
             | Basis::Influence { .. }
             | Basis::MayHide(_)
             | Basis::TooFew
-    );
+    ) || (decision.equivalence_withdrawn && decision.outcome == worse);
     !taken_back
         && decision.interval.is_some_and(|interval| match measure.direction() {
             Direction::Lower => interval.high < margin,
@@ -242,7 +247,12 @@ impl Reason<'_> {
                  Holm's adjustment)",
                 p_value(self.decision.adjusted_p.unwrap_or(1.0)),
             ),
-            Basis::OutlierSensitive { ranked } => format!(
+            Basis::OutlierSensitive { typical: Some(typical), .. } => format!(
+                "outlier-sensitive: by ranks, which single values hardly move, the difference is {}, outside the margin of \
+                 {margin}",
+                shown(natural(self.measure.effect(), *typical), self.measure)
+            ),
+            Basis::OutlierSensitive { ranked, typical: None } => format!(
                 "outlier-sensitive: by ranks, which single values hardly move, the interval reaches {} and decides otherwise",
                 self.reach(Some(*ranked))
             ),
@@ -426,8 +436,12 @@ mod tests {
     fn a_floor_in_doubt_says_what_lies_beyond_it_and_what_would_decide() {
         let over = |differences: &[f64], floor: &[f64]| {
             let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
-            let floor =
-                floor.map(|evidence| Floor { evidence, rule: FloorRule::default(), widest: 1.0, is_only: true });
+            let floor = floor.map(|evidence| Floor {
+                evidence,
+                rule: FloorRule::default(),
+                widest_in_margins: 1.0,
+                is_only: true,
+            });
             let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
             let verdict = of_decision(&measure, differences.len(), &decide(&[to_decide], 0.05).remove(0), 0.05);
@@ -473,10 +487,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_typically_worse_than_the_margin_passes_no_gate() {
+        // The mean is inside the margin, by four values of 30 that are far below the others.
+        let pulled: Vec<f64> = (0..30).map(|index| if index < 26 { 0.06 } else { 0.0 }).collect();
+        let of = |values: &[f64]| {
+            let to_decide = ComparisonToDecide {
+                evidence: Evidence::paired(values, 1e-9, 0.05),
+                margin: 0.0599,
+                floor: None,
+                influence: None,
+                hidden_by: None,
+            };
+            let measure: Measure = "iteration_duration.p95".parse().expect("a measure");
+            of_decision(&measure, values.len(), &decide(&[to_decide], 0.05).remove(0), 0.0599_f64.exp_m1())
+        };
+        let slower = of(&pulled);
+        assert_eq!((slower.outcome, slower.not_inferior), (Outcome::Worse, false));
+        let faster = of(&pulled.iter().map(|value| -value).collect::<Vec<f64>>());
+        assert_eq!((faster.outcome, faster.not_inferior), (Outcome::Better, true));
+        let unclear: Vec<f64> = pulled.iter().map(|value| if *value > 0.0 { *value } else { -0.3 }).collect();
+        let unclear = of(&unclear);
+        assert_eq!((unclear.outcome, unclear.not_inferior), (Outcome::Inconclusive, false));
+        assert!(unclear.reason.contains("the difference is +6.2 %, outside the margin of 6.2 %"), "{}", unclear.reason);
+    }
+
+    #[test]
     fn equivalence_over_a_floor_that_excludes_zero_names_it() {
         let [evidence, floor] =
             [[0.0, 0.001, -0.001], [0.01, 0.011, 0.009]].map(|values| Evidence::paired(&values, 1e-9, 0.05));
-        let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::Beyond, widest: 1.0, is_only: true });
+        let floor =
+            floor.map(|evidence| Floor { evidence, rule: FloorRule::Beyond, widest_in_margins: 1.0, is_only: true });
         let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
         let measure: Measure = "iterations.rate".parse().expect("a measure");
         let verdict = of_decision(&measure, 3, &decide(&[to_decide], 0.05).remove(0), 0.05);

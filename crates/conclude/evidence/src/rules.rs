@@ -55,7 +55,12 @@ pub fn with_strict_floor(trials: &Trials, margin: f64, alpha: f64) -> Comparison
 }
 
 fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> ComparisonToDecide {
-    let floor = evidence(&trials.floor(), alpha).map(|evidence| Floor { evidence, rule, widest: 1.0, is_only: true });
+    let floor = evidence(&trials.floor(), alpha).map(|evidence| Floor {
+        evidence,
+        rule,
+        widest_in_margins: 1.0,
+        is_only: true,
+    });
     ComparisonToDecide { floor, ..without_floor(&trials.differences(), margin, alpha) }
 }
 

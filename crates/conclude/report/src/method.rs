@@ -100,8 +100,10 @@ pub(crate) fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     }
     let held = match doubtful {
         0 if is_any_wider => format!(
-            "each includes zero, and no half of one is wider than {:.3} margins: variants are compared with both copies of the \
-             baseline, and the difference of the copies is wider than that by as much",
+            "{} zero, and no half of {} is wider than {:.3} margins. In turns that is not in doubt: single copies of the \
+             baseline differ as many times as much as a variant from the mean of both",
+            if known.len() == 1 { "it includes" } else { "each includes" },
+            if known.len() == 1 { "it" } else { "one" },
             widest_floor(&input.plan)
         ),
         0 if known.len() == 1 => "it includes zero, and no half of it is wider than the margin".to_owned(),

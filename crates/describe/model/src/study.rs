@@ -102,7 +102,7 @@ pub struct Decision {
     pub margin: f64,
 }
 
-/// What a noise floor in doubt, one that leaves out no difference or is wider than the margin, does to the
+/// What a noise floor in doubt, one that excludes zero or is too wide for the margin, does to the
 /// verdicts of its condition and measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -61,7 +61,7 @@ pub(super) fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[Dra
             floor: floors.iter().find(same).and_then(|floor| floor.evidence.clone()).map(|evidence| Floor {
                 evidence,
                 rule,
-                widest: super::widest_floor(&input.plan),
+                widest_in_margins: super::widest_floor(&input.plan),
                 is_only: true,
             }),
             influence: one.comparison.in_turns.as_ref().and_then(|turns| turns.influence),

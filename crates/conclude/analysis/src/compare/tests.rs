@@ -502,6 +502,39 @@ fn void_trials_are_not_blamed_for_values_that_are_missing() {
 }
 
 #[test]
+fn in_turns_a_floor_may_be_as_much_wider_as_one_copy_tells_less_than_both() {
+    assert!((FLOOR_OVER_BOTH - (2.0_f64 / 1.5).sqrt()).abs() < 1e-15);
+    let mut plan = in_turns_with_duplicate(4, 1.0, 0.0).plan;
+    assert_eq!(widest_floor(&plan), FLOOR_OVER_BOTH);
+    plan.with_duplicate = false;
+    assert_eq!(widest_floor(&plan), 1.0, "there is no second copy to compare with");
+    plan.with_duplicate = true;
+    for design in [Design::Trials, Design::SideBySide(plan.design.turns().expect("turns"))] {
+        plan.design = design;
+        assert_eq!(widest_floor(&plan), 1.0, "{design:?}");
+    }
+}
+
+#[test]
+fn a_verdict_and_a_floor_agree_on_whether_it_is_in_doubt() {
+    let analysis = analyse(&in_turns_with_duplicate(5, 1.0, 0.0));
+    for floor in &analysis.floors {
+        let half_width = floor.additive_interval().expect("an interval").half_width();
+        for (margins, in_doubt) in [(1.2, true), (1.1, false)] {
+            let mut study = in_turns_with_duplicate(5, 1.0, 0.0);
+            let margin = (half_width / margins).exp_m1();
+            study.facts.decide.iter_mut().for_each(|one| one.margin = margin);
+            let over = analyse(&study);
+            let verdict =
+                over.comparisons.iter().find(|one| (one.condition, &one.measure) == (floor.condition, &floor.measure));
+            let blocked = verdict.and_then(|one| one.verdict.as_ref()).is_some_and(|verdict| verdict.blocked_by_floor);
+            assert_eq!(floor.doubt(&study.plan, margin).is_some(), in_doubt, "{floor:?}");
+            assert!(in_doubt || !blocked, "{verdict:?}");
+        }
+    }
+}
+
+#[test]
 fn iterations_that_take_longer_than_users_settle_are_a_caution() {
     let finding = |settle: Duration| {
         let mut input = in_turns(4, |_, _| 1.0, |_| 1.0);

@@ -30,6 +30,8 @@ pub(super) struct RunPair<'a> {
 /// A row before its verdict, with the evidence for it.
 struct DraftRow {
     row: Row,
+    /// What it is judged by.
+    basis: Basis,
     evidence: Option<Evidence>,
     floor: Option<Evidence>,
 }
@@ -101,7 +103,7 @@ impl RunPair<'_> {
             verdict: None,
             exploratory: None,
         };
-        Some(DraftRow { row, evidence: judged, floor: self.floor(measure, cells, resolution, basis) })
+        Some(DraftRow { row, basis, evidence: judged, floor: self.floor(measure, cells, resolution, basis) })
     }
 
     /// Welch's test of the values of both bundles.
@@ -216,12 +218,14 @@ impl RunPair<'_> {
         // The milder rule applies if both studies declared it.
         let milder = self.runs().iter().all(|run| run.input.facts.floor_rule == FloorRule::Beyond);
         let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
-        // What is compared by values is one variant against one.
-        let widest = match self.basis {
-            Basis::Values => 1.0,
-            Basis::RatiosToBaseline => {
-                self.runs().map(|run| widest_floor(&run.input.plan)).into_iter().fold(f64::INFINITY, f64::min)
-            }
+        // Values are those of one variant against one.
+        let widest_of_ratios =
+            self.runs().map(|run| widest_floor(&run.input.plan)).into_iter().fold(f64::INFINITY, f64::min);
+        let floor = |drafts: &DraftRow| {
+            let by_values = drafts.basis == Basis::Values;
+            let widest_in_margins = if by_values { 1.0 } else { widest_of_ratios };
+            let of = |evidence| decide::Floor { evidence, rule, widest_in_margins, is_only: !by_values };
+            drafts.floor.clone().map(of)
         };
         let to_decide: Vec<ComparisonToDecide> = judged
             .iter()
@@ -231,12 +235,7 @@ impl RunPair<'_> {
                     drafts.row.measure.effect(),
                     self.margin(&drafts.row.measure).unwrap_or_default(),
                 ),
-                floor: drafts.floor.clone().map(|evidence| decide::Floor {
-                    evidence,
-                    rule,
-                    widest,
-                    is_only: self.basis != Basis::Values,
-                }),
+                floor: floor(drafts),
                 influence: None,
                 hidden_by: None,
             })

@@ -13,7 +13,7 @@ fn to_decide(differences: &[f64]) -> ComparisonToDecide {
 
 fn with_floor(differences: &[f64], floor: &[f64], rule: FloorRule) -> ComparisonToDecide {
     ComparisonToDecide {
-        floor: evidence(floor).map(|evidence| Floor { evidence, rule, widest: 1.0, is_only: true }),
+        floor: evidence(floor).map(|evidence| Floor { evidence, rule, widest_in_margins: 1.0, is_only: true }),
         ..to_decide(differences)
     }
 }
@@ -109,17 +109,27 @@ fn ranks_take_equivalence_back_only_where_what_is_typical_lies_outside_the_margi
     let two_kinds = [0.02, 0.0201, 0.0202, 0.0203, 0.0204, 0.04, 0.0401, 0.0402, 0.0403];
     let ranked = evidence(&two_kinds).and_then(|found| found.shift?.interval).expect("nine values have ranks");
     assert_eq!(with_margin(&two_kinds, ranked.high - 1e-6), (Outcome::Equivalent, true));
-    // Four values of 30 pull the mean away from what the others agree upon. A difference is shown all the same.
-    let pulled: Vec<f64> = (0..30).map(|index| if index < 26 { 0.06 } else { 0.0 }).collect();
-    assert_eq!(with_margin(&pulled, 0.0599), (Outcome::Above, false));
+    // Four values of 30 pull the mean away from what the others agree upon. A difference may be shown all the same.
+    assert_eq!(with_margin(&pulled(0.0), 0.0599), (Outcome::Above, false));
+    let decision = decide(&[ComparisonToDecide { margin: 0.0599, ..to_decide(&pulled(-0.3)) }], ALPHA).remove(0);
+    let Basis::OutlierSensitive { typical: Some(typical), .. } = decision.basis else { panic!("{decision:?}") };
+    assert!((typical - 0.06).abs() < 1e-12 && decision.equivalence_withdrawn, "{typical}");
+    // Three cannot: they widen the interval by more than they move it.
+    let three: Vec<f64> = pulled(0.0).into_iter().skip(1).collect();
+    assert!(evidence(&three[..three.len() - 1]).expect("values").test.interval(0.95).high > 0.06);
+}
+
+/// 26 values of 0.06 and four of `other`.
+fn pulled(other: f64) -> Vec<f64> {
+    (0..30).map(|index| if index < 26 { 0.06 } else { other }).collect()
 }
 
 #[test]
 fn a_floor_may_be_as_much_wider_as_it_is_made_so() {
     let (same, floor) = (around(0.0, 0.04, 5), around(0.0, 0.055, 5));
-    let over = |widest: f64| {
+    let over = |widest_in_margins: f64| {
         let to_decide = with_floor(&same, &floor, FloorRule::Beyond);
-        let floor = to_decide.floor.clone().map(|floor| Floor { widest, ..floor });
+        let floor = to_decide.floor.clone().map(|floor| Floor { widest_in_margins, ..floor });
         decide(&[ComparisonToDecide { floor, ..to_decide }], ALPHA).remove(0)
     };
     assert!(matches!(over(1.0).basis, Basis::NoiseFloor { doubt: Doubt::Wide, .. }));
@@ -260,7 +270,7 @@ fn equivalence_stands_where_it_holds_with_the_floor_added() {
             let one_of_two = evidence(&floor).map(|evidence| Floor {
                 evidence,
                 rule: FloorRule::Beyond,
-                widest: 1.0,
+                widest_in_margins: 1.0,
                 is_only: false,
             });
             let with_another = ComparisonToDecide { floor: one_of_two, ..to_decide(&differences) };

@@ -103,7 +103,7 @@ impl Rule {
         ComparisonToDecide {
             evidence: evidence(&trials.differences()[..repeats], self.alpha),
             margin: log(MARGIN),
-            floor: floor.map(|evidence| Floor { evidence, rule: FLOOR_RULE, widest: 1.0, is_only: true }),
+            floor: floor.map(|evidence| Floor { evidence, rule: FLOOR_RULE, widest_in_margins: 1.0, is_only: true }),
             influence: None,
             hidden_by: None,
         }

@@ -2,13 +2,13 @@
 
 use crate::noise_models::NoiseModel;
 use crate::replicates::{Effort, Share, shares_where};
-use crate::rules::{ALPHA, MARGIN, decided, evidence, is_difference, is_equivalent, log};
-use crate::section::{Section, percent};
-use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Outcome};
+use crate::rules::{ALPHA, MARGIN, decided, is_difference, is_equivalent, without_floor};
+use crate::section::{Check, Demand, Section, percent};
+use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Decision, Evidence, Outcome};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let effort = effort.divided_by(2);
-    let mut rows = Vec::new();
+    let (mut rows, mut at_margin) = (Vec::new(), Vec::new());
     for noise_model in [NoiseModel::Normal, NoiseModel::Skewed, NoiseModel::Contaminated] {
         for n in [7, 8, 10, 15] {
             let mut row = vec![noise_model.name().to_owned(), n.to_string()];
@@ -18,6 +18,9 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
                 row.push(shown(right));
                 if ratio < 1.1 {
                     row.push(shown(wrong));
+                }
+                if ratio == 1.05 {
+                    at_margin.push((format!("{}, n = {n}", noise_model.name()), wrong[1]));
                 }
             }
             rows.push(row);
@@ -44,7 +47,8 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
                     "R = 1.10: worse",
                 ],
                 rows,
-            ),
+            )
+            .check(Check { what: "equivalent at the margin, with ranks", demand: Demand::AtMost(0.03), cells: at_margin }),
     ]
 }
 
@@ -53,38 +57,19 @@ fn cell(noise_model: NoiseModel, n: usize, ratio: f64, effort: Effort) -> [[Shar
     let [right_before, right_after, wrong_before, wrong_after] =
         shares_where(&format!("ranks {} {n} {ratio}", noise_model.name()), effort, |random| {
             let differences = noise_model.trials(n, random).scaled(0.02, ratio.ln()).differences();
-            let after = decided(
-                ComparisonToDecide {
-                    evidence: evidence(&differences, ALPHA),
-                    margin: log(MARGIN),
-                    floor: None,
-                    influence: None,
-                    hidden_by: None,
-                },
-                ALPHA,
-            );
-            // The same evidence without its ranks.
-            let alone = evidence(&differences, ALPHA)
-                .map(|evidence| plimsoll_analysis::decide::Evidence { shift: None, ..evidence });
-            let before = decided(
-                ComparisonToDecide {
-                    evidence: alone,
-                    margin: log(MARGIN),
-                    floor: None,
-                    influence: None,
-                    hidden_by: None,
-                },
-                ALPHA,
-            );
+            let with_ranks = without_floor(&differences, MARGIN, ALPHA);
+            let alone = with_ranks.evidence.clone().map(|evidence| Evidence { shift: None, ..evidence });
+            let before = decided(ComparisonToDecide { evidence: alone, ..with_ranks.clone() }, ALPHA);
+            let after = decided(with_ranks, ALPHA);
             // Where ranks take *equivalent* back, a difference may be left.
             let is_weaker = is_equivalent(&before) && is_difference(&after);
             assert!(
                 before.outcome == after.outcome || is_weaker || matches!(after.basis, Basis::OutlierSensitive { .. })
             );
-            let is_right = |decision: &plimsoll_analysis::decide::Decision| {
+            let is_right = |decision: &Decision| {
                 if ratio > 1.0 { decision.outcome == Outcome::Above } else { is_equivalent(decision) }
             };
-            let is_wrong = |decision: &plimsoll_analysis::decide::Decision| {
+            let is_wrong = |decision: &Decision| {
                 if ratio > 1.0 { is_equivalent(decision) } else { is_difference(decision) }
             };
             [is_right(&before), is_right(&after), is_wrong(&before), is_wrong(&after)].map(Some)

@@ -45,7 +45,7 @@ pub(super) fn named(world: World) -> String {
 pub(super) struct Measured {
     pub(super) differences: Vec<f64>,
     pub(super) floor: Vec<f64>,
-    /// The widest that the floor may be, as in [`Floor`].
+    /// As [`Floor::widest_in_margins`].
     pub(super) widest_floor: f64,
     pub(super) kind: InfluenceKind,
     /// What slices do to others, by start, with its difference.
@@ -90,7 +90,8 @@ impl Measured {
 
     /// The comparison over its noise floor, by the milder rule, and with what slices do to others.
     pub(super) fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
-        let floor = |evidence| Floor { evidence, rule: FLOOR_RULE, widest: self.widest_floor, is_only: true };
+        let floor =
+            |evidence| Floor { evidence, rule: FLOOR_RULE, widest_in_margins: self.widest_floor, is_only: true };
         let floor = evidence(&self.floor, alpha).map(floor);
         let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
         decided(
@@ -470,6 +471,7 @@ fn lengths_for_a_time(effort: Effort) -> Section {
     const OF_FIRST: u32 = 10;
     let effort = effort.divided_by(8);
     let costs = Costs { start: TurnsDesign::seconds_of_start(), turn: TurnsDesign::seconds_of_turn() };
+    let first = TurnsDesign::new(FIRST, OF_FIRST);
     let mut rows = Vec::new();
     for (ratio, minutes) in
         [0.0, 0.1, 0.2, 0.4].into_iter().flat_map(|ratio| [2.0, 5.0, 10.0].map(|time| (ratio, time)))
@@ -488,8 +490,7 @@ fn lengths_for_a_time(effort: Effort) -> Section {
         let (best, before) = (chosen_by(truth), chosen_by(TwoLevels::ASSUMED));
         let name = format!("lengths for a time {ratio} {minutes}");
         let by_first: Vec<f64> = values(&name, effort, |random| {
-            let design = TurnsDesign::new(FIRST, OF_FIRST);
-            let starts: Vec<_> = design.study(world, random).iter().map(|start| start.difference).collect();
+            let starts: Vec<_> = first.study(world, random).iter().map(|start| start.difference).collect();
             width(chosen_by(TwoLevels::of(&starts).expect("several starts"))) / width(best)
         });
         let mean_of_first = plimsoll_statistics::mean(&by_first).expect("studies");

@@ -2,6 +2,7 @@
 
 use super::{agents, cells};
 use crate::text::utc;
+use plimsoll_analysis::compare::widest_floor;
 use plimsoll_analysis::quantity::{grouped, show};
 use plimsoll_analysis::words::{self, counted, filled, load_unit, unit};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
@@ -347,6 +348,10 @@ fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let ratio = match input.plan.design {
         _ if input.plan.searches() => "the values of the two variants on a start are divided by one another",
         Design::Trials => "the two trials of a block are divided by one another",
+        Design::Turns(_) if input.plan.with_duplicate => {
+            "a slice of a variant is divided by those of the baseline and of its duplicate in the same turn, and of each of the \
+             two ratios a quarter is dropped from either end"
+        }
         Design::Turns(_) => {
             "the two slices of a turn are divided by one another, a quarter of these ratios is dropped from either end"
         }
@@ -354,6 +359,12 @@ fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {
             "the two slices that ran at the same time are divided by one another, a quarter of these ratios is dropped from \
              either end"
         }
+    };
+    let widest = widest_floor(&input.plan);
+    let (second, limit) = if widest > 1.0 {
+        ("variants are compared with it and with its duplicate, the second one", format!("{widest:.3} margins"))
+    } else {
+        ("the second one, its duplicate, is compared with nothing else", "the margin".to_owned())
     };
     vec![
         fact(
@@ -374,9 +385,9 @@ fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         fact(
             "Noise floor",
             format!(
-                "each block holds the baseline twice; the second one, its duplicate, is compared with nothing else. What \
+                "each block holds the baseline twice; {second}. What \
                  these two differ by is the machine's doing. Where their interval excludes a change of zero, or is wider than \
-                 the margin, {}.",
+                 {limit}, {}.",
                 match input.facts.floor_rule {
                     FloorRule::Strict => "no verdict stands".to_owned(),
                     FloorRule::Beyond => format!("only {} stand", analysis.stands_over_floor("it")),

@@ -137,7 +137,7 @@ fn conclusion(noise: &Noise<'_>) -> String {
             let needed = noise.needed.map_or(String::new(), |needed| {
                 format!(" A study probably takes {} repeats for that; with fewer, no verdict stands.", roughly(needed))
             });
-            format!("Fine: the floor lies within the margin of {margin}.{needed}")
+            format!("Fine: the floor is narrow enough for the margin of {margin}.{needed}")
         }
     }
 }
