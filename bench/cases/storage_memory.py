@@ -18,8 +18,7 @@ def memory(store, work, server, settings, folder):
     """The largest resident memory in MiB; how long it took."""
     where = place(folder)
     get_ready(where, work.bytes, settings.generator_cpu)
-    texts = plimsoll_storage.by_size(work) | {"store": store(server, where), "steps": STEPS}
-    job = plimsoll_storage.run(where, block=work.block, mode=work.mode, objects=work.objects, **texts)
+    job = plimsoll_storage.counted(work, store(server, where), where, STEPS)
     used = run(job.command, settings.generator_cpu, LIMIT, where, job.exit_codes)
     plimsoll_storage.moved(where / "bundle", work)
     return used.peak_bytes / 2**20, used.seconds

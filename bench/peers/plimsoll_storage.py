@@ -14,6 +14,7 @@ STUDY = """
 title    = "What an operation costs"
 question = "How fast are objects written and read, and what does it cost?"
 repeats  = 1
+{design}
 
 [factors]
 {factor}
@@ -32,44 +33,27 @@ objects  = {objects}
 steps    = [{steps}]
 
 [load]
-users      = 1
-warmup     = "0s"
+users    = {users}
+warmup   = "0s"
+{load}
+"""
+
+# A given number of operations.
+COUNTED = """
 duration   = "10m"
 iterations = {iterations}
 drain      = "10m"
 """
 
-# For bench/instructions: a given time instead of a given number of operations, as two trials of half of it.
+# A given time, as two trials of half of it.
 TIMED = """
-title    = "What an operation costs"
-question = "How many instructions does an operation take?"
-repeats  = 1
-noise_floor  = false
-spare_blocks = 0
-
-[factors]
-half = {{ levels = ["first", "second"], compare = true, baseline = "first" }}
-
-[store.place]
-{store}
-
-[workload]
-protocol = "storage"
-store    = "place"
-size     = "{size}"
-block    = "{block}"
-mode     = "{mode}"
-objects  = {objects}
-steps    = [{{ name = "{{half}} half", do = "{operation}" }}]
-
-[load]
-users    = {users}
-warmup   = "0s"
 duration = "{half}ms"
 
 [generator]
 threads = 1
 """
+TWO_TRIALS = "noise_floor  = false\nspare_blocks = 0"
+HALVES = 'half = { levels = ["first", "second"], compare = true, baseline = "first" }'
 
 # A study compares something, and has the baseline twice. Here one trial is the work; the two that it
 # is compared with are of one operation each, or of small objects.
@@ -94,11 +78,15 @@ def objects(work, address, folder):
     return study(work, in_bucket(address), folder)
 
 
-def study(work, store, folder, **texts):
-    texts |= {"objects": work.objects, "block": work.block, "mode": work.mode, "store": store}
-    texts |= {"steps": f'{{ do = "{work.operation}" }}'} | (by_size(work) if work.count < 100 else by_count(work))
-    job = run(folder, STUDY, **{"sync": "", **texts})
+def study(work, store, folder, sync=""):
+    job = counted(work, store, folder, f'{{ do = "{work.operation}" }}', sync)
     return Job(job.command, lambda _output: moved(Path(folder) / "bundle", work), job.exit_codes)
+
+
+def counted(work, store, folder, steps, sync=""):
+    of_count = by_size(work) if work.count < 100 else by_count(work)
+    load = COUNTED.format(iterations=of_count.pop("iterations"))
+    return run(work, store, folder, steps=steps, users=1, load=load, design="", sync=sync, **of_count)
 
 
 def files_for(work, place, users, seconds, folder):
@@ -110,9 +98,9 @@ def objects_for(work, address, users, seconds, folder):
 
 
 def timed(work, store, users, seconds, folder):
-    texts = {"size": work.size, "block": work.block, "mode": work.mode, "objects": work.objects}
-    texts |= {"operation": work.operation, "store": store, "users": users, "half": seconds * 500}
-    job = run(folder, TIMED, **texts)
+    step = f'{{ name = "{{half}} half", do = "{work.operation}" }}'
+    texts = {"steps": step, "users": users, "load": TIMED.format(half=seconds * 500), "sync": ""}
+    job = run(work, store, folder, factor=HALVES, size=work.size, design=TWO_TRIALS, **texts)
     return Job(job.command, lambda _output: count(Path(folder) / "bundle"), job.exit_codes)
 
 
@@ -126,10 +114,11 @@ def by_size(work):
     return {"factor": factor, "size": "{size}", "iterations": work.count}
 
 
-def run(folder, study, **texts):
+def run(work, store, folder, **texts):
     file, bundle = Path(folder) / "study.toml", Path(folder) / "bundle"
     shutil.rmtree(bundle, ignore_errors=True)
-    file.write_text(study.format(**texts))
+    texts |= {"objects": work.objects, "block": work.block, "mode": work.mode, "store": store}
+    file.write_text(STUDY.format(**texts))
     # 4: the trial is void, because the generator may be the limit where all is in a cache.
     keys = [f"AWS_ACCESS_KEY_ID={ACCESS_KEY}", f"AWS_SECRET_ACCESS_KEY={SECRET_KEY}"]
     return Job(["env", *keys, BINARY, "run", file, "--out", bundle], lambda _output: bundle, exit_codes=(0, 4))

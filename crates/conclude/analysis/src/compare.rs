@@ -151,14 +151,14 @@ pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Com
 /// one slice and, for the mean of both copies, of half a slice.
 pub const FLOOR_OVER_BOTH: f64 = 1.154_700_538_379_251_5;
 
-/// The largest half-width with which a noise floor is not in doubt, in margins. Where variants are compared with both
-/// copies of the baseline it is above 1: with the margin itself the floor would be in doubt for its make alone.
+/// The largest half-width with which a noise floor is not in doubt, in margins. It is above 1 where variants are compared
+/// with both copies of the baseline: otherwise a floor would be in doubt though the comparison over it is narrow enough.
 #[must_use]
 pub fn widest_floor(plan: &Plan) -> f64 {
     if compares_with_both(plan) { FLOOR_OVER_BOTH } else { 1.0 }
 }
 
-/// The same on the additive scale of [`decide`](crate::decide), for a margin of a measure.
+/// The largest half-width of such a floor on the additive scale of [`decide`](crate::decide), for a margin of a measure.
 pub(crate) fn widest_half_width(plan: &Plan, measure: &Measure, margin: f64) -> f64 {
     widest_floor(plan) * additive_margin(measure.effect(), margin)
 }

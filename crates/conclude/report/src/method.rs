@@ -100,8 +100,8 @@ pub(crate) fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     }
     let held = match doubtful {
         0 if is_any_wider => format!(
-            "{} zero, and no half of {} is wider than {:.3} margins. In turns that is not in doubt: single copies of the \
-             baseline differ as many times as much as a variant from the mean of both",
+            "{} zero, and no half of {} is wider than {:.3} margins. In turns that is narrow enough: one copy of the \
+             baseline against the other varies as many times as much as a variant against the mean of both",
             if known.len() == 1 { "it includes" } else { "each includes" },
             if known.len() == 1 { "it" } else { "one" },
             widest_floor(&input.plan)

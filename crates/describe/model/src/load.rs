@@ -184,8 +184,8 @@ impl Share {
         total.saturating_sub(index).div_ceil(of)
     }
 
-    /// The same part among those that have any of so many users, at least one. It is none of them if its number is not
-    /// below theirs.
+    /// This part, of only as many parts as have any of so many users; at least one. A part with `index` at or above `of`
+    /// has no user.
     #[must_use]
     pub fn among_those_with(self, users: u64) -> Share {
         let of = self.of.min(usize::try_from(users).unwrap_or(usize::MAX)).max(1);

@@ -39,7 +39,7 @@ pub(crate) struct TrialTables {
     pub(crate) allowed: Vec<String>,
     pub(crate) dir: PathBuf,
     pub(crate) processors: Vec<usize>,
-    /// Those of the generator; none where it may use all.
+    /// The processors of the generator; none where it may use all.
     pub(crate) of_generator: Option<Processors>,
     /// How many variants are alive at the same time, the duplicate included.
     pub(crate) alive: usize,

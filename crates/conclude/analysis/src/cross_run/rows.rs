@@ -30,7 +30,7 @@ pub(super) struct RunPair<'a> {
 /// A row before its verdict, with the evidence for it.
 struct DraftRow {
     row: Row,
-    /// What it is judged by.
+    /// The numbers that its verdict follows from; of the baseline always its values.
     basis: Basis,
     evidence: Option<Evidence>,
     floor: Option<Evidence>,
