@@ -97,7 +97,8 @@ fn compare_outside(arguments: &arguments::Compare) -> Result<Exit, Failure> {
     let second = plimsoll_outside::read(&arguments.second).map_err(usage)?;
     let compared = plimsoll_outside::compare(first, second).map_err(usage)?;
     let out = arguments.out.as_deref().unwrap_or(Path::new(REPORT));
-    release_report::write(&release_of_outside(&compared), out)?;
+    let results = [arguments.first.clone(), arguments.second.clone()];
+    release_report::write(&release_of_outside(&compared), out, &results)?;
     let limits: Vec<String> = limits(&compared).iter().map(|limit| format!("- {limit}")).collect();
     say::result(&format!("{}\n\nreport  {1}/index.html\n        {1}/README.md", limits.join("\n"), out.display()))?;
     Ok(Exit::Open)

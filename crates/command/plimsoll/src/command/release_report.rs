@@ -17,7 +17,7 @@ pub(super) fn release_report(bundles: &[PathBuf], out: &Path) -> Result<Exit, Fa
     let parts = bundles.iter().map(|folder| part(folder)).collect::<anyhow::Result<Vec<Part>>>();
     let parts = parts.map_err(|error| Failure::new(Exit::Usage, error))?;
     let documents = release(&parts).map_err(|error| Failure::new(Exit::Usage, anyhow!(error)))?;
-    write(&documents, out)?;
+    write(&documents, out, bundles)?;
     say::result(&format!("report  {0}/index.html\n        {0}/README.md", out.display()))?;
     Ok(Exit::Fine)
 }
@@ -32,14 +32,12 @@ fn part(folder: &Path) -> anyhow::Result<Part> {
     Ok(Part { analysis: analyse(&input), input, plimsoll })
 }
 
-/// Writes the report of a release in place of an earlier one. A folder with anything else is left alone.
-pub(super) fn write(documents: &[Document], out: &Path) -> Result<(), Failure> {
-    if let Some(strange) =
-        entries(out)?.into_iter().find(|name| !FILES.iter().chain(&FOLDERS).any(|known| known == name))
-    {
+/// Writes the report of a release, whose results lie in these folders, in place of an earlier one. A folder with anything else
+/// is left alone.
+pub(super) fn write(documents: &[Document], out: &Path, results: &[PathBuf]) -> Result<(), Failure> {
+    if let Some(why) = why_no_folder_for_a_report(&entries(out)?, out, results) {
         let message = anyhow!(
-            "{} is no folder for a report: it has {strange}, which no report has; `--out` takes a folder that is new, empty, or \
-             has an earlier report",
+            "{} is no folder for a report: {why}; `--out` takes a folder that is new, empty, or has an earlier report",
             out.display()
         );
         return Err(Failure::new(Exit::Usage, message));
@@ -48,6 +46,23 @@ pub(super) fn write(documents: &[Document], out: &Path) -> Result<(), Failure> {
         std::fs::remove_dir_all(folder).with_context(|| format!("failed to remove {}", folder.display()))?;
     }
     write_documents(documents, out)
+}
+
+/// Why a report may not take the place of what is in a folder; none where it may. A folder `data` alone may be anybody's.
+fn why_no_folder_for_a_report(names: &[String], out: &Path, results: &[PathBuf]) -> Option<String> {
+    let has = |known: &str| names.iter().any(|name| name == known);
+    if let Some(strange) = names.iter().find(|name| !FILES.iter().chain(&FOLDERS).any(|known| known == name)) {
+        return Some(format!("it has {strange}, which no report has"));
+    }
+    if let Some(missing) = FILES.iter().find(|file| !names.is_empty() && !has(file)) {
+        return Some(format!("it has {} and no {missing}, without which no report is", names[0]));
+    }
+    let lies_in = |folder: &&PathBuf| match (folder.canonicalize(), out.canonicalize()) {
+        (Ok(folder), Ok(out)) => folder.starts_with(out),
+        _ => false,
+    };
+    let within = results.iter().find(lies_in)?;
+    Some(format!("the results {} lie in it", within.display()))
 }
 
 /// The names in a folder; none where it is not there.

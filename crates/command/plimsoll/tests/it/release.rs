@@ -34,6 +34,23 @@ fn a_bundle_becomes_the_report_of_a_release() {
 }
 
 #[test]
+fn a_report_takes_the_place_of_a_report_and_of_nothing_else() {
+    let place = Place::empty();
+    for version in ["v1", "v2"] {
+        place.write(&format!("mine/data/{version}/a.csv"), "label,value\nget,1\n");
+    }
+    let compare = |says: &str| {
+        place.plimsoll(&["compare", "mine/data/v1", "mine/data/v2", "--out", "mine"]).with(2).says(&[says]);
+        assert!(place.has("mine/data/v1/a.csv"), "what was there is there");
+    };
+    compare("it has data and no README.md, without which no report is");
+    place.write("mine/README.md", "of mine");
+    place.write("mine/index.html", "of mine");
+    compare("the results mine/data/v1 lie in it");
+    assert_eq!(place.read("mine/README.md"), "of mine");
+}
+
+#[test]
 fn a_study_that_compares_nothing_is_no_release() {
     let describing = edited(TINY, "compare = true, baseline = \"mutex\"", "");
     let describing = edited(&describing, "levels = [\"mutex\", \"inputQ\"], ", "levels = [\"mutex\"]");
