@@ -30,6 +30,9 @@ use crate::t::{Summary, TTest};
 /// its middle reaches beyond both ends.
 const NARROW: f64 = 1.2;
 
+/// By how much of itself a sum of decimal fractions may be off.
+const ROUNDING: f64 = 1e-9;
+
 /// How often a ladder on which every load passed, or every load failed, may lead to another bracket.
 const MOST_BRACKETS: u32 = 3;
 
@@ -46,6 +49,15 @@ pub struct Range {
     pub whole: bool,
     /// The distance of loads that go up by equal steps; none for a search.
     pub step: Option<f64>,
+}
+
+impl Range {
+    /// The load that is a step above this one, if it is not beyond the largest. Sums of decimal fractions are not exact: a load that
+    /// is beyond it by next to nothing is the largest.
+    fn step_above(&self, level: f64, step: f64) -> Option<f64> {
+        let above = level + step;
+        (above <= self.most * (1.0 + ROUNDING)).then(|| above.min(self.most))
+    }
 }
 
 /// Which part of a search a load belongs to.
@@ -203,8 +215,10 @@ impl Search {
             Stage::Steps { step, level, passed, failed } => {
                 let passed = if has_passed { Some(level) } else { passed };
                 let failed = if has_passed { failed } else { failed.or(Some(level)) };
-                let next = Stage::Steps { step, level: level + step, passed, failed };
-                if level + step <= self.range.most { next } else { ended(passed, failed) }
+                match self.range.step_above(level, step) {
+                    Some(level) => Stage::Steps { step, level, passed, failed },
+                    None => ended(passed, failed),
+                }
             }
             ended @ Stage::Ended(_) => ended,
         };
@@ -364,9 +378,13 @@ const MOST_STRAIN: f64 = 10.0;
 const SLOPES: [f64; 2] = [8.0, 60.0];
 
 /// The load at which the mean strain is 1, by a quasi-Poisson regression with a logarithmic link (McCullagh and Nelder,
-/// *Generalized Linear Models*, 1989) of the strain on the logarithm of the load; none where too few loads are telling. The
-/// mean of strains is what counts over a longer time, whatever their distribution over short loads.
+/// *Generalized Linear Models*, 1989) of the strain on the logarithm of the load; none where too few loads are telling, or one
+/// failed for something that has no strain, or had too few requests: the fit would not know of it. The mean of strains is what counts over a longer
+/// time, whatever their distribution over short loads.
 fn crossing(ladder: &[Tried]) -> Option<f64> {
+    if ladder.iter().any(|one| !one.passed && one.strain.is_none()) {
+        return None;
+    }
     let telling = |one: &&Tried| one.strain.is_some_and(|strain| strain > 0.0 && strain < MOST_STRAIN);
     if ladder.iter().filter(telling).count() < TELLING {
         return None;
@@ -405,7 +423,7 @@ fn crossing(ladder: &[Tried]) -> Option<f64> {
 #[must_use]
 pub fn most_loads(range: Range) -> usize {
     if let Some(step) = range.step {
-        return 1 + ((range.most - range.first).max(0.0) / step).floor() as usize;
+        return 1 + ((range.most * (1.0 + ROUNDING) - range.first).max(0.0) / step).floor() as usize;
     }
     let doublings = |ratio: f64| ratio.max(1.0).log2().ceil() as usize;
     let outwards = doublings(range.most / range.first).max(doublings(range.first / range.least));

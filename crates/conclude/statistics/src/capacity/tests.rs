@@ -41,6 +41,13 @@ fn steps_go_up_to_the_largest_load_or_to_the_end() {
 }
 
 #[test]
+fn equal_steps_go_up_to_the_largest_load_whatever_their_fractions() {
+    let steps = Range { first: 0.1, least: 0.1, most: 0.3, whole: false, step: Some(0.1) };
+    let (found, tried) = searched(Search::new(steps), &mut |_| true);
+    assert_eq!((found, tried.len(), most_loads(steps)), (Capacity::AtLeast(0.3), 3, 3));
+}
+
+#[test]
 fn between_two_steps_the_strain_tells_where() {
     let step = |level: f64, strain: f64| Tried { level, part: Part::Step, passed: strain <= 1.0, strain: Some(strain) };
     let of = |tried: &[Tried]| match capacity(tried) {
@@ -213,6 +220,10 @@ fn strains_cross_where_their_mean_is_one() {
     let Some(Capacity::At(found)) = capacity(&breaks_down) else { panic!("{:?}", capacity(&breaks_down)) };
     let averaged = [103.0_f64, 100.0, 101.5, 103.0, 101.5, 102.5];
     close(found.ln(), averaged.iter().map(|level| level.ln()).sum::<f64>() / 6.0, 1e-9);
+    // What a load failed for has no strain, so that a fit of the others would put the capacity above it.
+    let without = |one: &Tried| Tried { strain: one.strain.filter(|_| one.passed), ..*one };
+    let unknown: Vec<Tried> = smooth.iter().map(without).collect();
+    assert_eq!(capacity(&unknown), capacity(&breaks_down));
     // Strains that fall with the load have no crossing of their own; the flattest slope keeps it near the loads.
     let falls: Vec<Tried> = levels.iter().map(|level| of(level.min(104.0), (100.0 / level).powf(20.0) * 1.2)).collect();
     let Some(Capacity::At(found)) = capacity(&falls) else { panic!("{:?}", capacity(&falls)) };
