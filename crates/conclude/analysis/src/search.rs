@@ -18,7 +18,25 @@ pub(crate) fn of_load(load: &LoadResult) -> Option<OrReason<Capacity>> {
         let why = stopped_by(load).map(|reason| format!(", because its loads were void ({reason})"));
         format!("the search for the capacity did not come to its end{}", why.unwrap_or_default())
     };
-    Some(capacity::capacity(&tried(&load.rungs)).ok_or_else(no_end))
+    Some(match capacity::capacity(&tried(&load.rungs)) {
+        None => Err(no_end()),
+        Some(Capacity::AtLeast(_)) if !has_passed(load) => {
+            Err("no load had enough requests to show that it passes".to_owned())
+        }
+        Some(capacity) => Ok(capacity),
+    })
+}
+
+/// True if a load of the search passed. One with too few requests leads to a larger one as well, and shows nothing.
+fn has_passed(load: &LoadResult) -> bool {
+    let mut counting = load.rungs.iter().filter(|one| one.summary.validity.counts());
+    counting.any(|one| one.summary.objective.as_ref().is_some_and(|judged| judged.passed == Passed::Yes))
+}
+
+/// True if a search came to its end and found no more than a bound: every load passed, or every load failed.
+pub(crate) fn is_bound(load: &LoadResult) -> bool {
+    let is_bound = matches!(of_load(load), Some(Ok(Capacity::AtLeast(_) | Capacity::Below(_))));
+    is_bound && stopped_by(load).is_none()
 }
 
 /// How far the loads of a search contradict one another: see [`plimsoll_statistics::capacity::contradiction`].

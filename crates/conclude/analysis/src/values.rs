@@ -3,6 +3,7 @@
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::reason::OrReason;
+use crate::search;
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::result::{Slice, TrialResult};
@@ -125,21 +126,30 @@ impl<'a> Values<'a> {
 
     /// The reason why a percentile is withheld from a cell although some of its trials have it. All
     /// trials of a cell need it, or none gets it: the trials with too few values are the slow ones,
-    /// and the p99 of the others may lie below the p95 of all.
+    /// and the p99 of the others may lie below the p95 of all. So it is with a capacity of which some trials have
+    /// a bound alone: those that found it are the slow ones, or the fast.
     pub(crate) fn why_withheld(&self, (condition, variant): (usize, usize), measure: usize) -> Option<String> {
         let of_cell: Vec<(&TrialReader<'_>, &OrReason<f64>)> = self.of_cell(condition, variant, measure).collect();
+        let Measure { series, statistic, .. } = &self.measures[measure];
+        let is_capacity = *series == Series::Capacity;
         let missing: Vec<(u32, &String)> = of_cell
             .iter()
+            .filter(|(reader, _)| !is_capacity || search::is_bound(reader.load()))
             .filter_map(|(reader, value)| Some((reader.trial().number(), value.as_ref().err()?)))
             .collect();
-        let (trial, reason) = missing.first().filter(|_| missing.len() < of_cell.len())?;
-        matches!(self.measures[measure].statistic, Statistic::Percentile(_)).then(|| {
-            let (without, all) = (missing.len(), of_cell.len());
-            let (unit, loads) = (words::unit(&self.input.plan), words::load_unit(&self.input.plan));
-            format!(
-                "a percentile is that of all {loads}s or none, and {without} of {all} have none ({unit} {trial}: {reason})"
-            )
-        })
+        let (trial, reason) = missing.first().filter(|_| of_cell.iter().any(|(_, value)| value.is_ok()))?;
+        let (without, all) = (missing.len(), of_cell.len());
+        let (unit, loads) = (words::unit(&self.input.plan), words::load_unit(&self.input.plan));
+        let example = format!("({unit} {trial}: {reason})");
+        match statistic {
+            _ if is_capacity => Some(format!(
+                "a capacity is that of all {loads}s or none, and of {without} of {all} it is a bound {example}"
+            )),
+            Statistic::Percentile(_) => Some(format!(
+                "a percentile is that of all {loads}s or none, and {without} of {all} have none {example}"
+            )),
+            _ => None,
+        }
     }
 
     /// The trial of a variant in a block with its value, if it counts and has one.

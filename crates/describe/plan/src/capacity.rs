@@ -196,6 +196,8 @@ struct OnStart {
     /// The load that confirms the capacity, if this is the last start.
     confirmation: Option<Duration>,
     confirmations: usize,
+    /// The last one.
+    confirmed_at: Option<f64>,
     confirmed: bool,
 }
 
@@ -226,6 +228,7 @@ impl OnStart {
             recovery: None,
             confirmation: None,
             confirmations: 0,
+            confirmed_at: None,
             confirmed: false,
         }
     }
@@ -286,6 +289,7 @@ impl OnStart {
             RungPart::Step => Part::Step,
             RungPart::Confirmation => {
                 self.confirmations += 1;
+                self.confirmed_at = Some(rung.level);
                 self.confirmed = passed;
                 return;
             }
@@ -328,8 +332,10 @@ impl OnStart {
         }
         let all: Vec<f64> = self.known.counting.iter().copied().chain([found]).collect();
         let widest = self.known.widest.max(contradiction(&self.tried));
-        let lower = lower_end(&all, widest) * CONFIRMED_BELOW.powi(self.confirmations as i32);
-        let level = if self.known.range.whole { lower.floor().max(1.0) } else { lower };
+        let level = lower_end(&all, widest) * CONFIRMED_BELOW.powi(self.confirmations as i32);
+        // Each is below the one before it, also of few users.
+        let whole = || level.floor().min(self.confirmed_at.map_or(f64::INFINITY, |last| last - 1.0)).max(1.0);
+        let level = if self.known.range.whole { whole() } else { level };
         Some((Rung { level, part: RungPart::Confirmation }, self.length(level, confirmation)))
     }
 

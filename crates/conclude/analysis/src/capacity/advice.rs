@@ -95,10 +95,20 @@ fn with_interval(contrast: &Contrast, measure: &Measure) -> String {
     }
 }
 
-/// The load to plan for: the lower end of the interval, or the longer load that passed where that is lower.
+/// The load to plan for: the lower end of the interval, or the longer load that passed where that is lower. Where each longer
+/// load failed there is none.
 fn plan_for(input: &Input, cell: &CapacityCell, noun: &str) -> Option<Sentence> {
     let Ok(Found::At(_, Ok(interval))) = &cell.found else { return None };
     let confirmed = cell.confirmed();
+    if let Some(lowest) =
+        cell.confirmations.iter().map(|one| one.level).reduce(f64::min).filter(|_| confirmed.is_none())
+    {
+        return Some(Sentence {
+            outcome: None,
+            claim: format!("Plan for fewer than {} {noun}{}", grouped(lowest.floor()), with(input, cell)),
+            evidence: "(each of the longer loads failed, this one too)".to_owned(),
+        });
+    }
     let level = confirmed.map_or(interval.low, |passed| passed.level.min(interval.low));
     let longer = match confirmed {
         Some(passed) => format!("a load of {:.0} s at {} passed", passed.seconds, grouped(passed.level.round())),
@@ -216,6 +226,14 @@ mod tests {
                 "Watch the processors of the machine with new (what gave out first; at 75 % from 300 users on).",
             ]
         );
+    }
+
+    #[test]
+    fn a_load_that_a_longer_one_refuted_is_not_planned_for() {
+        let failed = |level: f64| Confirmation { level, seconds: 60.0, passed: false, reasons: Vec::new() };
+        let refuted = CapacityCell { confirmations: vec![failed(388.0), failed(376.0)], ..cell(1, 380.0) };
+        let told = told(&[], vec![refuted]);
+        assert_eq!(told[0], "Plan for fewer than 376 users with new (each of the longer loads failed, this one too).");
     }
 
     #[test]

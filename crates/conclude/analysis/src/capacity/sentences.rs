@@ -64,7 +64,10 @@ fn sentence(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Sent
         Ok(Found::AtLeast(least)) => {
             evidence.push(match cell.starts.iter().find_map(|start| start.stopped_by.as_ref()) {
                 Some(reason) => format!("larger loads were void: {reason}"),
-                None => "no larger load was to be tried".to_owned(),
+                None => match cell.range.as_ref().and_then(|range| range.fails_from).filter(|from| from > least) {
+                    Some(from) => format!("requests fail, or a system ends, from {} on", number(from)),
+                    None => "no larger load was to be tried".to_owned(),
+                },
             });
             format!("{name} carries at least {}{place}", level(*least))
         }

@@ -8,8 +8,8 @@ use crate::measure::TrialReader;
 use crate::once::REQUEST;
 use crate::quantity::grouped;
 use crate::search;
-use crate::words::counted;
-use plimsoll_model::measure::Statistic;
+use crate::words::{self, counted};
+use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::objective::Limit;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::start::RungPart;
@@ -154,36 +154,57 @@ fn failed_requests(context: &Context<'_>) -> Option<Finding> {
 /// Loads with so few requests that the capacity comes out too high.
 fn short_loads(context: &Context<'_>) -> Option<Finding> {
     let objective = context.input.facts.objective.as_ref().filter(|_| context.input.plan.searches())?;
-    // The limit that lets the fewest miss.
-    let share = |limit: &Limit| match limit.measure.statistic {
-        Statistic::Percentile(p) => Some(1.0 - p / 100.0),
-        _ => None,
-    };
-    let share = objective.limits.iter().filter_map(share).reduce(f64::min)?;
-    let of_load = |reader: &TrialReader<'_>| {
+    let of_load = |reader: &TrialReader<'_>, Limit { measure, .. }: &Limit| {
+        let Statistic::Percentile(p) = measure.statistic else { return None };
         let ladder = reader.load().rungs.iter().filter(|one| one.rung.part == RungPart::Ladder);
-        let loads = ladder.filter(|one| one.summary.validity.counts()).count();
-        let seconds = reader.load().summary.timing.window.seconds() / loads as f64;
-        (loads > 0).then(|| (reader.requests().count() as f64 / loads as f64, seconds, context.trial(reader)))
+        let loads = ladder.filter(|one| one.summary.validity.counts()).count() as f64;
+        let seconds = reader.load().summary.timing.window.seconds() / loads;
+        let values = reader.sample_size(&measure.series)? as f64 / loads;
+        let (share, of, place) = (1.0 - p / 100.0, measure.clone(), context.trial(reader));
+        (loads > 0.0 && values > 0.0).then_some(ShortLoad { values, seconds, share, of, place })
     };
-    let (requests, seconds, place) =
-        context.counted().filter_map(of_load).min_by(|one, other| one.0.total_cmp(&other.0))?;
-    let needed = values_to_weigh(share);
-    (requests < needed).then(|| {
-        let longer = (seconds * needed / requests).ceil();
+    let limits = &objective.limits;
+    let all = context.counted().flat_map(|reader| limits.iter().filter_map(move |limit| of_load(reader, limit)));
+    let shortest = all.min_by(|one, other| one.of_needed().total_cmp(&other.of_needed()))?;
+    (shortest.of_needed() < 1.0).then(|| {
+        let ShortLoad { values, seconds, share, of, place } = &shortest;
+        let longer = (seconds / shortest.of_needed()).ceil();
+        let what = match of.series {
+            Series::RequestDuration(None) => "requests".to_owned(),
+            _ => format!("values of `{}`", words::series(&of.series)),
+        };
         Finding {
             severity: Severity::Caution,
             topic: "short loads",
             sentence: format!(
-                "The loads near the capacity had {} requests each, of which {} may miss. Misses of a queue come in bursts, and \
+                "The loads near the capacity had {} {what} each, of which {} may miss. Misses of a queue come in bursts, and \
                  with fewer than {MISSES:.0} that may miss, the capacity comes out too high: by 1 to 2 % in simulations of \
                  queues, more with fewer. Loads of {longer:.0} s (`load.duration`) have enough.",
-                grouped(requests.round()),
-                grouped((requests * share).round())
+                grouped(values.round()),
+                grouped((values * share).round())
             ),
             evidence: vec![format!("{place}: loads of {seconds:.1} s")],
         }
     })
+}
+
+/// The loads near the capacity on one start, by what a limit of the objective is about.
+struct ShortLoad {
+    /// The values that each has.
+    values: f64,
+    /// How long each took.
+    seconds: f64,
+    /// The share of the values that may miss the limit.
+    share: f64,
+    of: Measure,
+    place: String,
+}
+
+impl ShortLoad {
+    /// The values, as a share of those with which what misses can be weighed.
+    fn of_needed(&self) -> f64 {
+        self.values / values_to_weigh(self.share)
+    }
 }
 
 /// Loads near the capacity contradict one another.
@@ -219,6 +240,7 @@ mod tests {
     use crate::finding::{Finding, Severity};
     use crate::input::Input;
     use crate::testing::{describing, start};
+    use plimsoll_model::measure::Series;
     use plimsoll_model::objective::{Judged, Objective, Passed};
     use plimsoll_model::record::{Account, ErrorKind};
     use plimsoll_model::result::RungResult;
@@ -268,6 +290,7 @@ mod tests {
             result
         });
         input.facts.objective = Some(Objective { limits: Vec::new(), errors: 0.01, achieved: 0.99 });
+        input.facts.report.measures.push("capacity.count".parse().expect("a measure"));
         let confirm = Duration::from_secs(60);
         let range = SearchRange {
             first: 40.0,
@@ -281,6 +304,43 @@ mod tests {
         };
         input.plan.searches = vec![CapacitySearch { range, loads: [20, 10], more: 8 }];
         input
+    }
+
+    #[test]
+    fn a_capacity_of_which_one_start_has_a_bound_alone_has_no_mean() {
+        let mut input = searched(0);
+        let estimate = |input: &Input| {
+            let analysis = analyse(input);
+            let mut all = analysis.cells.into_iter().flat_map(|cell| cell.estimates);
+            all.find(|one| one.measure.series == Series::Capacity)
+                .expect("it was searched for")
+                .summary
+                .map(|one| one.n)
+        };
+        assert_eq!(estimate(&input), Ok(3));
+        let rungs = &mut input.starts[1].loads[0].rungs;
+        rungs.truncate(1);
+        let mut most = rungs[0].clone();
+        most.rung.level = 640.0;
+        rungs.push(most);
+        let why = estimate(&input).expect_err("a bound");
+        assert!(why.contains("none, and of 1 of 3 it is a bound (") && why.contains("it is 640 or more"), "{why}");
+        let report = analyse(&input).capacity.expect("a search");
+        assert!(matches!(report.cells[0].found, Ok(Found::AtLeast(level)) if level < 64.0), "{report:?}");
+    }
+
+    #[test]
+    fn loads_with_too_few_requests_show_no_bound() {
+        let mut input = searched(0);
+        for start in &mut input.starts {
+            let rungs = &mut start.loads[0].rungs;
+            rungs.truncate(1);
+            rungs[0].rung.level = 640.0;
+            rungs[0].summary.objective.as_mut().expect("judged").passed = Passed::TooFew;
+        }
+        let report = analyse(&input).capacity.expect("a search");
+        let why = report.cells[0].found.clone().expect_err("nothing passed");
+        assert_eq!(why, "no load had enough requests to show that it passes");
     }
 
     #[test]

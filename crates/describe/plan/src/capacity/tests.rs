@@ -104,6 +104,18 @@ fn a_confirmation_that_fails_is_tried_a_little_lower() {
 }
 
 #[test]
+fn each_confirmation_of_few_users_has_fewer_of_them() {
+    let mut limit = below(11.0);
+    let mut hear = |start: &Start, load: &Load| match load.rung.expect("a search").part {
+        RungPart::Confirmation => MISSED,
+        _ => limit(start, load),
+    };
+    let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
+    let tried = parts(&starts[4].1, RungPart::Confirmation);
+    assert!(tried.len() > 1 && tried.windows(2).all(|pair| pair[1] <= pair[0] - 1.0), "{tried:?}");
+}
+
+#[test]
 fn variants_on_one_start_alternate() {
     let turns = Turns { count: 1, settle: SECOND, slice: SECOND };
     let plan = planned(2, 1000.0, Design::Turns(turns));
