@@ -2,7 +2,8 @@
 
 use crate::fault::Fault;
 use crate::measure::better;
-use crate::recorded::{Run, Version};
+use crate::range::name_series;
+use crate::recorded::{Line, Recorded, Run, Version};
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
 use plimsoll_model::measure::Direction;
 use plimsoll_statistics::{Interval, benjamini_hochberg, t};
@@ -47,9 +48,11 @@ pub struct Change {
     pub values: [f64; 2],
     /// The ratio of the second to the first; none where a value is not above zero.
     pub ratio: Option<f64>,
-    /// The 95 % interval of the ratio, by Welch's t on logarithms; none of fewer than three runs of a version.
+    /// The 95 % interval of the ratio, by Welch's t on logarithms; none of fewer than three runs of a version, and none without a
+    /// ratio.
     pub interval: Option<Interval>,
-    /// Benjamini and Hochberg's adjusted p-value, over all changes with an interval.
+    /// Benjamini and Hochberg's adjusted p-value, over all changes of which both versions have three runs; where there is no ratio
+    /// by Welch's t on the values.
     pub adjusted_p: Option<f64>,
 }
 
@@ -60,10 +63,18 @@ impl Change {
         self.adjusted_p.is_some_and(|p| p <= FALSE_DISCOVERIES)
     }
 
+    /// The logarithm of the ratio; infinite where there is none, because a value is not above zero, and the other one is another.
+    #[must_use]
+    pub fn logarithm(&self) -> f64 {
+        let [first, second] = self.values;
+        let without_ratio = || if first == second { 0.0 } else { f64::INFINITY.copysign(second - first) };
+        self.ratio.map_or_else(without_ratio, f64::ln)
+    }
+
     /// How much worse the second version is, to order changes of one measure: where no direction is better, how much it changes.
     #[must_use]
     pub fn badness(&self) -> f64 {
-        let Some(size) = self.ratio.map(f64::ln) else { return f64::NEG_INFINITY };
+        let size = self.logarithm();
         match better(&self.measure) {
             Some(Direction::Lower) => size,
             Some(Direction::Higher) => -size,
@@ -76,7 +87,7 @@ impl Change {
 ///
 /// # Errors
 /// They have no case in common.
-pub fn compare(first: Version, second: Version) -> Result<Compared, Fault> {
+pub fn compare(mut first: Version, mut second: Version) -> Result<Compared, Fault> {
     let cases: Vec<String> = first.cases.keys().filter(|case| second.cases.contains_key(*case)).cloned().collect();
     if cases.is_empty() {
         let named =
@@ -88,6 +99,7 @@ pub fn compare(first: Version, second: Version) -> Result<Compared, Fault> {
             second: second.name,
         });
     }
+    name_all_series(&mut first, &mut second);
     let (mut changes, mut only) = (Vec::new(), Vec::new());
     for case in &cases {
         let [one, other] = [&first, &second].map(|version| values(&version.cases[case]));
@@ -102,6 +114,21 @@ pub fn compare(first: Version, second: Version) -> Result<Compared, Fault> {
     }
     adjust(&mut changes);
     Ok(Compared { first, second, cases, changes, only })
+}
+
+/// Names the series of Prometheus of each measure in the same way in all runs of both versions.
+fn name_all_series(first: &mut Version, second: &mut Version) {
+    let runs = first.cases.values_mut().chain(second.cases.values_mut()).flatten();
+    let mut files: BTreeMap<&str, Vec<&mut BTreeMap<String, Line>>> = BTreeMap::new();
+    for (measure, recorded) in runs.flat_map(|run| &mut run.measures) {
+        match recorded {
+            Recorded::OverTime(lines) if lines.values().any(|line| !line.labels.is_empty()) => {
+                files.entry(measure).or_default().push(lines);
+            }
+            _ => {}
+        }
+    }
+    files.values_mut().for_each(|files| name_series(files));
 }
 
 /// The values of the runs, by measure and label.
@@ -126,10 +153,12 @@ fn change(case: &str, measure: String, label: String, first: &[f64], second: &[f
         Some(logs) => logs.map(f64::exp),
         None => [mean(first), mean(second)],
     };
-    let test = both
-        .as_ref()
-        .filter(|(first, second)| first.len().min(second.len()) >= FEWEST_RUNS)
-        .and_then(|(first, second)| t::welch(second, first));
+    let are_enough = first.len().min(second.len()) >= FEWEST_RUNS;
+    let test = match &both {
+        _ if !are_enough => None,
+        Some((first, second)) => t::welch(second, first),
+        None => t::welch(second, first),
+    };
     Change {
         case: case.to_owned(),
         measure,
@@ -138,7 +167,7 @@ fn change(case: &str, measure: String, label: String, first: &[f64], second: &[f
         second: second.to_vec(),
         values,
         ratio: logs.map(|[first, second]| (second - first).exp()),
-        interval: test.as_ref().map(|test| {
+        interval: test.as_ref().filter(|_| both.is_some()).map(|test| {
             let Interval { low, high } = test.interval(CONFIDENCE);
             Interval { low: low.exp(), high: high.exp() }
         }),
@@ -156,7 +185,6 @@ fn adjust(changes: &mut [Change]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorded::Recorded;
 
     fn version(name: &str, runs: &[&[(&str, f64)]]) -> Version {
         let run = |values: &&[(&str, f64)]| {
@@ -197,6 +225,54 @@ mod tests {
         assert!(get.stands_out() && interval.low > 1.4 && interval.high < 1.6, "{get:?}");
         assert!(!put.stands_out() && put.ratio.is_some_and(|ratio| (ratio - 1.0).abs() < 1e-12), "{put:?}");
         assert!(get.badness() > put.badness());
+    }
+
+    #[test]
+    fn a_change_from_zero_has_no_ratio_and_stands_out_all_the_same() {
+        let runs = |of: [f64; 3]| of.map(|value| [("pause", value), ("put", 0.2 + value / 1e4)]);
+        let version = |name: &str, of: [f64; 3]| {
+            let runs = runs(of);
+            version(name, &runs.iter().map(<[_; 2]>::as_slice).collect::<Vec<_>>())
+        };
+        let compared =
+            compare(version("old", [0.0, 0.0, 0.0]), version("new", [5.0, 5.1, 4.9])).expect("the same case");
+        let [pause, put] = &compared.changes[..] else { panic!("two labels") };
+        assert_eq!((pause.ratio, pause.interval, pause.values[0]), (None, None, 0.0));
+        assert!(pause.stands_out() && pause.badness() > put.badness(), "{pause:?}");
+        let same = compare(version("old", [0.0; 3]), version("new", [0.0; 3])).expect("the same case");
+        assert!(same.changes[0].badness() == 0.0 && !same.changes[0].stands_out(), "{same:?}");
+    }
+
+    #[test]
+    fn a_series_has_one_name_in_all_files() {
+        let version = |name: &str, series: &[&str]| {
+            let run = |series: &&str| {
+                let answer = format!(r#"{{"status":"success","data":{{"resultType":"matrix","result":[{series}]}}}}"#);
+                let recorded = Recorded::of_query_range(answer.as_bytes()).expect("an answer");
+                Run { measures: BTreeMap::from([("api_seconds".to_owned(), recorded)]) }
+            };
+            Version {
+                name: name.to_owned(),
+                cases: BTreeMap::from([(String::new(), series.iter().map(run).collect())]),
+            }
+        };
+        let labels = |first: &[&str], second: &[&str]| {
+            let compared = compare(version("old", first), version("new", second)).expect("the same case");
+            let changed = compared.changes.iter().map(|change| change.label.clone());
+            changed.chain(compared.only.iter().map(|(_, _, label, _)| format!("only {label}"))).collect::<Vec<String>>()
+        };
+        let on =
+            |instance: &str| format!(r#"{{"metric":{{"instance":"{instance}","job":"chat"}},"values":[[0,"1"]]}}"#);
+        assert_eq!(labels(&[&on("a:80")], &[&on("b:80"), &on("c:80")]), [""]);
+        let of = |handler: &str, code: &str| {
+            format!(r#"{{"metric":{{"handler":"{handler}","code":"{code}"}},"values":[[0,"1"]]}}"#)
+        };
+        let (get, failed, put) = (of("get", "200"), of("get", "500"), of("put", "200"));
+        assert_eq!(
+            labels(&[&format!("{get},{put}")], &[&format!("{get},{failed}")]),
+            ["code=200, handler=get", "only code=200, handler=put", "only code=500, handler=get"]
+        );
+        assert_eq!(labels(&[&get], &[&format!("{get},{put}")]), ["get", "only put"]);
     }
 
     #[test]

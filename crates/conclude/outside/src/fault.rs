@@ -30,6 +30,15 @@ pub enum Fault {
         /// Its path.
         path: PathBuf,
     },
+    /// A folder of a case is no run.
+    #[error(
+        "{} is no run: the folders of a case are `run-1`, `run-2` and so on; name cases in one name, as `postgresql-small`",
+        path.display()
+    )]
+    NoRun {
+        /// Its path.
+        path: PathBuf,
+    },
     /// A folder has no results.
     #[error("{} has no results: expected `NAME.csv` or `NAME.json`, or folders with them", path.display())]
     NoResults {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The most bytes of a file.
 const MOST: u64 = 64 << 20;
 
-/// The begin of the name of a folder that is a run.
+/// The name of a folder that is a run, before its number.
 const RUN: &str = "run";
 
 /// True if a folder has results of other tools, at any depth that they can have.
@@ -45,15 +45,18 @@ fn case(folder: &Path) -> Result<Case, Fault> {
         (false, false) => Err(Fault::FilesAndFolders { path: folder.to_owned() }),
         (true, true) => Err(Fault::NoResults { path: folder.to_owned() }),
         (false, true) => Ok(vec![run(&files)?]),
-        (true, false) => folders.iter().map(|path| run_in(path)).collect(),
+        (true, false) => match folders.iter().find(|path| !is_run(path)) {
+            Some(path) => Err(Fault::NoRun { path: path.clone() }),
+            None => folders.iter().map(|path| run_in(path)).collect(),
+        },
     }
 }
 
 fn run_in(folder: &Path) -> Result<Run, Fault> {
     let Contents { files, folders } = contents(folder)?;
     match (files.is_empty(), folders.is_empty()) {
-        (_, false) => Err(Fault::FilesAndFolders { path: folder.to_owned() }),
-        (true, true) => Err(Fault::NoResults { path: folder.to_owned() }),
+        (false, false) => Err(Fault::FilesAndFolders { path: folder.to_owned() }),
+        (true, _) => Err(Fault::NoResults { path: folder.to_owned() }),
         (false, true) => run(&files),
     }
 }
@@ -102,8 +105,11 @@ fn is_result(path: &Path) -> bool {
     path.is_file() && (has_extension(path, "csv") || has_extension(path, "json"))
 }
 
+/// True for `run`, `run-1`, `run_1` and `run1`. A folder `runc` is a case.
 fn is_run(path: &Path) -> bool {
-    name_of(path).starts_with(RUN)
+    let name = name_of(path);
+    let number = name.strip_prefix(RUN).map(|rest| rest.strip_prefix(['-', '_']).unwrap_or(rest));
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {
@@ -138,6 +144,10 @@ mod tests {
                 &[("pg/api_seconds.csv", table), ("my/run1/a.csv", table), ("my/run2/a.csv", table)],
                 vec![("my", 2), ("pg", 1)],
             ),
+            (
+                &[("runc/a.csv", table), ("runsc/run_1/a.csv", table), ("runsc/run_2/a.csv", table)],
+                vec![("runc", 1), ("runsc", 2)],
+            ),
         ] {
             let place = place(files);
             assert!(is_outside(place.path()));
@@ -158,6 +168,11 @@ mod tests {
             refused(&[("a.csv", "label,value\nx,1\n"), ("pg/a.csv", "label,value\nx,1\n")])
                 .contains("both files and folders")
         );
+        assert!(
+            refused(&[("pg/small/a.csv", "label,value\nx,1\n"), ("pg/large/a.csv", "label,value\nx,1\n")])
+                .contains("large is no run: ")
+        );
+        assert!(refused(&[("pg/run-1/deep/a.csv", "label,value\nx,1\n")]).contains("run-1 has no results: "));
         assert!(refused(&[("a.csv", "label,value\nx,1\n"), ("a.json", "{}")]).contains("a.json: "));
         assert!(
             refused(&[("a.csv", "label,value\nx,one\n")]).contains("a.csv: line 2: expected a number, found `one`")

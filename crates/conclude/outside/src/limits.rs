@@ -22,7 +22,7 @@ const OTHER_LENGTH: f64 = 0.1;
 /// Sentences, the weightiest first.
 #[must_use]
 pub fn limits(compared: &Compared) -> Vec<String> {
-    let mut limits = vec![of_runs(compared)];
+    let mut limits = of_runs(compared);
     limits.extend(of_order(compared));
     limits.extend(of_lengths(compared));
     limits.extend(of_begins(compared));
@@ -45,31 +45,40 @@ fn runs<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<Item 
     compared.cases.iter().filter_map(|case| version.cases.get(case)).flatten()
 }
 
-fn of_runs(compared: &Compared) -> String {
-    let fewest = compared.cases.iter().flat_map(|case| both(compared).map(|version| version.cases[case].len())).min();
-    match fewest.unwrap_or(0) {
+fn of_runs(compared: &Compared) -> Vec<String> {
+    let runs = |case: &String| both(compared).map(|version| version.cases[case].len()).into_iter().min().unwrap_or(0);
+    let (few, enough): (Vec<&String>, Vec<&String>) = compared.cases.iter().partition(|case| runs(case) < FEWEST_RUNS);
+    let place = if enough.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", in_short(&few.iter().map(|case| (*case).clone()).collect()))
+    };
+    let of_few = few.iter().map(|case| runs(case)).min().map(|least| match least {
         0 | 1 => format!(
-            "A version ran once: no change has an interval or a verdict, because nothing tells how much two runs of the same \
-             version differ. Results of {FEWEST_RUNS} runs or more of each (`run-1`, `run-2`, …) have intervals."
+            "A version ran once{place}: no change has an interval or a verdict, because nothing tells how much two runs of the \
+             same version differ. Results of {FEWEST_RUNS} runs or more of each (`run-1`, `run-2`, …) have intervals."
         ),
-        few if few < FEWEST_RUNS => format!(
-            "A version ran {few} times: an interval takes {FEWEST_RUNS} runs of each version."
-        ),
-        _ => "Intervals are those of independent runs, and hold only where runs of both versions took turns in random order; \
-              there are no verdicts."
-            .to_owned(),
-    }
+        few => format!("A version ran {few} times{place}: an interval takes {FEWEST_RUNS} runs of each version."),
+    });
+    let of_enough = (!enough.is_empty()).then(|| {
+        "Intervals are those of independent runs, and hold only where runs of both versions took turns in random order; there \
+         are no verdicts."
+            .to_owned()
+    });
+    of_few.into_iter().chain(of_enough).collect()
 }
 
-/// Each line of each run of a version, with its measure and label.
-fn lines_of<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<Item = (&'a str, &'a str, &'a Line)> {
+/// Each line of each run of a version, with its measure, and whether its file has no other.
+fn lines_of<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<Item = (&'a str, bool, &'a Line)> {
     let measures = runs(compared, version).flat_map(|run| &run.measures);
-    measures
-        .flat_map(|(name, recorded)| recorded.lines().map(move |(label, line)| (name.as_str(), label.as_str(), line)))
+    measures.flat_map(|(name, recorded)| {
+        let is_alone = recorded.lines().count() == 1;
+        recorded.lines().map(move |(_, line)| (name.as_str(), is_alone, line))
+    })
 }
 
-/// Each line of each run of both versions, with its measure and label.
-fn lines(compared: &Compared) -> impl Iterator<Item = (&str, &str, &Line)> {
+/// Each line of each run of both versions, with its measure, and whether its file has no other.
+fn lines(compared: &Compared) -> impl Iterator<Item = (&str, bool, &Line)> {
     both(compared).into_iter().flat_map(|version| lines_of(compared, version))
 }
 
@@ -127,10 +136,8 @@ fn of_begins(compared: &Compared) -> Option<String> {
         let means = plimsoll_statistics::mean(begin).zip(plimsoll_statistics::mean(rest));
         values.len() >= 10 && means.is_some_and(|(begin, rest)| ((begin - rest) / rest).abs() > UNSTEADY)
     };
-    let whole: Vec<&str> = lines(compared)
-        .filter(|(_, label, line)| label.is_empty() && is_unsteady(line))
-        .map(|(name, ..)| name)
-        .collect();
+    let whole: Vec<&str> =
+        lines(compared).filter(|(_, is_alone, line)| *is_alone && is_unsteady(line)).map(|(name, ..)| name).collect();
     let names: BTreeSet<String> = whole.iter().map(|name| title(name)).collect();
     (!names.is_empty()).then(|| {
         format!(
@@ -146,12 +153,9 @@ fn of_gaps(compared: &Compared) -> Option<String> {
     let (mut missing, mut all, mut names) = (0, 0, BTreeSet::new());
     for (name, _, line) in lines(compared) {
         let step = line.step().unwrap_or(f64::INFINITY);
-        let gaps: usize = line
-            .points
-            .windows(2)
-            .map(|pair| (((pair[1].0 - pair[0].0) / step).round() as usize).saturating_sub(1))
-            .sum();
-        let of_line = gaps + line.no_number;
+        let gaps: usize =
+            line.distances().iter().map(|distance| ((distance / step).round() as usize).saturating_sub(1)).sum();
+        let of_line = gaps + line.no_number.len();
         (missing, all) = (missing + of_line, all + of_line + line.points.len());
         if of_line > 0 {
             names.insert(title(name));
@@ -206,7 +210,7 @@ mod tests {
 
     fn version(name: &str, from: f64, values: &[f64]) -> Version {
         let points = (0..).zip(values).map(|(second, value)| (from + f64::from(second), *value)).collect();
-        let lines = BTreeMap::from([(String::new(), Line { points, no_number: 0 })]);
+        let lines = BTreeMap::from([(String::new(), Line { points, ..Line::default() })]);
         let run = Run { measures: BTreeMap::from([("p99-api_seconds".to_owned(), Recorded::OverTime(lines))]) };
         Version { name: name.to_owned(), cases: BTreeMap::from([(String::new(), vec![run])]) }
     }
@@ -238,6 +242,19 @@ mod tests {
     }
 
     #[test]
+    fn cases_with_few_runs_are_named_where_others_have_enough() {
+        let of = |name: &str| {
+            let one = version(name, 2e9, &[1.0; 20]);
+            let run = one.cases[""][0].clone();
+            let cases = [("pg".to_owned(), vec![run.clone(); 3]), ("mysql".to_owned(), vec![run])];
+            Version { cases: cases.into(), ..one }
+        };
+        let said = limits_of(of("old"), of("new"));
+        assert!(said.contains("A version ran once in mysql: no change"), "{said}");
+        assert!(said.contains("Intervals are those of independent runs"), "{said}");
+    }
+
+    #[test]
     fn ramps_gaps_and_lengths_are_told() {
         let ramp: Vec<f64> = (0..20).map(|second| if second < 4 { 0.5 } else { 1.0 }).collect();
         let said = limits_of(version("old", 2e9, &ramp), version("new", 2e9, &[1.0; 10]));
@@ -250,7 +267,7 @@ mod tests {
                 let line = lines.get_mut("").expect("a line");
                 line.points.remove(7);
                 line.points.remove(7);
-                line.no_number = 1;
+                line.no_number = vec![2e9 + 20.0];
             }
         }
         let said = limits_of(holes, version("new", 2e9, &[1.0; 20]));

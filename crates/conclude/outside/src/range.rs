@@ -46,45 +46,56 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Recorded, String> {
         ));
     }
     let all: Vec<Series> = serde_json::from_value(data.result).map_err(|error| format!("in `data.result`: {error}"))?;
-    let names = telling(&all);
-    let mut lines: BTreeMap<String, Line> = BTreeMap::new();
-    for series in &all {
-        let label = label(series, &names);
-        let mut line = Line::default();
-        for (at, value) in &series.values {
-            if !is_instant(*at) {
+    let mut lines = BTreeMap::new();
+    for Series { metric, values } in all {
+        let label = metric.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<String>>().join(", ");
+        let mut line = Line { labels: metric, ..Line::default() };
+        for (at, value) in values {
+            if !is_instant(at) {
                 return Err(format!("series `{label}`: expected an instant in seconds, found {at}"));
             }
-            line.take(*at, number(value).map_err(|problem| format!("series `{label}`: {problem}"))?);
+            line.take(at, number(&value).map_err(|problem| format!("series `{label}`: {problem}"))?);
         }
         if lines.insert(label.clone(), line).is_some() {
             return Err(format!("two series have the labels `{label}`"));
         }
     }
+    name_series(&mut [&mut lines]);
     over_time(lines)
 }
 
-/// The names of the labels that tell the series apart.
-fn telling(all: &[Series]) -> BTreeSet<&str> {
-    let names = all.iter().flat_map(|series| series.metric.keys()).map(String::as_str);
-    let differs = |name: &&str| {
-        let first = all.first().and_then(|series| series.metric.get(*name));
-        all.iter().any(|series| series.metric.get(*name) != first)
-    };
-    let telling: BTreeSet<&str> = names.clone().filter(differs).collect();
-    // Of a single series, its own label is its name: a handler that is alone is one.
-    match (all.len(), telling.is_empty()) {
-        (1, true) => names.filter(|name| *name != "__name__").collect(),
-        _ => telling,
+/// The labels that Prometheus adds to each series. They tell where one comes from, and not what it is.
+const OF_TARGET: [&str; 3] = ["__name__", "instance", "job"];
+
+/// Names the series of one measure in several files, by the labels in which those of a file differ. A series that is alone in
+/// all files is named by what it has beyond the labels of its target.
+pub(crate) fn name_series(files: &mut [&mut BTreeMap<String, Line>]) {
+    let mut names: BTreeSet<String> = files.iter().flat_map(|lines| telling(lines)).map(str::to_owned).collect();
+    if names.is_empty() {
+        let all = files.iter().flat_map(|lines| lines.values()).flat_map(|line| line.labels.keys());
+        names = all.filter(|name| !OF_TARGET.contains(&name.as_str())).cloned().collect();
+    }
+    for lines in files {
+        let named = std::mem::take(*lines).into_values();
+        **lines = named.map(|line| (in_words(&line.labels, names.iter().map(String::as_str)), line)).collect();
     }
 }
 
+/// The names of the labels in which the series of a file differ.
+fn telling(lines: &BTreeMap<String, Line>) -> BTreeSet<&str> {
+    let first = lines.values().next();
+    let differs = |name: &&str| {
+        lines.values().any(|line| line.labels.get(*name) != first.and_then(|first| first.labels.get(*name)))
+    };
+    lines.values().flat_map(|line| line.labels.keys()).map(String::as_str).filter(differs).collect()
+}
+
 /// `createPost` where one label tells, `handler=createPost, code=200` where several do.
-fn label(series: &Series, names: &BTreeSet<&str>) -> String {
-    let value = |name: &str| series.metric.get(name).map(String::as_str).unwrap_or_default();
-    match names.iter().collect::<Vec<_>>()[..] {
+fn in_words<'a>(labels: &BTreeMap<String, String>, names: impl Iterator<Item = &'a str>) -> String {
+    let value = |name: &str| labels.get(name).map(String::as_str).unwrap_or_default();
+    match names.collect::<Vec<&str>>()[..] {
         [one] => value(one).to_owned(),
-        _ => names.iter().map(|name| format!("{name}={}", value(name))).collect::<Vec<String>>().join(", "),
+        ref several => several.iter().map(|name| format!("{name}={}", value(name))).collect::<Vec<String>>().join(", "),
     }
 }
 
@@ -101,13 +112,15 @@ mod tests {
         let two = r#"[{"metric":{"__name__":"api","job":"chat","handler":"get"},"values":[[1.5,"2"],[2.5,"NaN"],[3.5,"+Inf"]]},
                       {"metric":{"__name__":"api","job":"chat","handler":"put"},"values":[[1.5,"4e-3"]]}]"#;
         let Ok(Recorded::OverTime(lines)) = matrix(two) else { panic!("over time") };
-        assert_eq!(lines["get"], Line { points: vec![(1.5, 2.0)], no_number: 2 });
+        assert_eq!((&lines["get"].points[..], &lines["get"].no_number[..]), (&[(1.5, 2.0)][..], &[2.5, 3.5][..]));
         assert_eq!(lines["put"].points, [(1.5, 0.004)]);
         let several =
             r#"[{"metric":{"a":"1","b":"x"},"values":[[0,"1"]]},{"metric":{"a":"2","b":"y"},"values":[[0,"1"]]}]"#;
         let Ok(Recorded::OverTime(lines)) = matrix(several) else { panic!("over time") };
         assert_eq!(lines.keys().collect::<Vec<_>>(), ["a=1, b=x", "a=2, b=y"]);
-        for (metric, label) in [("{}", ""), (r#"{"__name__":"up"}"#, ""), (r#"{"handler":"get"}"#, "get")] {
+        for (metric, label) in
+            [("{}", ""), (r#"{"__name__":"up","instance":"a:80"}"#, ""), (r#"{"handler":"get","job":"chat"}"#, "get")]
+        {
             let Ok(Recorded::OverTime(lines)) = matrix(&format!(r#"[{{"metric":{metric},"values":[[0,"1"]]}}]"#))
             else {
                 panic!("over time")

@@ -27,7 +27,8 @@ pub struct Run {
 pub enum Recorded {
     /// A number for each label; the label of a file without labels is empty.
     Values(BTreeMap<String, f64>),
-    /// Numbers over time, a line for each label.
+    /// Numbers over time, a line for each label. Series of Prometheus get theirs anew when two versions are compared, so that one
+    /// series has one label in all files.
     OverTime(BTreeMap<String, Line>),
 }
 
@@ -36,8 +37,10 @@ pub enum Recorded {
 pub struct Line {
     /// Pairs of an instant, in seconds on some clock, and the number, in order of time.
     pub points: Vec<(f64, f64)>,
-    /// The number of samples that are no number, as NaN of a division by zero.
-    pub no_number: usize,
+    /// The instants of samples that are no number, as NaN of a division by zero.
+    pub no_number: Vec<f64>,
+    /// The labels of a series of Prometheus, by their names; none of a table.
+    pub labels: BTreeMap<String, String>,
 }
 
 impl Line {
@@ -48,11 +51,19 @@ impl Line {
         plimsoll_statistics::mean(&values)
     }
 
+    /// The distances between two samples, in seconds, whether they are numbers or not.
+    #[must_use]
+    pub fn distances(&self) -> Vec<f64> {
+        let mut instants: Vec<f64> =
+            self.points.iter().map(|(at, _)| *at).chain(self.no_number.iter().copied()).collect();
+        instants.sort_by(f64::total_cmp);
+        instants.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
     /// The median distance between two samples, in seconds; none of fewer than two.
     #[must_use]
     pub fn step(&self) -> Option<f64> {
-        let steps: Vec<f64> = self.points.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-        plimsoll_statistics::median(&steps).filter(|step| *step > 0.0)
+        plimsoll_statistics::median(&self.distances()).filter(|step| *step > 0.0)
     }
 
     /// From the first sample to the last, in seconds.

@@ -57,7 +57,7 @@ impl Line {
     pub(crate) fn take(&mut self, at: f64, number: Option<f64>) {
         match number {
             Some(number) => self.points.push((at, number)),
-            None => self.no_number += 1,
+            None => self.no_number.push(at),
         }
     }
 }
@@ -107,7 +107,10 @@ mod tests {
         let timed = "Time,label,value\n10,get,0.5\n0,get,1.5\n2026-11-26T20:40:00Z,put,3\n20,get,NaN\n";
         assert_eq!(values(timed), Ok(two));
         let Ok(Recorded::OverTime(lines)) = parse(timed.as_bytes()) else { panic!("over time") };
-        assert_eq!(lines["get"], Line { points: vec![(0.0, 1.5), (10.0, 0.5)], no_number: 1 });
+        assert_eq!(
+            lines["get"],
+            Line { points: vec![(0.0, 1.5), (10.0, 0.5)], no_number: vec![20.0], ..Line::default() }
+        );
         assert_eq!(lines["put"].points[0].0, 1_795_725_600.0);
     }
 

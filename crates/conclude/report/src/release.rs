@@ -16,7 +16,7 @@ use crate::page::facts::Fact;
 use crate::{Document, tables as csv};
 use crate::{figures, text};
 use askama::Template;
-use graphs::Graph;
+use graphs::{Graph, Names};
 pub use outside::release_of_outside;
 use plimsoll_analysis::{Analysis, Input, distinct, words};
 use tables::ChangeTable;
@@ -56,7 +56,7 @@ pub enum NoRelease {
 pub fn release(parts: &[Part]) -> Result<Vec<Document>, NoRelease> {
     check(parts)?;
     let cases = cases(parts);
-    let graphs: Vec<Vec<Graph>> = cases.iter().map(graphs::of_case).collect();
+    let graphs = graphs::with_names_of_their_own(cases.iter().map(graphs::of_case).collect(), &[]);
     let page = ReleasePage::new(parts, &cases, &graphs);
     let mut documents = page.documents();
     documents.extend(results(parts));
@@ -156,9 +156,10 @@ impl ReleasePage {
     fn new(parts: &[Part], cases: &[Case<'_>], graphs: &[Vec<Graph>]) -> ReleasePage {
         let variants = cases.first().map(|case| figures::variants(&case.part.input)).unwrap_or_default();
         let (baseline, others) = variants.split_first().expect("a plan has a variant");
+        let mut anchors = Names::default();
         let view = |(case, graphs): (&Case<'_>, &Vec<Graph>)| CaseView {
             title: case.title.clone(),
-            anchor: text::slug(&case.title),
+            anchor: anchors.of_its_own(&text::slug(&case.title)),
             graphs: graphs.iter().map(Graph::view).collect(),
             marks: figures::marks_of_release(&case.part.analysis),
             tables: tables::of_case(case),

@@ -1,6 +1,6 @@
 //! The same report of results that other tools recorded. It has no verdicts, and says what cannot be concluded.
 
-use super::graphs::Graph;
+use super::graphs::{self, Graph, Names};
 use super::tables::{ChangeRow, ChangeTable};
 use super::users::{SupportedUsers, UsersRow};
 use super::{CaseView, ReleasePage};
@@ -16,16 +16,21 @@ use plimsoll_outside::limits::limits;
 use plimsoll_outside::{Change, Compared, Line, Recorded, Run, SUPPORTED_USERS, better, title, unit};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The name of the table of all changes.
+const CHANGES: &str = "changes";
+
 /// Names in a sentence, at most; tables have all.
 const NAMED: usize = 6;
 
 /// The report of two versions of which other tools recorded the results.
 #[must_use]
 pub fn release_of_outside(compared: &Compared) -> Vec<Document> {
-    let graphs: Vec<Vec<Graph>> = compared.cases.iter().map(|case| graphs(compared, case)).collect();
+    let graphs = compared.cases.iter().map(|case| graphs(compared, case)).collect();
+    let graphs = graphs::with_names_of_their_own(graphs, &[CHANGES]);
+    let mut anchors = Names::default();
     let view = |(case, graphs): (&String, &Vec<Graph>)| CaseView {
         title: title_of(case),
-        anchor: text::slug(&title_of(case)),
+        anchor: anchors.of_its_own(&text::slug(&title_of(case))),
         graphs: graphs.iter().map(Graph::view).collect(),
         marks: "Lines: median over the runs; bands: from the least to the largest run.".to_owned(),
         tables: tables(compared, case),
@@ -44,7 +49,7 @@ pub fn release_of_outside(compared: &Compared) -> Vec<Document> {
     };
     let mut documents = page.documents();
     documents.extend(graphs.iter().flatten().flat_map(Graph::documents));
-    documents.push(Document { path: "data/changes.csv".to_owned(), bytes: changes(compared).into_bytes() });
+    documents.push(Document { path: format!("data/{CHANGES}.csv"), bytes: changes(compared).into_bytes() });
     documents
 }
 
@@ -126,7 +131,7 @@ fn table(compared: &Compared, title_of: String, names: &str, mut changes: Vec<&C
     changes.sort_by(|one, other| other.badness().total_cmp(&one.badness()));
     let row = |change: &&Change| {
         let [baseline, value] = change.values.map(|value| show(value, unit(&change.measure)));
-        let name = if names == "measure" { title(&change.measure) } else { change.label.clone() };
+        let name = if names == "measure" { name_of(change) } else { change.label.clone() };
         ChangeRow {
             name,
             baseline,
@@ -183,17 +188,22 @@ fn only(compared: &Compared, case: &str) -> Vec<String> {
 
 /// A change in words: `get of avg api times: +10.0 %`.
 fn in_a_line(change: &Change) -> String {
-    let name = match change.label.as_str() {
+    let interval = change.interval.map(|_| format!(" ({})", interval(change))).unwrap_or_default();
+    let values = || change.values.map(|value| show(value, unit(&change.measure))).join(" → ");
+    format!("{}: {}{interval}", name_of(change), change.ratio.map_or_else(values, in_percent))
+}
+
+/// What changes: `get of avg api times`, or `avg api times` where there are no labels.
+fn name_of(change: &Change) -> String {
+    match change.label.as_str() {
         "" => title(&change.measure),
         label => format!("{label} of {}", title(&change.measure)),
-    };
-    let interval = change.interval.map(|_| format!(" ({})", interval(change))).unwrap_or_default();
-    format!("{name}: {}{interval}", change.ratio.map_or("–".to_owned(), in_percent))
+    }
 }
 
 /// The first few of them, the largest change first.
 fn in_short(mut changes: Vec<&Change>) -> String {
-    let size = |change: &Change| change.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let size = |change: &Change| change.logarithm().abs();
     changes.sort_by(|one, other| size(other).total_cmp(&size(one)));
     let mut lines: Vec<String> = changes.iter().take(NAMED).map(|change| in_a_line(change)).collect();
     let more = changes.len().saturating_sub(NAMED);

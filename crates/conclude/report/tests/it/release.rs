@@ -132,7 +132,7 @@ fn what_is_no_release_is_refused() {
 }
 
 fn version(name: &str, factor: f64, runs: usize) -> Version {
-    let line = |of: f64| Line { points: (0..30).map(|at| (f64::from(at) * 15.0, of)).collect(), no_number: 0 };
+    let line = |of: f64| Line { points: (0..30).map(|at| (f64::from(at) * 15.0, of)).collect(), ..Line::default() };
     let run = |number: usize| {
         let around = factor * (1.0 + 0.01 * (number as f64 - 1.0));
         let labels = [("get | put".to_owned(), line(0.01 * around)), ("<script>".to_owned(), line(0.02))];
