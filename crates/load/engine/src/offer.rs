@@ -392,7 +392,9 @@ impl Offer {
             Source::Open(open) if self.quotas.get(user as usize).is_none_or(|quota| *quota > 0) => open.free(user, now),
             Source::Open(_) | Source::Closed(_) => {}
         }
-        let retires_all = self.retires_all || !self.is_open();
+        // Whom a control loop takes away rests, and may come again.
+        let retires_at_once = matches!(&self.source, Source::Closed(closed) if !closed.is_steered());
+        let retires_all = self.retires_all || retires_at_once;
         if let Some(retirees) = self.retirees.as_mut().filter(|_| retires_all && !is_retired) {
             retirees.push(user);
         }

@@ -84,10 +84,13 @@ pub trait Sockets<C, U> {
     /// The user is to get nothing that is sent from now on. Returns true if something is under way to it.
     fn stop_listening(&self, user: &mut U) -> bool;
 
+    /// The user is gone: it is to get nothing any more.
+    fn forget_listener(&self, user: &mut U);
+
     /// True if something is under way to the user.
     fn is_awaited(&self, user: &U) -> bool;
 
-    /// True if something that this thread has sent is under way.
+    /// True if something is under way, whichever thread has sent it: it may be on its way to users of this one.
     fn has_deliveries(&self) -> bool;
 
     /// Counts of messages since the last call.

@@ -25,6 +25,10 @@ pub struct Mistakes {
     pub repeat_every: Option<u64>,
     /// A socket is cut in place of a delivery.
     pub cut_every: Option<u64>,
+    /// A socket is closed as it should be in place of a delivery, and its connection reset at once.
+    pub reset_every: Option<u64>,
+    /// Every delivery waits for so long.
+    pub late: Duration,
     /// It answers no ping, and reads nothing.
     pub deaf: bool,
     /// The number of sockets that must be open before it says `hello` to any.
@@ -144,6 +148,7 @@ impl Shared {
     /// Passes a post on. The lock is held over the whole of it: a socket is either there or not.
     fn deliver(&self, room: &str, from: &str, post: &str) {
         let mut state = self.state();
+        std::thread::sleep(self.mistakes.late);
         state.counts.posts += 1;
         let text = format!(r#"{{"event": "posted", "room": "{room}", "post": {post}}}"#);
         for (number, socket) in state.sockets.clone() {
@@ -154,9 +159,14 @@ impl Shared {
             let is_due = |every: Option<u64>| every.is_some_and(|every| state.attempts.is_multiple_of(every));
             let (lose, cut, repeat) =
                 (is_due(self.mistakes.lose_every), is_due(self.mistakes.cut_every), is_due(self.mistakes.repeat_every));
+            let reset = is_due(self.mistakes.reset_every);
             let mut socket = socket.lock().expect("no holder of this lock panics");
-            if cut {
-                socket.cut();
+            if cut || reset {
+                if cut {
+                    socket.cut();
+                } else {
+                    socket.close_and_reset();
+                }
                 state.sockets.remove(&number);
                 state.counts.cut += 1;
             } else if lose {
@@ -174,6 +184,12 @@ impl Shared {
 impl Outbox {
     fn cut(&mut self) {
         let _ = self.0.get_ref().shutdown(Shutdown::Both);
+    }
+
+    fn close_and_reset(&mut self) {
+        let _ = self.0.close(None);
+        let _ = self.0.flush();
+        let _ = rustix::net::connect_unspec(self.0.get_ref());
     }
 }
 

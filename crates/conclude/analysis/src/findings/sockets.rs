@@ -28,7 +28,8 @@ fn lost_deliveries(context: &Context<'_>) -> Option<Finding> {
         severity: Severity::Caution,
         topic: "deliveries",
         sentence: format!(
-            "{} deliveries to users who listen did not come. They are part of the durations, at their limit.",
+            "{} deliveries to users who listen did not come. They are part of the durations: at their limit, or with the time until \
+             the socket was lost on which they were to come.",
             grouped(lost as f64)
         ),
         evidence: in_cells(context, &of_cells, "deliveries").collect(),

@@ -421,9 +421,11 @@ impl<P: Protocol> Users<'_, P> {
             };
             let received =
                 self.task.protocol.receive(&mut connection.protocol, bytes, &mut connection.out, &mut self.signals);
-            connection.transport.send(&mut connection.out)?;
+            let sent = connection.transport.send(&mut connection.out);
             self.become_ready(context, slot);
+            // What has come is of this connection, also where it takes no answer any more: it must not wait for the signals of another.
             self.pass_signals_on(context, key);
+            sent?;
             received.map_err(|violation| TransportError {
                 kind: ErrorKind::Protocol,
                 detail: violation.to_string(),

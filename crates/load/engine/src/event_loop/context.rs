@@ -134,7 +134,7 @@ impl<'a> LoopContext<'a> {
     }
 
     /// When no more iterations of the load begin.
-    fn load_end(&self) -> Instant {
+    pub(super) fn load_end(&self) -> Instant {
         self.offers.iter().map(Offer::load_end).max().unwrap_or_default()
     }
 

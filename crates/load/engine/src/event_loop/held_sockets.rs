@@ -9,7 +9,7 @@ use crate::recorder::{ITERATION, SubjectIndex};
 use crate::sockets::{MessageCounts, SocketAction, SocketEnd, Sockets};
 use crate::transport::{Cause, TransportError};
 use plimsoll_model::record::{
-    ErrorKind, Exchange, MESSAGES_RECEIVED, MESSAGES_SENT, Metric, Outcome, Part, SOCKETS_LOST, Subject,
+    ErrorKind, Exchange, MESSAGES_RECEIVED, MESSAGES_SENT, Metric, Outcome, Part, RecordedPhase, SOCKETS_LOST, Subject,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use std::collections::HashMap;
@@ -29,6 +29,8 @@ pub(super) struct HeldSockets {
     deliveries: HashMap<usize, SubjectIndex>,
     /// When messages are counted next.
     next_count: Instant,
+    /// When they were looked after last.
+    last_turn: Instant,
     /// How many are open.
     open: u64,
     /// The users that wait for what is under way to them before they leave.
@@ -44,13 +46,14 @@ impl HeldSockets {
     /// Sockets for so many users.
     pub(super) fn of(users: usize) -> HeldSockets {
         // The clock of a load begins before zero.
-        HeldSockets { failed_attempts: vec![0; users], next_count: Instant(i64::MIN), ..HeldSockets::default() }
+        let begin = Instant(i64::MIN);
+        HeldSockets { failed_attempts: vec![0; users], next_count: begin, last_turn: begin, ..HeldSockets::default() }
     }
 
     /// Another load begins, with records and a clock of its own.
     pub(super) fn go_on(&mut self) {
         self.deliveries.clear();
-        self.next_count = Instant(i64::MIN);
+        (self.next_count, self.last_turn) = (Instant(i64::MIN), Instant(i64::MIN));
     }
 }
 
@@ -161,7 +164,8 @@ impl<P: Protocol> Users<'_, P> {
         let slot = self.connections.socket_of(index);
         let subject = self.subject_of(slot);
         context.recorder.keep_example(subject, broken.kind, broken.detail.clone());
-        self.count(context, SOCKETS_LOST, 1, now);
+        let phase = context.phase_of_exchange(LoopContext::phase(now), now);
+        self.count(context, SOCKETS_LOST, 1, (phase, now));
         self.end_socket(context, index, SocketEnd::Lost, now);
         let user = &self.users[index as usize];
         if user.is_exchanging() && user.slot == Some(slot) {
@@ -309,6 +313,12 @@ impl<P: Protocol> Users<'_, P> {
     pub(super) fn look_after_deliveries(&mut self, context: &mut LoopContext<'_>) {
         let Some(sockets) = self.task.protocol.sockets() else { return };
         let now = context.turn;
+        let before = std::mem::replace(&mut self.held_sockets.last_turn, now);
+        // What came before the measure phase begins or ends is not counted on its other side.
+        let edges = [Instant(0), context.load_end()];
+        if let Some(edge) = edges.into_iter().find(|edge| before < *edge && *edge <= now) {
+            self.count_messages(context, Instant(edge.0 - 1));
+        }
         if now < self.held_sockets.next_count {
             return;
         }
@@ -327,21 +337,24 @@ impl<P: Protocol> Users<'_, P> {
             let subject = self.delivery_of(context, step);
             context.recorder.count_in_flight(subject, 1);
         }
-        let now = context.clock.now();
-        self.count_messages(context, now);
+        let (now, end) = (context.clock.now(), context.load_end());
+        // What came since the last turn came within the load, if that did.
+        let at = if self.held_sockets.last_turn < end { now.min(Instant(end.0 - 1)) } else { now };
+        self.count_messages(context, at);
     }
 
     fn count_messages(&mut self, context: &mut LoopContext<'_>, now: Instant) {
         let Some(sockets) = self.task.protocol.sockets() else { return };
         let MessageCounts { sent, received } = sockets.take_counts();
-        self.count(context, MESSAGES_SENT, sent, now);
-        self.count(context, MESSAGES_RECEIVED, received, now);
+        // Their rate is that of the measure phase, however long what is under way goes on after it.
+        let phase = if now < context.load_end() { LoopContext::phase(now) } else { RecordedPhase::Warmup };
+        self.count(context, MESSAGES_SENT, sent, (phase, now));
+        self.count(context, MESSAGES_RECEIVED, received, (phase, now));
     }
 
-    fn count(&self, context: &mut LoopContext<'_>, counter: &str, count: u64, now: Instant) {
+    fn count(&self, context: &mut LoopContext<'_>, counter: &str, count: u64, (phase, now): (RecordedPhase, Instant)) {
         if count > 0 && context.recorder.keeps_exchanges() {
             let subject = context.recorder.subject(&Subject::Custom(Metric::Counter, counter.to_owned()));
-            let phase = context.phase_of_exchange(LoopContext::phase(now), now);
             context.recorder.record_value(subject, phase, count as f64, now);
         }
     }

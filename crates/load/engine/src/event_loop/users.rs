@@ -213,6 +213,10 @@ impl<P: Protocol> Work for Users<'_, P> {
     }
 
     fn close(&mut self, context: &mut LoopContext<'_>) {
+        // A later load of the same flow has users of its own.
+        if let Some(sockets) = self.task.protocol.sockets() {
+            self.users.iter_mut().for_each(|user| sockets.forget_listener(&mut user.program));
+        }
         self.close_all(context);
     }
 }
@@ -472,7 +476,8 @@ impl<'a, P: Protocol> Users<'a, P> {
         let User { step, begun, phase, paused, is_retiring, .. } = *user;
         match std::mem::replace(&mut user.activity, Activity::Resting) {
             Activity::Resting => return,
-            Activity::Leaving => return self.close_and_retire(context, index),
+            // What is under way to it is counted so at the end of the load, and its socket is closed with all others.
+            Activity::Leaving => return context.retired(index),
             Activity::Pausing | Activity::OpeningSocket if is_retiring => return context.retired(index),
             Activity::Pausing | Activity::OpeningSocket => {
                 context.iteration_interrupted(index, begun, now);

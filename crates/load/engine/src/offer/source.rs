@@ -111,6 +111,11 @@ impl Source {
 }
 
 impl Closed {
+    /// True if a control loop changes the number of users.
+    pub(super) fn is_steered(&self) -> bool {
+        self.steering.is_some()
+    }
+
     /// Evaluates how many of `users` users the profile asks for, if that is due. Returns true if it was due.
     pub(super) fn follow(&mut self, now: Instant, users: usize) -> bool {
         if self.follow_at.is_none_or(|at| now < at) {

@@ -138,6 +138,30 @@ fn a_control_loop_adds_users_takes_them_away_and_ends_the_load() {
     assert!(outcome.over < Instant(nanos(Duration::from_secs(2))), "{outcome:?}");
 }
 
+#[test]
+fn whom_a_control_loop_takes_away_rests_until_the_end() {
+    let rules = FeedbackRules { step: 1, most: 4, rest: ms(10), over: ms(10), window: ms(10), flat: 0.1 };
+    let limit = Duration::from_secs(60);
+    let offering = closed(Profile::constant(4.0), Duration::ZERO, Stop::Feedback { rules, limit });
+    let steering = Steering::default();
+    let offering = offering.steered(steering.clone());
+    steering.set_users(4);
+    let mut begun = 0;
+    let outcome = play(&offering, ALONE, true, &mut || {
+        begun += 1;
+        match begun {
+            20 => steering.set_users(1),
+            60 => steering.set_users(4),
+            100 => steering.end(),
+            _ => {}
+        }
+        10 * MS
+    });
+    assert!(outcome.iterations.iter().all(|made| *made > 10), "those taken away come again: {outcome:?}");
+    assert!(outcome.retired.len() == 4, "{outcome:?}");
+    assert!(outcome.retired.iter().all(|(at, _)| at.0 + 20 * MS >= outcome.over.0), "{outcome:?}");
+}
+
 /// The result of an offer.
 #[derive(Debug, Default)]
 struct Outcome {

@@ -117,7 +117,12 @@ pub(crate) struct JobsInTurn {
 impl JobsInTurn {
     pub(crate) fn run(prepared: &Prepared, load: &LoadProfile, count: usize, pause: Duration) -> JobsInTurn {
         let stays = |index| index + 1 < count;
-        let jobs = (0..count).map(|index| Job { stays: stays(index), seed: index as u64, ..job(load, 1) }).collect();
+        let jobs = (0..count).map(|index| Job { stays: stays(index), seed: index as u64, ..job(load, 1) });
+        JobsInTurn::of(prepared, jobs.collect(), pause)
+    }
+
+    pub(crate) fn of(prepared: &Prepared, jobs: VecDeque<Job>, pause: Duration) -> JobsInTurn {
+        let count = jobs.len();
         let mut all = JobsInTurn { jobs, pause, recorded: Vec::new(), records: Vec::new() };
         prepared.run_all(&mut all, &AtomicBool::new(false)).expect("the machine allows it");
         assert_eq!(all.records.len(), count);

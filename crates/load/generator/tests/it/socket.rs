@@ -1,12 +1,13 @@
 //! Users of flows that hold a WebSocket, against a chat server on another library.
 
 use crate::job::{JobsInTurn, lasting};
-use crate::support::{Outcome, closed, each, iterations, run, target};
+use crate::support::{Outcome, closed, each, iterations, job, run, target};
 use plimsoll_generator::Prepared;
 use plimsoll_model::flow::{
     AwaitedMessage, Backoff, Block, Body, Capture, Checks, Deliveries, Flow, FlowAction, FlowMessage, FlowRequest,
     FlowSocket, Instruction, JsonPiece, JsonText, Lifetime, Pick, Piece, Reference, Source, Text, ValueId,
 };
+use plimsoll_model::job::Job;
 use plimsoll_model::load::{LoadProfile, Think};
 use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally};
 use plimsoll_model::workload::{Connect, Steps, Workload};
@@ -213,6 +214,46 @@ fn a_lost_socket_is_opened_again_and_what_was_on_its_way_is_lost() {
 }
 
 #[test]
+fn a_socket_that_is_closed_and_reset_at_once_takes_nothing_else_with_it() {
+    let server = Server::start(Mistakes { reset_every: Some(150), ..together() }).expect("a port");
+    let outcome = post_all(&server);
+    let counts = server.counts();
+    assert!(counts.cut >= 5, "{counts:?}");
+    assert_eq!(counter(&outcome, "sockets lost"), counts.cut);
+    assert_eq!((outcome.iterations().count(), outcome.iterations().failed()), (POSTS, 0));
+}
+
+#[test]
+fn a_delivery_that_is_late_is_lost_whenever_it_comes() {
+    let server =
+        Server::start(Mistakes { wait_for: 3, late: Duration::from_millis(120), ..together() }).expect("a port");
+    let mut flow = posting();
+    let socket = flow.socket.as_mut().expect("a socket");
+    socket.deliveries.as_mut().expect("deliveries").within = Duration::from_millis(100);
+    let outcome = run_flow(&server, flow, &closed(3, each(3)));
+    let delivered = deliveries(&outcome);
+    assert_eq!((delivered.count(), server.counts().delivered), (18, 18));
+    assert_eq!(delivered.errors.into_iter().collect::<Vec<_>>(), [(ErrorKind::Timeout, 18)]);
+}
+
+#[test]
+fn users_of_an_earlier_load_get_nothing_of_a_later_one() {
+    let server = Server::start(Mistakes { wait_for: 4, ..Mistakes::default() }).expect("a port");
+    let mut flow = flow(vec![Instruction::Request(1), pause(20_000)], Vec::new());
+    flow.on_stop = Block::default();
+    flow.socket.as_mut().expect("a socket").deliveries.as_mut().expect("deliveries").within =
+        Duration::from_millis(200);
+    let prepared = Prepared::new(&workload(server.address(), flow), Some(server.address())).expect("in order");
+    let subject = Subject::Part(Part::Delivery, "post".to_owned());
+    let delivered = [4, 2].map(|users| {
+        let load = LoadProfile { drain: Duration::from_millis(100), ..lasting(users, 900) };
+        let jobs = JobsInTurn::run(&prepared, &load, 1, Duration::ZERO);
+        jobs.recorded[0][1].get(&subject).map_or((0, 0), |tally| (tally.count(), tally.failed()))
+    });
+    assert_eq!(delivered, [(12, 0), (2, 0)]);
+}
+
+#[test]
 fn a_post_that_is_refused_is_waited_for_by_nobody() {
     let server = Server::start(Mistakes::default()).expect("a port");
     let refused = flow(vec![Instruction::Request(2)], Vec::new());
@@ -243,6 +284,29 @@ fn users_that_stay_keep_their_sockets_from_load_to_load() {
     let under_way = jobs.records.iter().filter_map(|record| record.accounts.get("delivery:post"));
     assert_eq!(under_way.map(|account| account.in_flight).sum::<u64>(), 0, "a load waits for them");
     assert_eq!(delivered.iter().sum::<u64>(), counts.delivered);
+    // What comes within a slice is counted in it, however short it is.
+    let messages = Subject::Custom(Metric::Counter, "messages received".to_owned());
+    let of_slices = |subject: &Subject, of: fn(&Tally) -> f64| {
+        jobs.recorded.iter().filter_map(|[measured, _]| measured.get(subject)).map(of).sum::<f64>()
+    };
+    let came = of_slices(&messages, |tally| tally.service.mean() * tally.count() as f64 / METRIC_SCALE);
+    let sent = of_slices(&subject, |tally| tally.count() as f64);
+    assert!((came / sent - 1.0).abs() < 0.2, "{came} {sent}");
+}
+
+#[test]
+fn a_thread_reads_on_while_others_wait_for_its_users() {
+    let server = Server::start(Mistakes { wait_for: 4, ..Mistakes::default() }).expect("a port");
+    let mut flow = flow(vec![Instruction::Request(1), pause(2)], Vec::new());
+    flow.on_stop = Block::default();
+    let prepared = Prepared::new(&workload(server.address(), flow), Some(server.address())).expect("in order");
+    let jobs = (0..10).map(|index| Job { stays: index < 9, ..job(&lasting(4, 200), 2) }).collect();
+    let jobs = JobsInTurn::of(&prepared, jobs, Duration::from_millis(30));
+    let subject = Subject::Part(Part::Delivery, "post".to_owned());
+    let all = || jobs.recorded.iter().filter_map(|[_, all]| all.get(&subject));
+    let (came, lost) = (all().map(Tally::count).sum::<u64>(), all().map(Tally::failed).sum::<u64>());
+    // A post may be sent just after another thread has found nothing under way.
+    assert!(came > 500 && lost * 100 <= came, "{lost} of {came}");
 }
 
 fn message(name: &str, send: Option<&str>, awaits: Option<AwaitedMessage>) -> FlowMessage {

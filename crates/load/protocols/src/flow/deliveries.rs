@@ -58,6 +58,7 @@ impl Deliveries {
     /// The user listens to these topics from now on.
     pub(super) fn listen(&self, user: u64, topics: Vec<Box<str>>) {
         let mut account = self.account();
+        account.stop_listening(user);
         for topic in &topics {
             let listeners = account.listeners.entry(topic.clone()).or_default();
             if let Err(place) = listeners.binary_search(&user) {
@@ -87,10 +88,9 @@ impl Deliveries {
         self.account().under_way.values().any(|under_way| under_way.awaits(user))
     }
 
-    /// True if something with one of these numbers is under way to somebody.
-    pub(super) fn is_under_way(&self, mut numbers: impl Iterator<Item = u64>) -> bool {
-        let account = self.account();
-        numbers.any(|number| account.under_way.get(&number).is_some_and(|one| one.states.contains(&Arrival::Awaited)))
+    /// True if something is under way to somebody.
+    pub(super) fn has_any_awaited(&self) -> bool {
+        self.account().under_way.values().any(|one| one.states.contains(&Arrival::Awaited))
     }
 
     /// A user sends something to all others that listen to a topic.
@@ -186,10 +186,6 @@ impl OwnDeliveries {
         self.0.drain(..count).map(|(_, number)| number).collect()
     }
 
-    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().map(|(_, number)| *number)
-    }
-
     /// Takes all of them.
     pub(super) fn take_all(&mut self) -> Vec<u64> {
         self.0.drain(..).map(|(_, number)| number).collect()
@@ -208,6 +204,19 @@ mod tests {
 
     fn topics(names: &[&str]) -> Vec<Box<str>> {
         names.iter().map(|name| (*name).into()).collect()
+    }
+
+    #[test]
+    fn who_listens_to_something_else_is_waited_for_there_alone() {
+        let deliveries = Deliveries::default();
+        deliveries.listen(1, topics(&["town"]));
+        deliveries.listen(1, topics(&["market"]));
+        let delivery = Delivery { step: 5, sent: Instant(70) };
+        deliveries.begin(number_of(2, 1), 2, "town", delivery);
+        assert!(!deliveries.has_any_awaited());
+        deliveries.begin(number_of(2, 2), 2, "market", delivery);
+        assert!(deliveries.has_any_awaited());
+        assert_eq!(deliveries.end([1, 2].map(|request| number_of(2, request).bits())), [delivery]);
     }
 
     #[test]

@@ -282,6 +282,8 @@ impl Flows<'_> {
         out: &mut Vec<u8>,
         signals: &mut Vec<Signal>,
     ) {
+        // Parts of a long message are a sign of life as well.
+        session.heard |= !input.is_empty();
         let mut events = self.events.take();
         session.socket.receive(input, out, &mut events);
         events.drain(..).for_each(|event| self.handle_event(session, event, out, signals));
@@ -369,7 +371,10 @@ impl Flows<'_> {
         let done = self.clock.get().now();
         for number in numbers {
             if let Some(Delivery { step, sent }) = deliveries.account.arrive(number, session.user) {
-                signals.push(Signal::Delivery { step, sent, done, outcome: Outcome::Ok });
+                let due = sent.after(deliveries.within);
+                let is_late = done > due;
+                let outcome = if is_late { Outcome::Failed(ErrorKind::Timeout) } else { Outcome::Ok };
+                signals.push(Signal::Delivery { step, sent, done: done.min(due), outcome });
             }
         }
     }
@@ -540,13 +545,18 @@ impl Sockets<Connection, User> for Flows<'_> {
         deliveries.account.is_awaited(user.number())
     }
 
+    fn forget_listener(&self, user: &mut User) {
+        if let Some(deliveries) = &self.own_socket().deliveries {
+            deliveries.account.stop_listening(user.number());
+        }
+    }
+
     fn is_awaited(&self, user: &User) -> bool {
         self.own_socket().deliveries.as_ref().is_some_and(|deliveries| deliveries.account.is_awaited(user.number()))
     }
 
     fn has_deliveries(&self) -> bool {
-        let own = self.own_deliveries.borrow();
-        self.own_socket().deliveries.as_ref().is_some_and(|deliveries| deliveries.account.is_under_way(own.numbers()))
+        self.own_socket().deliveries.as_ref().is_some_and(|deliveries| deliveries.account.has_any_awaited())
     }
 
     fn take_counts(&self) -> MessageCounts {
