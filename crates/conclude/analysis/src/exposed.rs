@@ -273,10 +273,15 @@ impl<'a> Exposed<'a> {
     /// The level of a gauge in each second in which all systems answered under load: the sum over them.
     fn levels(&self, systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> BTreeMap<i64, f64> {
         let under_load = self.under_load();
+        // They are asked once a second, now and then a little late: how far from the last time tells for which second. (The first
+        // time is that at which the system was ready.)
+        let last = systems.values().filter_map(|answers| answers.last()).map(|answer| answer.at).reduce(f64::max);
+        let last = last.unwrap_or(0.0);
+        let second_of = |at: f64| (last.floor() + (at - last).round()) as i64;
         let mut seconds: BTreeMap<i64, BTreeMap<&str, f64>> = BTreeMap::new();
         for (system, answers) in systems {
             for answer in answers.iter().filter(|answer| under_load.iter().any(|span| span.contains(&answer.at))) {
-                seconds.entry(answer.at.floor() as i64).or_default().insert(system, answer.sample.value);
+                seconds.entry(second_of(answer.at)).or_default().insert(system, answer.sample.value);
             }
         }
         let of_all = seconds.into_iter().filter(|(_, of_systems)| of_systems.len() == systems.len());
@@ -383,7 +388,7 @@ fn buckets_in(answers: &[Answer<'_>]) -> Vec<Buckets> {
     let of =
         |answer: &Answer<'_>| Buckets::new(answer.sample.buckets.0.iter().copied(), answer.sample.sum.unwrap_or(0.0));
     let mut lives = answers.chunk_by(|one, next| one.sample.value <= next.sample.value);
-    let first = lives.next().and_then(|life| of(life.last()?)?.since(&of(life.first()?)?));
+    let first = lives.next().and_then(|life| Some(of(life.last()?)?.since(&of(life.first()?)?)));
     first.into_iter().chain(lives.filter_map(|life| of(life.last()?))).collect()
 }
 
@@ -418,6 +423,14 @@ mod tests {
         let measure: Measure = text.parse().expect("a measure");
         let Series::Exposed(name) = &measure.series else { panic!("{text}") };
         Exposed::of(only_trial(start), 1.0).value(name, measure.statistic)
+    }
+
+    #[test]
+    fn an_answer_that_is_late_belongs_to_its_second() {
+        let gauge = |at, value| sample(at, "web", "queue", MetricKind::Gauge, value);
+        // Of the second before, a little late.
+        let late = with(vec![gauge(0.001, 2.0), gauge(0.999, 4.0)]);
+        assert_eq!(value(&late, "metric:queue.avg"), Ok(3.0));
     }
 
     #[test]

@@ -52,24 +52,21 @@ impl Buckets {
         (self.count() > 0.0).then(|| self.sum / self.count())
     }
 
-    /// The values that came since `earlier`. None where the bounds differ.
+    /// The values that came since `earlier`, at the bounds that both have.
     #[must_use]
-    pub fn since(&self, earlier: &Buckets) -> Option<Buckets> {
-        let bounds = |buckets: &Buckets| buckets.at_most.iter().map(|(bound, _)| *bound).collect::<Vec<f64>>();
-        if bounds(self) != bounds(earlier) {
-            return None;
-        }
-        let pairs = || self.at_most.iter().zip(&earlier.at_most);
-        if pairs().any(|((_, now), (_, before))| now < before) {
-            return Some(self.clone());
+    pub fn since(&self, earlier: &Buckets) -> Buckets {
+        let before = |bound: f64| earlier.at_most.iter().find(|(known, _)| *known == bound).map(|(_, count)| *count);
+        let pairs = || self.at_most.iter().filter_map(|(bound, now)| Some((*bound, *now, before(*bound)?)));
+        if pairs().any(|(_, now, before)| now < before) {
+            return self.clone();
         }
         // Counts that were not read at one instant may differ by a value here and there.
         let mut least = 0.0_f64;
-        let grown = pairs().map(|((bound, now), (_, before))| {
+        let grown = pairs().map(|(bound, now, before)| {
             least = least.max(now - before);
-            (*bound, least)
+            (bound, least)
         });
-        Some(Buckets { at_most: grown.collect(), sum: self.sum - earlier.sum })
+        Buckets { at_most: grown.collect(), sum: self.sum - earlier.sum }
     }
 
     /// The histogram of several instances together, at the bounds that all of them have. None without an instance.
@@ -146,12 +143,13 @@ mod tests {
     #[test]
     fn what_came_in_a_span_is_the_difference() {
         let end = Buckets::new([(0.1, 60.0), (0.2, 120.0), (0.5, 128.0), (INF, 130.0)], 17.0).expect("buckets");
-        let came = end.since(&example()).expect("the same bounds");
+        let came = end.since(&example());
         assert_eq!(came, Buckets::new([(0.1, 10.0), (0.2, 30.0), (0.5, 30.0), (INF, 30.0)], 5.0).expect("buckets"));
         let anew = Buckets::new([(0.1, 3.0), (0.2, 3.0), (0.5, 3.0), (INF, 3.0)], 0.2).expect("buckets");
-        assert_eq!(anew.since(&example()), Some(anew), "the process began anew");
+        assert_eq!(anew.since(&example()), anew, "the process began anew");
         let others = Buckets::new([(0.1, 60.0), (INF, 130.0)], 17.0).expect("buckets");
-        assert_eq!(others.since(&example()), None);
+        let in_common = Buckets::new([(0.1, 10.0), (INF, 30.0)], 5.0).expect("buckets");
+        assert_eq!(others.since(&example()), in_common);
     }
 
     #[test]

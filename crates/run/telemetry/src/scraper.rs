@@ -231,7 +231,7 @@ impl Account {
             }
         }
         self.seen.extend(&taken.seen);
-        self.left_out = self.left_out.max(taken.left_out);
+        self.left_out = self.left_out.max(taken.left_out.len());
         // Names are looked for once: what has no value yet may have one later.
         for (place, series) in selection.series().iter().enumerate().filter(|(_, series)| !series.is_usual()) {
             if !self.kinds.contains_key(&place) && !self.alike.contains_key(&series.metric) {

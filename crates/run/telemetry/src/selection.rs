@@ -3,7 +3,6 @@
 use crate::exposition::{self, Fault, Kind, Line, Sample};
 use plimsoll_model::exposed::{BucketCounts, ExposedSeries, MetricKind};
 use std::borrow::Cow;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most series that are kept of a system. A label with a value for each user would fill the disk.
@@ -15,7 +14,12 @@ pub(crate) struct Selection {
     series: Vec<ExposedSeries>,
     /// For each name of a sample the places of the series that it may be of, each with what it would be of that series.
     by_sample: HashMap<String, Vec<(usize, Part)>>,
+    /// What is kept of them since the first answer: [`MOST_SERIES`] at most, however many come and go.
+    kept: BTreeSet<Key>,
 }
+
+/// The place of a series, and the value of the label that it is split by.
+pub(crate) type Key = (usize, String);
 
 /// The part that a sample is of its metric, by the end of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +47,21 @@ const ENDS: [(&str, Part); 5] = [
 /// The values of a text: one for each series and value of its label.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    /// By the place of the series, and the value of the label that it is split by.
-    pub(crate) values: BTreeMap<(usize, String), Value>,
+    pub(crate) values: BTreeMap<Key, Value>,
+    /// What the samples of each histogram have.
+    histograms: BTreeMap<Key, Histogram>,
     /// The places of series of whose metrics there was a sample, whatever its labels and its value.
     pub(crate) seen: BTreeSet<usize>,
-    /// The number of series beyond [`MOST_SERIES`].
-    pub(crate) left_out: usize,
+    /// The series beyond [`MOST_SERIES`].
+    pub(crate) left_out: BTreeSet<Key>,
+}
+
+/// What the samples of a histogram have, of which there may be several: one for each value of the labels by which it is not split.
+#[derive(Debug, Default)]
+struct Histogram {
+    has_count: bool,
+    /// How many samples there are of the bucket with each bound.
+    bounds: Vec<(f64, usize)>,
 }
 
 /// The value of a series at an instant.
@@ -65,9 +78,17 @@ pub(crate) struct Value {
 type Meant = (usize, Part, MetricKind);
 
 impl Value {
-    /// Adds the last bucket of a histogram, where the system leaves it out: it holds all values.
-    fn complete(&mut self) {
+    /// Makes a whole of the samples of a histogram. Of several with bounds of their own, those are left that all have. The last
+    /// bucket holds all values: where the system leaves it out it is added, and where it leaves out their number, it is that.
+    fn complete(&mut self, found: &Histogram) {
+        let of_all = found.bounds.iter().map(|(_, samples)| *samples).max();
+        let is_in_all =
+            |bound: f64| found.bounds.iter().any(|(known, samples)| *known == bound && Some(*samples) == of_all);
         let buckets = &mut self.buckets.0;
+        buckets.retain(|(bound, _)| is_in_all(*bound));
+        if let Some((_, all)) = buckets.iter().find(|(bound, _)| *bound == f64::INFINITY && !found.has_count) {
+            self.value = *all;
+        }
         if !buckets.is_empty() && buckets.iter().all(|(bound, _)| *bound != f64::INFINITY) {
             buckets.push((f64::INFINITY, self.value));
         }
@@ -82,7 +103,7 @@ impl Selection {
                 by_sample.entry(format!("{}{end}", one.metric)).or_default().push((place, part));
             }
         }
-        Selection { series: series.to_vec(), by_sample }
+        Selection { series: series.to_vec(), by_sample, kept: BTreeSet::new() }
     }
 
     /// The series.
@@ -94,7 +115,7 @@ impl Selection {
     ///
     /// # Errors
     /// The text is none of the formats.
-    pub(crate) fn take(&self, text: &str) -> Result<Taken, Fault> {
+    pub(crate) fn take(&mut self, text: &str) -> Result<Taken, Fault> {
         let mut kinds: HashMap<&str, Kind> = HashMap::new();
         let mut taken = Taken::default();
         // The series that the samples of a name are of. Samples of the same name stand together.
@@ -112,16 +133,28 @@ impl Selection {
                     };
                     for (place, part, kind) in &*series {
                         taken.seen.insert(*place);
-                        if let Some(label) = label_of(&self.series[*place], &sample) {
-                            taken.add((*place, label), *kind, *part, &sample);
+                        let Some(label) = label_of(&self.series[*place], &sample) else { continue };
+                        let key = (*place, label);
+                        let is_kept = self.kept.contains(&key);
+                        if !is_kept && self.kept.len() == MOST_SERIES {
+                            taken.left_out.insert(key);
+                            continue;
                         }
+                        if !is_kept {
+                            self.kept.insert(key.clone());
+                        }
+                        taken.add(key, *kind, *part, &sample);
                     }
                 }
             }
         }
         // A gauge may be no number, and so is what comes of it: nothing is known then.
         taken.values.retain(|_, value| value.value.is_finite());
-        taken.values.values_mut().for_each(Value::complete);
+        for (key, found) in &taken.histograms {
+            if let Some(value) = taken.values.get_mut(key) {
+                value.complete(found);
+            }
+        }
         Ok(taken)
     }
 
@@ -192,22 +225,28 @@ fn label_of(series: &ExposedSeries, sample: &Sample<'_>) -> Option<String> {
 
 impl Taken {
     /// Adds a sample to a series. Over the labels by which the series is not split, values are summed.
-    fn add(&mut self, key: (usize, String), kind: MetricKind, part: Part, sample: &Sample<'_>) {
-        let is_full = self.values.len() == MOST_SERIES;
-        let known = match self.values.entry(key) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(_) if is_full => {
-                self.left_out += 1;
-                return;
-            }
-            Entry::Vacant(free) => free.insert(Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() }),
+    fn add(&mut self, key: Key, kind: MetricKind, part: Part, sample: &Sample<'_>) {
+        let mut histogram = Histogram::default();
+        let histogram = match kind {
+            MetricKind::Histogram => self.histograms.entry(key.clone()).or_default(),
+            _ => &mut histogram,
         };
+        let nothing = || Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() };
+        let known = self.values.entry(key).or_insert_with(nothing);
         match part {
-            Part::Whole | Part::Total | Part::Count => known.value += sample.value,
+            Part::Whole | Part::Total => known.value += sample.value,
+            Part::Count => {
+                known.value += sample.value;
+                histogram.has_count = true;
+            }
             Part::Sum => *known.sum.get_or_insert(0.0) += sample.value,
             Part::Bucket => {
                 let bound = sample.labels.iter().find(|(name, _)| name == "le").and_then(|(_, le)| le.parse().ok());
                 let Some(bound) = bound else { return };
+                match histogram.bounds.iter_mut().find(|(known, _)| *known == bound) {
+                    Some((_, samples)) => *samples += 1,
+                    None => histogram.bounds.push((bound, 1)),
+                }
                 let buckets = &mut known.buckets.0;
                 match buckets.iter_mut().find(|(known, _)| *known == bound) {
                     Some((_, count)) => *count += sample.value,
@@ -344,8 +383,31 @@ mod tests {
     fn a_label_with_a_value_for_each_user_has_a_bound() {
         let text: String = (0..MOST_SERIES + 10).map(|user| format!("a_total{{user=\"{user}\"}} 1\n")).collect();
         let split = ExposedSeries { by: Some("user".to_owned()), ..series("a", "a_total") };
-        let taken = Selection::new(&[split]).take(&text).expect("a text");
-        assert_eq!((taken.values.len(), taken.left_out), (MOST_SERIES, 10));
+        let mut selection = Selection::new(&[split]);
+        let taken = selection.take(&text).expect("a text");
+        assert_eq!((taken.values.len(), taken.left_out.len()), (MOST_SERIES, 10));
+        let others = selection.take("a_total{user=\"one more\"} 1\na_total{user=\"7\"} 2\n").expect("a text");
+        assert_eq!((others.values.len(), others.left_out.len()), (1, 1), "the bound is that of the run");
+        let histogram = ExposedSeries { by: Some("user".to_owned()), ..series("b", "b") };
+        let of_user =
+            |user: usize| format!("b_bucket{{user=\"{user}\",le=\"+Inf\"}} 1\nb_count{{user=\"{user}\"}} 1\n");
+        let text = (0..MOST_SERIES + 10).map(of_user).collect::<String>();
+        let taken = Selection::new(&[histogram]).take(&format!("# TYPE b histogram\n{text}")).expect("a text");
+        assert_eq!(taken.left_out.len(), 10, "each counts once, whatever it consists of");
+    }
+
+    #[test]
+    fn histograms_with_other_bounds_have_those_in_common() {
+        let text = "# TYPE a histogram\na_bucket{r=\"a\",le=\"0.1\"} 5\na_bucket{r=\"a\",le=\"1\"} 9\n\
+            a_bucket{r=\"a\",le=\"+Inf\"} 10\na_count{r=\"a\"} 10\n\
+            a_bucket{r=\"b\",le=\"1\"} 8\na_bucket{r=\"b\",le=\"+Inf\"} 10\na_count{r=\"b\"} 10\n";
+        assert_eq!(take(series("a", "a"), text)[0].1.buckets, BucketCounts(vec![(1.0, 17.0), (f64::INFINITY, 20.0)]));
+    }
+
+    #[test]
+    fn a_histogram_without_its_number_has_that_of_its_last_bucket() {
+        let text = "# TYPE a histogram\na_bucket{le=\"1\"} 3\na_bucket{le=\"+Inf\"} 5\n";
+        assert_eq!(take(series("a", "a"), text)[0].1.value, 5.0);
     }
 
     #[test]
