@@ -192,14 +192,29 @@ impl Project {
 
     /// Its containers, ended ones included.
     pub(crate) fn containers(&self) -> Result<Vec<Container>, String> {
-        let ids = self.ids(&["ps", "--all", "--no-trunc"])?;
+        let list = || self.ids(&["ps", "--all", "--no-trunc"]);
+        let mut ids = list()?;
+        loop {
+            let found = self.states(&ids);
+            if found.is_ok() {
+                return found;
+            }
+            // Of one that has gone meanwhile nothing can be asked, which is no fault of the engine.
+            let before = std::mem::replace(&mut ids, list()?);
+            if ids == before {
+                return found;
+            }
+        }
+    }
+
+    fn states(&self, ids: &[String]) -> Result<Vec<Container>, String> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let format = "{{.State.Status}}\t{{.State.Pid}}\t{{.State.ExitCode}}\t{{.State.OOMKilled}}\t{{.Image}}\t\
                       {{.Config.Image}}\t{{.Name}}\t{{index .Config.Labels \"com.docker.compose.service\"}}\t\
                       {{.HostConfig.NanoCpus}}\t{{.HostConfig.CpuQuota}}\t{{.HostConfig.CpuPeriod}}\t{{.HostConfig.Memory}}";
-        let question = [&["container", "inspect", "--format", format][..], &as_texts(&ids)].concat();
+        let question = [&["container", "inspect", "--format", format][..], &as_texts(ids)].concat();
         let answer = self.engine.ask(&question, REQUEST_LIMIT)?;
         answer.lines().map(|line| container(line).ok_or_else(|| format!("unexpected state: {line}"))).collect()
     }
@@ -433,6 +448,7 @@ fn read(mut file: File) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn project(label: &str) -> Project {
         let engine = Engine { program: "docker".into(), dir: "/".into(), inherit: None, env: BTreeMap::new() };
@@ -458,6 +474,29 @@ mod tests {
             named(ALONE, "podman run -p 80:80 nginx"),
             "podman run --name=plimsoll-x --label=plimsoll.project=plimsoll-x -p 80:80 nginx"
         );
+    }
+
+    #[test]
+    fn a_container_that_goes_between_two_questions_is_no_fault_of_the_engine() {
+        let place = tempfile::tempdir().unwrap();
+        let program = place.path().join("engine");
+        let engine_that = |inspects: &str| {
+            // It has two containers when it is asked first, and one from then on.
+            let script = format!(
+                "#!/bin/sh\ncase \"$1\" in\nps) echo a; [ -e asked ] || echo b; touch asked;;\ncontainer) {inspects};;\nesac\n"
+            );
+            std::fs::write(&program, script).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let mut project = project(ALONE);
+            (project.engine.program, project.engine.dir) = (program.clone(), place.path().to_owned());
+            project
+        };
+        let state = "printf 'running\\t42\\t0\\tfalse\\tsha256:ab\\tnginx\\t/web\\t\\t0\\t0\\t0\\t0\\n'";
+        let gone = engine_that(&format!("case \"$*\" in *b) echo No such container >&2; exit 1;; *) {state};; esac"));
+        let found = gone.containers().unwrap();
+        assert_eq!(found.iter().map(|one| &one.state).collect::<Vec<_>>(), [&ContainerState::Running(42)]);
+        let broken = engine_that("echo no such engine >&2; exit 1");
+        assert!(broken.containers().is_err_and(|reason| reason.contains("no such engine")));
     }
 
     #[test]
