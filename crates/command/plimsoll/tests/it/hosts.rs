@@ -50,8 +50,10 @@ fn nothing_runs(given: &Given, text: &str) {
 
 #[test]
 fn systems_run_where_their_agent_is_and_the_bundle_has_what_it_has_of_those_here() {
+    // A load in which each host is looked at once a second.
+    let study = edited(&elsewhere(TINY), "duration = \"300ms\"", "duration = \"2s\"");
     let study = edited(
-        &elsewhere(TINY),
+        &study,
         START,
         "start = \"sh run.sh '{plimsoll}' {mode} {address} {files}/note\"\nbuild = \"sh build.sh\"\nversion = \"cat version\"\n\
          files = { note = \"to {mode} at {address}\" }",
