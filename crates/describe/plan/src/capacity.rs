@@ -196,8 +196,8 @@ struct OnStart {
     /// The load that confirms the capacity, if this is the last start.
     confirmation: Option<Duration>,
     confirmations: usize,
-    /// The last one.
-    confirmed_at: Option<f64>,
+    /// The load of the last confirmation, whether it passed or not.
+    last_confirmation: Option<f64>,
     confirmed: bool,
 }
 
@@ -228,7 +228,7 @@ impl OnStart {
             recovery: None,
             confirmation: None,
             confirmations: 0,
-            confirmed_at: None,
+            last_confirmation: None,
             confirmed: false,
         }
     }
@@ -289,7 +289,7 @@ impl OnStart {
             RungPart::Step => Part::Step,
             RungPart::Confirmation => {
                 self.confirmations += 1;
-                self.confirmed_at = Some(rung.level);
+                self.last_confirmation = Some(rung.level);
                 self.confirmed = passed;
                 return;
             }
@@ -334,7 +334,7 @@ impl OnStart {
         let widest = self.known.widest.max(contradiction(&self.tried));
         let level = lower_end(&all, widest) * CONFIRMED_BELOW.powi(self.confirmations as i32);
         // Each is below the one before it, also of few users.
-        let whole = || level.floor().min(self.confirmed_at.map_or(f64::INFINITY, |last| last - 1.0)).max(1.0);
+        let whole = || level.floor().min(self.last_confirmation.map_or(f64::INFINITY, |last| last - 1.0)).max(1.0);
         let level = if self.known.range.whole { whole() } else { level };
         Some((Rung { level, part: RungPart::Confirmation }, self.length(level, confirmation)))
     }

@@ -226,23 +226,21 @@ fn label_of(series: &ExposedSeries, sample: &Sample<'_>) -> Option<String> {
 impl Taken {
     /// Adds a sample to a series. Over the labels by which the series is not split, values are summed.
     fn add(&mut self, key: Key, kind: MetricKind, part: Part, sample: &Sample<'_>) {
-        let mut histogram = Histogram::default();
-        let histogram = match kind {
-            MetricKind::Histogram => self.histograms.entry(key.clone()).or_default(),
-            _ => &mut histogram,
-        };
+        let histogram = (kind == MetricKind::Histogram).then(|| self.histograms.entry(key.clone()).or_default());
         let nothing = || Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() };
         let known = self.values.entry(key).or_insert_with(nothing);
         match part {
             Part::Whole | Part::Total => known.value += sample.value,
             Part::Count => {
                 known.value += sample.value;
-                histogram.has_count = true;
+                if let Some(histogram) = histogram {
+                    histogram.has_count = true;
+                }
             }
             Part::Sum => *known.sum.get_or_insert(0.0) += sample.value,
             Part::Bucket => {
                 let bound = sample.labels.iter().find(|(name, _)| name == "le").and_then(|(_, le)| le.parse().ok());
-                let Some(bound) = bound else { return };
+                let (Some(bound), Some(histogram)) = (bound, histogram) else { return };
                 match histogram.bounds.iter_mut().find(|(known, _)| *known == bound) {
                     Some((_, samples)) => *samples += 1,
                     None => histogram.bounds.push((bound, 1)),

@@ -50,7 +50,7 @@ fn nothing_runs(given: &Given, text: &str) {
 
 #[test]
 fn systems_run_where_their_agent_is_and_the_bundle_has_what_it_has_of_those_here() {
-    // A load in which each host is looked at once a second.
+    // Hosts are sampled once a second: a shorter load may lie between two samples.
     let study = edited(&elsewhere(TINY), "duration = \"300ms\"", "duration = \"2s\"");
     let study = edited(
         &study,

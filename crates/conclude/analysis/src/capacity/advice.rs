@@ -96,7 +96,7 @@ fn with_interval(contrast: &Contrast, measure: &Measure) -> String {
 }
 
 /// The load to plan for: the lower end of the interval, or the longer load that passed where that is lower. Where each longer
-/// load failed there is none.
+/// load failed, fewer than the smallest of them.
 fn plan_for(input: &Input, cell: &CapacityCell, noun: &str) -> Option<Sentence> {
     let Ok(Found::At(_, Ok(interval))) = &cell.found else { return None };
     let confirmed = cell.confirmed();
@@ -106,7 +106,7 @@ fn plan_for(input: &Input, cell: &CapacityCell, noun: &str) -> Option<Sentence> 
         return Some(Sentence {
             outcome: None,
             claim: format!("Plan for fewer than {} {noun}{}", grouped(lowest.floor()), with(input, cell)),
-            evidence: "(each of the longer loads failed, this one too)".to_owned(),
+            evidence: "(each longer load failed, the smallest at this level)".to_owned(),
         });
     }
     let level = confirmed.map_or(interval.low, |passed| passed.level.min(interval.low));
@@ -233,7 +233,10 @@ mod tests {
         let failed = |level: f64| Confirmation { level, seconds: 60.0, passed: false, reasons: Vec::new() };
         let refuted = CapacityCell { confirmations: vec![failed(388.0), failed(376.0)], ..cell(1, 380.0) };
         let told = told(&[], vec![refuted]);
-        assert_eq!(told[0], "Plan for fewer than 376 users with new (each of the longer loads failed, this one too).");
+        assert_eq!(
+            told[0],
+            "Plan for fewer than 376 users with new (each longer load failed, the smallest at this level)."
+        );
     }
 
     #[test]

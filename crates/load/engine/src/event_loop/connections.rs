@@ -423,7 +423,7 @@ impl<P: Protocol> Users<'_, P> {
                 self.task.protocol.receive(&mut connection.protocol, bytes, &mut connection.out, &mut self.signals);
             let sent = connection.transport.send(&mut connection.out);
             self.become_ready(context, slot);
-            // What has come is of this connection, also where it takes no answer any more: it must not wait for the signals of another.
+            // Also where nothing can be sent any more: signals that stay would be taken for those of another connection.
             self.pass_signals_on(context, key);
             sent?;
             received.map_err(|violation| TransportError {

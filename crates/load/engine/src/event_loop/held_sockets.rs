@@ -29,7 +29,7 @@ pub(super) struct HeldSockets {
     deliveries: HashMap<usize, SubjectIndex>,
     /// When messages are counted next.
     next_count: Instant,
-    /// When they were looked after last.
+    /// The turn of the loop that last looked whether messages are to be counted.
     last_turn: Instant,
     /// How many are open.
     open: u64,
