@@ -53,7 +53,7 @@ pub fn render(input: &Input, analysis: &Analysis, gate: Gate) -> Vec<Document> {
     for figure in figures::figures(input, analysis) {
         documents.extend(drawn(&figure.name, &figure.title, &figure.draw()));
     }
-    for (name, forest) in figures::forests(input, analysis) {
+    for (name, _, forest) in figures::forests(input, analysis) {
         documents.extend(drawn(&name, &forest.title, &forest.draw()));
     }
     documents

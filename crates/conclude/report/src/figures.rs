@@ -13,7 +13,7 @@ pub(crate) use release::{marks_of_release, of_release, split_series};
 pub(crate) use storage::of_storage;
 
 use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};
-use crate::text;
+use crate::text::{self, Names};
 use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::grid::{Grid, Row};
 use plimsoll_analysis::quantity::Notation;
@@ -49,21 +49,29 @@ pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure>
             figures.extend(throughput.into_iter().chain(durations));
         }
     }
+    with_names_of_their_own(figures)
+}
+
+fn with_names_of_their_own(mut figures: Vec<Figure>) -> Vec<Figure> {
+    let mut names = Names::default();
+    for figure in &mut figures {
+        figure.name = names.of_its_own(&figure.name);
+    }
     figures
 }
 
-/// A forest plot for every measure that is shown.
-pub(crate) fn forests(input: &Input, analysis: &Analysis) -> Vec<(String, Forest)> {
-    shown_measures(input)
-        .into_iter()
-        .filter(|_| input.plan.variants.len() > 1)
-        .map(|measure| (forest_name(&measure), forest(input, analysis, &measure)))
-        .collect()
-}
-
-/// The file name of a measure's forest plot, without extension.
-pub(crate) fn forest_name(measure: &Measure) -> String {
-    format!("compared-{}", text::slug(&format!("{} {}", measure.series, measure.statistic)))
+/// A forest plot for every measure that is compared and shown, with the name of its file, without extension.
+pub(crate) fn forests(input: &Input, analysis: &Analysis) -> Vec<(String, Measure, Forest)> {
+    if input.plan.variants.len() < 2 {
+        return Vec::new();
+    }
+    let mut names = Names::default();
+    let named = |measure: Measure| {
+        let name = text::slug(&format!("{} {}", measure.series, measure.statistic));
+        let forest = forest(input, analysis, &measure);
+        (names.of_its_own(&format!("compared-{name}")), measure, forest)
+    };
+    shown_measures(input).into_iter().map(named).collect()
 }
 
 /// The measures that decide, then those that the study asks for.

@@ -298,14 +298,18 @@ const MANY_SENTENCES: usize = 5;
 const STRIP_WIDTH: f64 = 220.0;
 
 fn comparisons(input: &Input, analysis: &Analysis) -> Vec<ComparisonView> {
-    if input.plan.variants.len() < 2 {
-        return Vec::new();
-    }
-    figures::shown_measures(input).iter().map(|measure| comparison_view(input, analysis, measure)).collect()
+    let forests = figures::forests(input, analysis);
+    forests
+        .into_iter()
+        .map(|(name, measure, forest)| comparison_view(input, analysis, (name, &measure, &forest)))
+        .collect()
 }
 
-fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> ComparisonView {
-    let forest = figures::forest(input, analysis, measure);
+fn comparison_view(
+    input: &Input,
+    analysis: &Analysis,
+    (name, measure, forest): (String, &Measure, &Forest),
+) -> ComparisonView {
     let reach = forest.reach();
     let of_measure: Vec<&Comparison> = analysis.comparisons.iter().filter(|one| &one.measure == measure).collect();
     let notation = notation(of_measure.iter().copied());
@@ -322,10 +326,10 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
     };
     let share = |value: f64| reach.share(value) * 100.0;
     ComparisonView {
-        name: figures::forest_name(measure),
+        name,
         title: forest.title.clone(),
         note,
-        rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, (&forest, notation))).collect(),
+        rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, (forest, notation))).collect(),
         ticks: reach.ticks(STRIP_WIDTH).into_iter().map(|(value, label)| (share(value), label)).collect(),
         margin: forest.within_margin().map(|(low, high)| (share(low), 100.0 - share(high))),
     }

@@ -11,12 +11,13 @@ mod tables;
 mod users;
 
 use crate::documents::filters;
+use crate::figures;
 use crate::page::ChartView;
 use crate::page::facts::Fact;
+use crate::text::{self, Names};
 use crate::{Document, tables as csv};
-use crate::{figures, text};
 use askama::Template;
-use graphs::{Graph, Names};
+use graphs::Graph;
 pub use outside::release_of_outside;
 use plimsoll_analysis::{Analysis, Input, distinct, words};
 use tables::ChangeTable;

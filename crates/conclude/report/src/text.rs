@@ -5,6 +5,7 @@ use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::quantity::Notation;
 use plimsoll_analysis::{Input, RUN_AGAIN, words};
 use plimsoll_model::result::TrialResult;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A name for files: lower-case letters, digits and single hyphens.
@@ -18,6 +19,21 @@ pub(crate) fn slug(text: &str) -> String {
         }
     }
     slug.trim_matches('-').to_owned()
+}
+
+/// Names of files or anchors of which no two are the same.
+#[derive(Default)]
+pub(crate) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// This name, or with a number behind it where it is taken: two conditions may differ in signs alone, which no [`slug`] has.
+    pub(crate) fn of_its_own(&mut self, name: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        let free = names.find(|name| !self.0.contains(name)).expect("there is a number");
+        self.0.insert(free.clone());
+        free
+    }
 }
 
 /// A comparison in a line: `+3.1 % (+1.2 % … +5.0 %), n = 5, worse`.
@@ -127,6 +143,13 @@ mod tests {
     fn slugs_are_safe_as_file_names() {
         assert_eq!(slug("latency, connect = every iteration"), "latency-connect-every-iteration");
         assert_eq!(slug("../a:b.p99.9 "), "a-b-p99-9");
+    }
+
+    #[test]
+    fn no_two_names_are_the_same() {
+        let mut names = Names::default();
+        let given = ["nice-5", "nice-5", "nice-5", "nice-5-2"].map(|name| names.of_its_own(name));
+        assert_eq!(given, ["nice-5", "nice-5-2", "nice-5-3", "nice-5-2-2"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The charts of a search for the capacity: what loads showed over the load, what they used of each resource, and the loads of a
 //! start over its time.
 
-use super::variants;
+use super::{variants, with_names_of_their_own};
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style};
 use crate::text;
 use plimsoll_analysis::capacity::{CapacityCell, CapacityReport, LevelOfLoad, ResourceUse, Use};
@@ -22,7 +22,7 @@ pub(crate) fn of_capacity(input: &Input, report: &CapacityReport) -> Vec<Figure>
         let of_resources = cells.filter_map(|cell| of_resources(input, report, cell));
         over_loads(input, report, condition).into_iter().chain(of_resources).chain(over_time(input, report, condition))
     };
-    (0..input.plan.conditions.len()).flat_map(of_condition).collect()
+    with_names_of_their_own((0..input.plan.conditions.len()).flat_map(of_condition).collect())
 }
 
 /// What loads of a variant used of each resource, the most used first.

@@ -1,7 +1,7 @@
 //! Charts over the seconds of the measure phase: durations, requests, users, what the systems used, and what they say of
 //! themselves.
 
-use super::{titled, variants};
+use super::{titled, variants, with_names_of_their_own};
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style, share_axes};
 use crate::text;
 use plimsoll_analysis::exposed::{Came, Exposed};
@@ -24,7 +24,7 @@ pub(super) const REPEATS: &str = "Lines: median over the repeats; bands: from th
 /// The number of users over time, where it changes.
 pub(crate) fn users_over_time(input: &Input) -> Vec<Figure> {
     let grid = Grid::new(&input.facts, &input.plan);
-    grid.rows.iter().filter_map(|row| figure(input, &grid, row, &OverTime::Users)).collect()
+    with_names_of_their_own(grid.rows.iter().filter_map(|row| figure(input, &grid, row, &OverTime::Users)).collect())
 }
 
 /// The charts of each row of the grid. That of users is among them unless `without_users`, because it stands elsewhere.
@@ -38,7 +38,7 @@ pub(crate) fn over_time(input: &Input, without_users: bool) -> Vec<Figure> {
     let others = others.into_iter().filter(|kind| !(without_users && matches!(kind, OverTime::Users)));
     let kinds: Vec<OverTime> = of_durations(input).into_iter().chain(others).chain(exposed(input)).collect();
     let of_row = |row| kinds.iter().filter_map(|kind| figure(input, &grid, row, kind)).collect::<Vec<Figure>>();
-    grid.rows.iter().flat_map(of_row).collect()
+    with_names_of_their_own(grid.rows.iter().flat_map(of_row).collect())
 }
 
 /// The durations that decide.

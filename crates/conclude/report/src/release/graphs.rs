@@ -3,9 +3,9 @@
 use super::Case;
 use crate::chart::{Figure, Style};
 use crate::page::{ChartView, chart_view};
-use crate::{Document, figures, text};
+use crate::text::{self, Names};
+use crate::{Document, figures};
 use plimsoll_drawing::png;
-use std::collections::BTreeSet;
 
 /// A graph with the name of its files.
 pub(super) struct Graph {
@@ -13,25 +13,10 @@ pub(super) struct Graph {
     figure: Figure,
 }
 
-/// Names of which no two are the same.
-#[derive(Default)]
-pub(super) struct Names(BTreeSet<String>);
-
-impl Names {
-    /// This name, or with a number behind it where it is taken: two conditions may differ in signs alone, which no name of a file
-    /// has.
-    pub(super) fn of_its_own(&mut self, name: &str) -> String {
-        let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut names = std::iter::once(name.to_owned()).chain(numbered);
-        let free = names.find(|name| !self.0.contains(name)).expect("there is a number");
-        self.0.insert(free.clone());
-        free
-    }
-}
-
 /// The graphs of all cases, each with files of its own, beside tables of these names.
 pub(super) fn with_names_of_their_own(mut graphs: Vec<Vec<Graph>>, tables: &[&str]) -> Vec<Vec<Graph>> {
-    let mut names = Names(tables.iter().map(|name| (*name).to_owned()).collect());
+    let mut names = Names::default();
+    tables.iter().for_each(|table| drop(names.of_its_own(table)));
     for graph in graphs.iter_mut().flatten() {
         graph.name = names.of_its_own(&graph.name);
     }
@@ -82,15 +67,3 @@ impl Graph {
 }
 
 const INFALLIBLE: &str = "a vector takes what is written";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_names_are_the_same() {
-        let mut names = Names(BTreeSet::from(["changes".to_owned()]));
-        let given = ["changes", "nice-5", "nice-5", "nice-5", "nice-5-2"].map(|name| names.of_its_own(name));
-        assert_eq!(given, ["changes-2", "nice-5", "nice-5-2", "nice-5-3", "nice-5-2-2"]);
-    }
-}

@@ -1,12 +1,13 @@
 //! The same report of results that other tools recorded. It has no verdicts, and says what cannot be concluded.
 
-use super::graphs::{self, Graph, Names};
+use super::graphs::{self, Graph};
 use super::tables::{ChangeRow, ChangeTable};
 use super::users::{SupportedUsers, UsersRow};
 use super::{CaseView, ReleasePage};
+use crate::Document;
 use crate::chart::{Axis, Figure, Line as DrawnLine, Panel, Point, Style};
 use crate::page::facts::{Fact, fact};
-use crate::{Document, text};
+use crate::text::{self, Names};
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
 use plimsoll_analysis::estimate::summarise;
 use plimsoll_analysis::quantity::{change as in_percent, confidence, p_value, percent, show};

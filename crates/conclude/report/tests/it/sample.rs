@@ -90,6 +90,21 @@ pub(crate) fn three_variants() -> Input {
     input
 }
 
+/// The same with conditions that differ in a sign alone, and a measure whose name differs from another's in a sign alone.
+pub(crate) fn told_apart_by_signs() -> Input {
+    let mut input = study();
+    input.facts.factors[2] = Factor {
+        name: "nice".to_owned(),
+        levels: ["5", "-5"].map(|level| Level::Text(level.to_owned())).into(),
+        role: Role::Condition,
+    };
+    input.facts.report.measures =
+        ["request_duration:a/b.p95", "request_duration:a-b.p95"].map(|one| one.parse().expect("a measure")).into();
+    input.plan = plan(&input.facts);
+    input.starts = starts(&input.plan, &mut Noise(7));
+    input
+}
+
 /// Both modes and the duplicate in turns on each start, in an order that changes; no condition.
 pub(crate) fn in_turns() -> Input {
     const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1]];
