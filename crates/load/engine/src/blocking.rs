@@ -29,6 +29,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use supervisor::Supervisor;
 use user::{KeptUser, UserThread};
@@ -50,6 +51,11 @@ pub trait BlockingWorkload: Send + Sync + 'static {
     /// # Errors
     /// The user cannot be made ready.
     fn user(&self, number: u32, over: &Arc<AtomicBool>) -> Result<Self::User, Failure>;
+
+    /// A number that grows while users get ready, of a workload whose users may take long for that.
+    fn readied(&self) -> u64 {
+        0
+    }
 
     /// Begins an iteration. Returns its steps.
     fn begin_iteration(&self, user: &mut Self::User, random: &mut Random) -> Range<usize>;
@@ -168,12 +174,16 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
             })
             .collect();
         drop(ready);
-        let ready = wait_until_ready(&readiness, threads.len(), self.timeout + self.grace, interrupted);
+        let patience = self.timeout + self.grace;
+        let readied = || self.workload.readied();
+        let ready = wait_until_ready(&readiness, threads.len(), (patience, &readied), interrupted);
         let start = |()| Clock::when_ready(job.begin, steering, job.load.warmup, interrupted);
         let clock = ready.and_then(start);
         let clock = clock.inspect_err(|_| {
             shared.over.store(true, Ordering::Relaxed);
             threads.iter().for_each(|thread| thread.thread().unpark());
+            // What they still write would be left behind.
+            wait_for_threads(&threads, self.grace);
         })?;
         let receiver = shared.open_logs(&self.names, clock);
         shared.clock.set(clock).expect("the clock starts once");
@@ -186,21 +196,30 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
     }
 }
 
-/// Waits until every user is ready.
+/// Waits until all threads have ended, or the grace is over.
+fn wait_for_threads<T>(threads: &[JoinHandle<T>], grace: Duration) {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < grace && !threads.iter().all(JoinHandle::is_finished) {
+        std::thread::sleep(POLL_EVERY);
+    }
+}
+
+/// Waits until every user is ready, for as long as they get on with it.
 fn wait_until_ready(
     readiness: &Receiver<Result<(), JobError>>,
     users: usize,
-    patience: Duration,
+    (patience, readied): (Duration, &dyn Fn() -> u64),
     interrupted: &AtomicBool,
 ) -> Result<(), JobError> {
     let mut waited = Duration::ZERO;
-    let mut ready = 0;
+    let (mut ready, mut before) = (0, 0);
     while ready < users && !interrupted.load(Ordering::Relaxed) {
         match readiness.recv_timeout(POLL_EVERY) {
             Ok(result) => {
                 result?;
                 (ready, waited) = (ready + 1, Duration::ZERO);
             }
+            Err(_) if readied() != before => (before, waited) = (readied(), Duration::ZERO),
             Err(_) if waited > patience => {
                 let seconds = waited.as_secs();
                 return Err(JobError::Users(format!(

@@ -2,6 +2,7 @@
 
 use crate::job::Steering;
 use plimsoll_model::job::{Begin, JobError};
+use plimsoll_model::record::RecordedPhase;
 use plimsoll_model::units::{Instant, Nanos, UnixTime};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +80,17 @@ impl Clock {
         Instant(-self.warmup)
     }
 
+    /// The phase of what arrived at `due`, in a load whose measure phase ends at `end`. For users that stay, loads follow one
+    /// another without a gap, each as long as this one: what arrived before it, and waited for a free user since, belongs to the
+    /// phase that there was then.
+    #[inline]
+    pub fn phase_of_arrival(&self, due: Instant, end: Instant) -> RecordedPhase {
+        let (first, length) = (self.first(), end.0 + self.warmup);
+        // On this clock the measure phase of an earlier load ends where the warm-up of the one after it begins.
+        let is_measured = if due < first && length > 0 { due.0.rem_euclid(length) < end.0 } else { due.0 >= 0 };
+        if is_measured { RecordedPhase::Measure } else { RecordedPhase::Warmup }
+    }
+
     /// The start of the measure phase on the system's monotonic clock.
     pub fn zero(&self) -> std::time::Instant {
         self.at(Instant(0))
@@ -107,4 +119,27 @@ fn monotonic() -> i64 {
 #[inline]
 pub fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waited_since_an_earlier_load_has_the_phase_that_there_was_then() {
+        // Loads of 50 ns of warm-up and 100 ns that are measured.
+        let clock = Clock::start(Duration::from_nanos(50));
+        let phase = |due| clock.phase_of_arrival(Instant(due), Instant(100));
+        for (due, expected) in [
+            (0, RecordedPhase::Measure),
+            (-1, RecordedPhase::Warmup),
+            (-50, RecordedPhase::Warmup),
+            (-51, RecordedPhase::Measure),
+            (-150, RecordedPhase::Measure),
+            (-151, RecordedPhase::Warmup),
+            (-201, RecordedPhase::Measure),
+        ] {
+            assert_eq!(phase(due), expected, "{due}");
+        }
+    }
 }

@@ -4,10 +4,13 @@ use crate::{CallLimits, SqlError};
 use plimsoll_model::database::Address;
 use plimsoll_model::record::ErrorKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The longest wait for the socket before the limits of the call are checked again.
@@ -171,6 +174,9 @@ impl Socket {
                 Ok(written) => {
                     self.sent += written as u64;
                     left = &left[written..];
+                    if !left.is_empty() {
+                        self.check_limits(Duration::ZERO)?;
+                    }
                 }
                 Err(error) => self.wait_on(&error)?,
             }
@@ -191,16 +197,10 @@ impl Socket {
     fn check_limits(&mut self, waited: Duration) -> Result<(), SqlError> {
         let now = Instant::now();
         let began = *self.began.get_or_insert_with(|| now.checked_sub(waited).unwrap_or(now));
-        let fault = if self.limits.cancelled.load(Ordering::Relaxed) {
-            "no answer before everything was to end".to_owned()
-        } else if self.limits.deadline.is_some_and(|deadline| now >= deadline) {
-            "no answer in the time that was left".to_owned()
-        } else if now - began >= self.limits.timeout {
-            format!("no answer within {:?}", self.limits.timeout)
-        } else {
-            return Ok(());
-        };
-        Err(SqlError::new(ErrorKind::Timeout, fault))
+        match self.limits.reached(began) {
+            Some(reached) => Err(SqlError::new(ErrorKind::Timeout, format!("no answer {reached}"))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -222,31 +222,54 @@ fn connect(address: &Address, limits: &CallLimits) -> io::Result<Stream> {
     let tick = limits.timeout.clamp(Duration::from_millis(1), POLL_INTERVAL);
     match address {
         Address::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
+            let stream = UnixStream::from(new_socket(AddressFamily::UNIX)?);
             stream.set_read_timeout(Some(tick))?;
             stream.set_write_timeout(Some(tick))?;
+            until_connected(&stream, &SocketAddrUnix::new(path)?, limits)?;
             Ok(Stream::Unix(stream))
         }
-        Address::Tcp { host, port } => {
-            let stream = connect_tcp(host, *port, limits.timeout)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(tick))?;
-            stream.set_write_timeout(Some(tick))?;
-            Ok(Stream::Tcp(stream))
-        }
+        Address::Tcp { host, port } => connect_tcp((host, *port), tick, limits).map(Stream::Tcp),
     }
 }
 
 /// Connects to the first address of the host that accepts.
-fn connect_tcp(host: &str, port: u16, within: Duration) -> io::Result<TcpStream> {
+fn connect_tcp((host, port): (&str, u16), tick: Duration, limits: &CallLimits) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, within.max(Duration::from_millis(1))) {
-            Ok(stream) => return Ok(stream),
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let stream = TcpStream::from(new_socket(family)?);
+        stream.set_read_timeout(Some(tick))?;
+        stream.set_write_timeout(Some(tick))?;
+        match until_connected(&stream, &address, limits) {
+            Ok(()) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+fn new_socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Connects a socket, which waits for its write time-out at a time. A server that hangs does not take connections from its
+/// queue; once that is full, a UNIX socket without a time-out would wait for ever.
+fn until_connected(socket: impl AsFd, address: &impl SocketAddrArg, limits: &CallLimits) -> io::Result<()> {
+    let began = Instant::now();
+    loop {
+        match rustix::net::connect(&socket, address) {
+            Ok(()) | Err(Errno::ISCONN) => return Ok(()),
+            Err(Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY | Errno::INTR) => {
+                if let Some(reached) = limits.reached(began) {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, format!("no connection {reached}")));
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -263,6 +286,21 @@ mod tests {
         let socket = Socket::open(&Address::Unix(path.clone()), limits).unwrap();
         std::fs::remove_file(path).unwrap();
         (socket, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_server_that_takes_no_connections_from_its_queue_is_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("full-{:x}", std::process::id()));
+        let listener = new_socket(AddressFamily::UNIX).unwrap();
+        rustix::net::bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let limits = CallLimits::timeout(Duration::from_millis(300));
+        let opened: Vec<Result<Socket, SqlError>> =
+            (0..3).map(|_| Socket::open(&Address::Unix(path.clone()), limits.clone())).collect();
+        std::fs::remove_file(path).unwrap();
+        let refused = opened.last().unwrap().as_ref().err().expect("its queue has room for one");
+        assert_eq!(refused.kind, ErrorKind::Connect);
+        assert_eq!(refused.detail, "no connection within 300ms");
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(super) struct UserLog {
     /// True while the user is in an iteration or between two of them.
     pub(super) is_active: bool,
     pub(super) pending: Option<PendingCall>,
+    /// In open load the arrival that the user has taken and not done with.
+    pub(super) arrival: Option<TakenArrival>,
     /// The number that the kernel gave the user's thread.
     pub(super) thread: Option<i32>,
 }
@@ -45,6 +47,14 @@ pub(super) struct PendingCall {
     pub(super) iteration: Instant,
     pub(super) scheduled: Instant,
     pub(super) sent: Instant,
+}
+
+/// An arrival that a user has taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TakenArrival {
+    pub(super) due: Instant,
+    /// True once a call was made for it.
+    pub(super) has_called: bool,
 }
 
 /// An entry of a log.
@@ -81,12 +91,21 @@ impl UserLog {
         }
     }
 
+    /// Notes that the user has taken an arrival that is due at this instant.
+    #[inline]
+    pub(super) fn take(&mut self, due: Instant) {
+        self.arrival = Some(TakenArrival { due, has_called: false });
+    }
+
     /// Notes that a call begins. Returns false if the log is closed: a call that began now would be in no record.
     #[inline]
     pub(super) fn begin(&mut self, call: PendingCall) -> bool {
         if self.is_open {
             self.made[call.step] += 1;
             self.pending = Some(call);
+            if let Some(arrival) = &mut self.arrival {
+                arrival.has_called = true;
+            }
         }
         self.is_open
     }

@@ -1,14 +1,14 @@
 //! The supervisor thread: files the logs of users, ends seconds and the load, and reports calls that hang.
 
-use super::log::{Entry, PendingCall, SharedRecorder};
-use super::user::{KeptUser, phase};
-use super::{POLL_EVERY, Shared, Source};
+use super::log::{Entry, PendingCall, SharedRecorder, TakenArrival};
+use super::user::KeptUser;
+use super::{POLL_EVERY, Shared, Source, wait_for_threads};
 use crate::clock::{Clock, nanos};
 use crate::job::LocalJob;
 use crate::recorder::{Findings, ITERATION, ThreadReport, request};
 use crate::threads::IntervalMerger;
 use plimsoll_model::job::Report;
-use plimsoll_model::record::{ErrorKind, Exchange, Interval, Outcome};
+use plimsoll_model::record::{ErrorKind, Exchange, Interval, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -43,18 +43,20 @@ impl<U> Supervisor<'_, U> {
         let on_interval = &mut |interval: Interval| reports(Report::Second { zero, interval: Box::new(interval) });
         let mut merger = IntervalMerger::new(1);
         let mut oldest_call = None;
-        while !self.is_over(oldest_call) {
+        while !self.is_over() && !self.is_overdue(oldest_call) {
             std::thread::sleep(POLL_EVERY);
             oldest_call = self.file_logs();
             self.receiver.try_iter().for_each(|report| merger.take(report, on_interval));
         }
+        let cut_short = self.cut_short();
         self.shared.over.store(true, Ordering::Relaxed);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
         let waiting = self.close();
         let hung = self.wait_for_all();
         self.receiver.try_iter().for_each(|report| merger.take(report, on_interval));
         let mut findings = merger.finish(on_interval);
-        findings.extend((!hung.is_empty()).then(|| Findings { faults: hung, ..Findings::default() }));
+        let fault = hung.or(cut_short);
+        findings.extend(fault.map(|fault| Findings { faults: vec![fault], ..Findings::default() }));
         let users = self.threads.into_iter().map(|thread| {
             // A user that panicked has nothing to keep.
             if thread.is_finished() { thread.join().unwrap_or_default() } else { None }
@@ -62,16 +64,30 @@ impl<U> Supervisor<'_, U> {
         EndedLoad { findings, users: users.collect(), waiting }
     }
 
-    /// True if nothing is left to do, if no time is left, or if a call hangs: the oldest pending call is so far over
-    /// its time-out that it cannot have noticed it.
-    fn is_over(&self, oldest_call: Option<Instant>) -> bool {
-        let now = self.clock.now();
+    /// True if nothing is left to do, or no time is left.
+    fn is_over(&self) -> bool {
         let drain_end = self.shared.window.end.after(self.job.job.load.drain.into());
+        self.job.is_interrupted() || self.clock.now() >= drain_end || self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// True if a call hangs: the oldest pending call is so far over its time-out that it cannot have noticed it.
+    fn is_overdue(&self, oldest_call: Option<Instant>) -> bool {
         let longest = nanos(self.shared.timeout + self.grace).unsigned_abs();
-        self.job.is_interrupted()
-            || now >= drain_end
-            || self.threads.iter().all(JoinHandle::is_finished)
-            || oldest_call.is_some_and(|sent| now.since(sent).0 > longest)
+        oldest_call.is_some_and(|sent| self.clock.now().since(sent).0 > longest)
+    }
+
+    /// A message if a call that is overdue ends the load before its time. Whatever is measured then is of a shorter load.
+    fn cut_short(&self) -> Option<String> {
+        let left = self.shared.window.end.since(self.clock.now());
+        (!self.is_over() && left > Nanos(0)).then(|| {
+            format!(
+                "the load ended {:.1} s early, because a call had not come back {} s after its time-out of {} s (steps: `{}`)",
+                left.seconds(),
+                self.grace.as_secs_f64(),
+                self.shared.timeout.as_secs_f64(),
+                self.names.join("`, `")
+            )
+        })
     }
 
     /// Files all logs. Returns when the oldest pending call was sent.
@@ -108,21 +124,28 @@ impl<U> Supervisor<'_, U> {
         let Some(mut recorder) = self.shared.recorder().take() else { return Vec::new() };
         let interrupted = self.job.is_interrupted();
         let unsent = self.unsent();
-        let unfinished = (0..self.threads.len()).filter_map(|index| {
+        let mut unfinished: Vec<PendingCall> = Vec::new();
+        let mut between_calls: Vec<TakenArrival> = Vec::new();
+        for index in 0..self.threads.len() {
             let mut log = self.shared.log(index);
             log.is_open = false;
             let made = std::mem::take(&mut log.made);
             made.iter().enumerate().for_each(|(step, calls)| recorder.count_made(step, *calls));
-            log.pending.take()
-        });
-        let unfinished: Vec<PendingCall> = unfinished.collect();
+            let arrival = log.arrival.take();
+            match log.pending.take() {
+                Some(call) => unfinished.push(call),
+                None => between_calls.extend(arrival),
+            }
+        }
         recorder.collect(self.shared);
         let now = self.clock.now();
         if !interrupted {
-            unfinished.iter().for_each(|call| add_unfinished(&mut recorder, call, now));
+            unfinished.iter().for_each(|call| self.add_unfinished(&mut recorder, call, now));
+            let are_due = between_calls.iter().filter(|arrival| arrival.due <= now);
+            are_due.for_each(|arrival| self.add_between_calls(&mut recorder, *arrival, now));
         }
         if !interrupted && !self.shared.stays {
-            unsent.iter().for_each(|due| add_unsent(&mut recorder, *due, now));
+            unsent.iter().for_each(|due| self.add_unsent(&mut recorder, *due, now, ALL_AT_WORK));
         }
         let left: Vec<usize> = if interrupted { unfinished.iter().map(|call| call.step).collect() } else { Vec::new() };
         recorder.close(now, &left);
@@ -130,39 +153,50 @@ impl<U> Supervisor<'_, U> {
         if self.shared.stays { unsent.iter().map(waits).collect() } else { Vec::new() }
     }
 
-    /// Waits for the threads of the users. Returns a message for each that hangs, with the call that it hangs in.
-    fn wait_for_all(&self) -> Vec<String> {
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < self.grace && !self.threads.iter().all(JoinHandle::is_finished) {
-            std::thread::sleep(POLL_EVERY);
-        }
+    /// Waits for the threads of the users. Returns a message if some hang.
+    fn wait_for_all(&self) -> Option<String> {
+        wait_for_threads(&self.threads, self.grace);
         let hung = self.threads.iter().filter(|thread| !thread.is_finished()).count();
         if hung == 0 {
-            return Vec::new();
+            return None;
         }
         let (users, steps) = (self.threads.len(), self.names.join("`, `"));
-        vec![format!(
+        Some(format!(
             "{hung} of {users} users did not come back from a call within {} s after they were told to give up: what they \
              wait for hangs (steps: `{steps}`)",
             self.grace.as_secs_f64()
-        )]
+        ))
+    }
+
+    fn add_unfinished(&self, recorder: &mut SharedRecorder, call: &PendingCall, now: Instant) {
+        let (subject, phase, kind) = (request(call.step), self.phase(call.iteration), ErrorKind::Timeout);
+        recorder.add(Entry::Failure(subject, kind, "still under way at the end of the drain".to_owned()));
+        recorder.add(Entry::Exchange(subject, phase, failed(kind, call.scheduled, call.sent, now)));
+        recorder.add(Entry::Exchange(ITERATION, phase, failed(kind, call.iteration, call.iteration, now)));
+    }
+
+    /// Records an arrival whose user was not in a call when the drain ended: it had not made the first one, or the next.
+    fn add_between_calls(&self, recorder: &mut SharedRecorder, arrival: TakenArrival, now: Instant) {
+        let TakenArrival { due, has_called } = arrival;
+        if !has_called {
+            return self.add_unsent(recorder, due, now, "its user was not ready for it before the end of the drain");
+        }
+        recorder.add(Entry::Exchange(ITERATION, self.phase(due), failed(ErrorKind::Timeout, due, due, now)));
+    }
+
+    fn add_unsent(&self, recorder: &mut SharedRecorder, due: Instant, now: Instant, why: &str) {
+        for subject in [request(0), ITERATION] {
+            recorder.add(Entry::Unsent(subject, self.phase(due), failed(ErrorKind::Unsent, due, due, now)));
+        }
+        recorder.add(Entry::Failure(request(0), ErrorKind::Unsent, why.to_owned()));
+    }
+
+    fn phase(&self, due: Instant) -> RecordedPhase {
+        self.clock.phase_of_arrival(due, self.shared.window.end)
     }
 }
 
-fn add_unfinished(recorder: &mut SharedRecorder, call: &PendingCall, now: Instant) {
-    let (subject, phase, kind) = (request(call.step), phase(call.iteration), ErrorKind::Timeout);
-    recorder.add(Entry::Failure(subject, kind, "still under way at the end of the drain".to_owned()));
-    recorder.add(Entry::Exchange(subject, phase, failed(kind, call.scheduled, call.sent, now)));
-    recorder.add(Entry::Exchange(ITERATION, phase, failed(kind, call.iteration, call.iteration, now)));
-}
-
-fn add_unsent(recorder: &mut SharedRecorder, due: Instant, now: Instant) {
-    for subject in [request(0), ITERATION] {
-        recorder.add(Entry::Unsent(subject, phase(due), failed(ErrorKind::Unsent, due, due, now)));
-    }
-    let detail = "no user was free for it: the study's `max_users` were all at work".to_owned();
-    recorder.add(Entry::Failure(request(0), ErrorKind::Unsent, detail));
-}
+const ALL_AT_WORK: &str = "no user was free for it: the study's `max_users` were all at work";
 
 fn failed(kind: ErrorKind, scheduled: Instant, sent: Instant, done: Instant) -> Exchange {
     let outcome = Outcome::Failed(kind);

@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicU32;
 struct Sleeps {
     call: Duration,
     before: Duration,
+    /// How long a user tries to get ready for an iteration, in vain.
+    in_vain: Option<Duration>,
     pauses: (Duration, Duration),
     /// The call of this number, from 1, does not come back before `hangs_for` is over.
     hangs: Option<(u32, Duration)>,
@@ -29,6 +31,7 @@ impl BlockingWorkload for Sleeps {
     }
 
     fn begin_iteration(&self, _user: &mut u32, _random: &mut Random) -> Range<usize> {
+        std::thread::sleep(self.in_vain.unwrap_or_default());
         0..2
     }
 
@@ -38,7 +41,7 @@ impl BlockingWorkload for Sleeps {
 
     fn before_call(&self, _user: &mut u32, _step: usize) -> Result<(), Failure> {
         std::thread::sleep(self.before);
-        Ok(())
+        self.in_vain.map_or(Ok(()), |_| Err(Failure::new(ErrorKind::Connect, "nobody listens")))
     }
 
     fn call(&self, _user: &mut u32, step: usize, call: &mut Call) -> Result<(), Failure> {
@@ -173,6 +176,51 @@ fn what_comes_before_a_call_is_not_timed() {
     }
 }
 
+/// Arrivals at this rate, for users of this number.
+fn arriving(rate: f64, max_users: u32, stop: Stop) -> LoadProfile {
+    let (rate, overflow) = (Profile::constant(rate), Overflow::Wait);
+    LoadProfile {
+        model: LoadModel::Open { rate, arrivals: Arrivals::Constant, max_users, overflow },
+        ..closed(0.0, stop)
+    }
+}
+
+#[test]
+fn what_comes_before_a_call_is_in_no_response_time() {
+    let calls = Sleeps { before: Duration::from_millis(100), ..Sleeps::default() };
+    let load = arriving(2.0, 1, Stop::After(Duration::from_secs(1)));
+    let (tallies, _) = run_all(calls, 1, &load).expect("a run");
+    for subject in [Subject::Iteration, request("write"), request("read")] {
+        assert!(tallies[&subject].response.min() < 100_000_000, "{subject}: {}", tallies[&subject].response.min());
+    }
+}
+
+#[test]
+fn a_call_that_cannot_be_made_takes_the_time_in_which_it_was_tried() {
+    for load in [
+        closed(1.0, Stop::Iterations { count: 2, limit: Duration::from_secs(20) }),
+        arriving(10.0, 1, Stop::Iterations { count: 2, limit: Duration::from_secs(20) }),
+    ] {
+        let calls = Sleeps { in_vain: Some(Duration::from_millis(150)), ..Sleeps::default() };
+        let (tallies, _) = run_all(calls, 1, &load).expect("a run");
+        for subject in [Subject::Iteration, request("write")] {
+            let tally = &tallies[&subject];
+            assert_eq!(tally.errors, BTreeMap::from([(ErrorKind::Connect, 2)]), "{subject}");
+            assert!(tally.service.min() >= 149_000_000, "{subject}: {}", tally.service.min());
+        }
+    }
+}
+
+#[test]
+fn an_arrival_whose_user_is_not_ready_at_the_end_is_counted() {
+    let calls = Sleeps { before: Duration::from_millis(1500), ..Sleeps::default() };
+    let load = arriving(10.0, 1, Stop::After(Duration::from_millis(250)));
+    let load = LoadProfile { drain: Duration::ZERO, ..load };
+    let (tallies, faults) = run_all(calls, 1, &load).expect("a run");
+    assert_eq!(tallies[&Subject::Iteration].errors, BTreeMap::from([(ErrorKind::Unsent, 3)]));
+    assert!(faults.is_empty(), "{faults:?}");
+}
+
 #[test]
 fn a_user_waits_before_and_after_an_iteration_and_neither_is_part_of_it() {
     let stop = Stop::After(Duration::from_millis(950));
@@ -278,6 +326,20 @@ fn a_call_that_does_not_come_back_ends_the_load_and_is_named() {
 }
 
 #[test]
+fn a_call_that_comes_back_too_late_has_cut_the_load_short() {
+    let stop = Stop::After(Duration::from_secs(60));
+    let calls =
+        Sleeps { call: Duration::from_millis(5), hangs: Some((6, Duration::from_millis(1900))), ..Sleeps::default() };
+    let (_, faults) = run_all(calls, 2, &closed(2.0, stop)).expect("a run");
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].starts_with("the load ended 5"), "{faults:?}");
+    assert!(
+        faults[0].contains(" s early, because a call had not come back 1 s after its time-out of 0.4 s"),
+        "{faults:?}"
+    );
+}
+
+#[test]
 fn users_that_cannot_get_ready_say_why() {
     let stop = Stop::After(Duration::from_secs(60));
     let refused = run_all(Sleeps { refuses: true, ..Sleeps::default() }, 2, &closed(2.0, stop));
@@ -286,14 +348,8 @@ fn users_that_cannot_get_ready_say_why() {
 
 #[test]
 fn arrivals_wait_for_a_free_user_and_their_response_time_says_so() {
-    let model = LoadModel::Open {
-        rate: Profile::constant(100.0),
-        arrivals: Arrivals::Constant,
-        max_users: 1,
-        overflow: Overflow::Wait,
-    };
-    let stop = Stop::After(Duration::from_millis(200));
-    let load = LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(20) };
+    let load =
+        LoadProfile { drain: Duration::from_secs(20), ..arriving(100.0, 1, Stop::After(Duration::from_millis(200))) };
     let calls = Sleeps { call: Duration::from_millis(10), ..Sleeps::default() };
     let (tallies, _) = run_all(calls, 1, &load).expect("a run");
     let iterations = &tallies[&Subject::Iteration];
@@ -306,14 +362,7 @@ fn arrivals_wait_for_a_free_user_and_their_response_time_says_so() {
 
 #[test]
 fn arrivals_for_which_nobody_is_free_are_counted() {
-    let model = LoadModel::Open {
-        rate: Profile::constant(100.0),
-        arrivals: Arrivals::Constant,
-        max_users: 1,
-        overflow: Overflow::Wait,
-    };
-    let stop = Stop::After(Duration::from_millis(200));
-    let load = LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::ZERO };
+    let load = LoadProfile { drain: Duration::ZERO, ..arriving(100.0, 1, Stop::After(Duration::from_millis(200))) };
     let calls = Sleeps { call: Duration::from_millis(20), ..Sleeps::default() };
     let (tallies, _) = run_all(calls, 1, &load).expect("a run");
     let iterations = &tallies[&Subject::Iteration];
@@ -324,20 +373,11 @@ fn arrivals_for_which_nobody_is_free_are_counted() {
 #[test]
 fn machines_divide_users_arrivals_and_quotas_among_them() {
     let limit = Duration::from_secs(20);
-    let arriving = |stop| LoadProfile {
-        model: LoadModel::Open {
-            rate: Profile::constant(100.0),
-            arrivals: Arrivals::Constant,
-            max_users: 5,
-            overflow: Overflow::Wait,
-        },
-        ..closed(0.0, stop)
-    };
     for load in [
         closed(5.0, Stop::Iterations { count: 11, limit }),
         closed(5.0, Stop::IterationsPerUser { count: 3, limit }),
-        arriving(Stop::Iterations { count: 11, limit }),
-        arriving(Stop::After(Duration::from_millis(105))),
+        arriving(100.0, 5, Stop::Iterations { count: 11, limit }),
+        arriving(100.0, 5, Stop::After(Duration::from_millis(105))),
     ] {
         let all = |share: Share| {
             let users = share.of_first(5) as usize;

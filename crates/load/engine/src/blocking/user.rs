@@ -68,6 +68,10 @@ struct ActiveUser<'a, W: BlockingWorkload> {
     /// True while the profile of a closed loop wants this user to work.
     is_active: bool,
     interrupted: Interrupted,
+    /// When the user turned to the current iteration: in closed load before its own pause, in open load once it was free.
+    begun: Instant,
+    /// How long the calls of the current iteration have been prepared for.
+    prepared: Nanos,
 }
 
 impl<W: BlockingWorkload> UserThread<W> {
@@ -101,6 +105,8 @@ impl<W: BlockingWorkload> UserThread<W> {
             own_quota: self.shared.quota_of_user,
             is_active: false,
             interrupted: kept.interrupted,
+            begun: clock.first(),
+            prepared: Nanos(0),
         };
         user.run();
         self.workload.load_ended(&mut user.user);
@@ -166,10 +172,21 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
     /// the user's own pause. None when there is no iteration left.
     fn begin_next(&mut self) -> Option<(Range<usize>, Instant)> {
         let due = self.next_due()?;
+        self.begun = if self.is_open() { self.clock.now() } else { due };
         let steps = self.workload.begin_iteration(&mut self.user, &mut self.random);
         let (before, _) = self.workload.pauses(&self.user);
-        let due = if matches!(self.shared.source, Source::Open(_)) { due } else { due.after(before.into()) };
+        let due = if self.is_open() { due } else { due.after(before.into()) };
         Some((steps, due))
+    }
+
+    /// The phase to which an iteration belongs that was due at `due`.
+    fn phase(&self, due: Instant) -> RecordedPhase {
+        self.clock.phase_of_arrival(due, self.shared.window.end)
+    }
+
+    /// True in open load, where arrivals have a schedule.
+    fn is_open(&self) -> bool {
+        matches!(self.shared.source, Source::Open(_))
     }
 
     fn follow(&mut self, is_active: bool) {
@@ -202,7 +219,10 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
                 let due = {
                     let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
                     let due = arrivals.next_if(|due| due < self.shared.window.end)?;
-                    self.quota.admit(due, &self.shared.window, &mut self.own_quota).then_some(due)?
+                    let due = self.quota.admit(due, &self.shared.window, &mut self.own_quota).then_some(due)?;
+                    // Whoever closes the logs takes what arrivals are left first, so that each is in one of the two.
+                    self.shared.log(self.index).take(due);
+                    due
                 };
                 let waited_for = self.clock.now() < due;
                 self.sleep_until(due).then_some(())?;
@@ -223,7 +243,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
 
     /// Waits until the iteration is due, which in closed load may be too late for the load. Returns true if it may go on.
     fn submit(&mut self, steps: &Range<usize>, due: Instant) -> bool {
-        if matches!(self.shared.source, Source::Open(_)) {
+        if self.is_open() {
             return true;
         }
         if due >= self.shared.window.end {
@@ -242,6 +262,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
 
     fn iterate(&mut self, due: Instant, steps: Range<usize>) -> Outcome {
         let (mut outcome, mut took) = (Outcome::Ok, Nanos(0));
+        self.prepared = Nanos(0);
         for step in steps {
             let is_first = took == Nanos(0);
             let (result, duration) = self.step(step, is_first, due);
@@ -258,12 +279,21 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
 
     /// Makes the call of a step and records it. Returns its result and duration.
     fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), ErrorKind>, Nanos) {
+        let asked = self.clock.now();
         let before = self.workload.before_call(&mut self.user, step);
-        let sent = self.clock.now();
-        self.call.begin(sent, phase(iteration));
+        let ready = self.clock.now();
+        let sent = match before {
+            Ok(()) => ready,
+            // It takes the time in which it could not be made: that of a connection that did not come, say.
+            Err(_) if is_first => self.begun.max(iteration),
+            Err(_) => asked,
+        };
+        self.call.begin(sent, self.phase(iteration));
         // Only arrivals have a schedule, and the preparation of a call is not part of its duration.
-        let open = matches!(self.shared.source, Source::Open(_));
-        let scheduled = if open && is_first { iteration } else { sent };
+        if before.is_ok() {
+            self.prepared.0 += ready.since(asked).0;
+        }
+        let scheduled = if self.is_open() && is_first { iteration.after(self.prepared).min(sent) } else { sent };
         {
             let mut log = self.shared.log(self.index);
             log.is_active = true;
@@ -278,7 +308,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         let outcome = result.as_ref().map_or_else(|failure| Outcome::Failed(failure.kind), |()| Outcome::Ok);
         let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome };
         let exchange = Exchange { done: self.at_most_timeout(&exchange), ..exchange };
-        let (subject, phase) = (request(step), phase(iteration));
+        let (subject, phase) = (request(step), self.phase(iteration));
         let entry = match was_made {
             true => Entry::Exchange(subject, phase, exchange),
             false => Entry::Unsent(subject, phase, exchange),
@@ -320,11 +350,12 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
     fn end(&self, due: Instant, took: Nanos, outcome: Outcome) {
         let done = self.clock.now();
         let sent = Instant(done.0 - took.0 as i64);
-        let exchange =
-            Exchange { scheduled: due.min(sent), sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
+        let scheduled = due.after(self.prepared).min(sent);
+        let exchange = Exchange { scheduled, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
         let mut log = self.shared.log(self.index);
-        log.is_active = matches!(self.shared.source, Source::Closed { .. });
-        log.add(Entry::Exchange(ITERATION, phase(due), exchange));
+        log.arrival = None;
+        log.is_active = !self.is_open();
+        log.add(Entry::Exchange(ITERATION, self.phase(due), exchange));
     }
 
     /// Pauses between two iterations: for the think time of the study and the user's own pause. Returns true if the
@@ -371,10 +402,4 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         let now = self.clock.now();
         self.shared.log(self.index).add(Entry::Late(now, now.since(due)));
     }
-}
-
-/// The phase to which an iteration belongs that was due at `due`.
-#[inline]
-pub(super) fn phase(due: Instant) -> RecordedPhase {
-    if due.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
 }
