@@ -456,6 +456,16 @@ impl Offer {
         Some(due)
     }
 
+    /// Takes the iterations of a closed loop that no user has begun when its time is over. Where threads share them, the first
+    /// one takes all.
+    pub(crate) fn take_rest(&mut self, now: Instant) -> u64 {
+        if self.is_open() || now < self.window.end {
+            return 0;
+        }
+        let of_users = self.quotas.drain(..).filter(|quota| *quota != u64::MAX).fold(0, u64::saturating_add);
+        of_users.saturating_add(self.quota.take_all())
+    }
+
     /// The number of arrivals that are due and for which no user was free.
     pub(crate) fn backlog(&mut self, now: Instant) -> u64 {
         match &mut self.source {

@@ -208,7 +208,7 @@ impl<P: Protocol> Users<'_, P> {
             self.serve_queue(context);
         } else if self.connections.can_send(user, self.task.protocol) {
             self.take(context, user, user);
-        } else if self.connections.policy == Connect::PerIteration && self.users[user as usize].has_exchanged() {
+        } else if self.connections.policy == Connect::PerIteration && self.users[user as usize].had_connection() {
             let detail = "the connection of the iteration ended before its next step";
             let now = context.clock.now();
             self.fail_unsent(context, user, Failure::new(ErrorKind::Closed, detail), now);

@@ -192,8 +192,19 @@ impl<'a> LoopContext<'a> {
         match self.series {
             Series { continues: false, stays: false } if iteration == RecordedPhase::Measure => iteration,
             _ if due >= self.load_end() => RecordedPhase::Warmup,
-            _ => Self::phase(due),
+            _ => self.phase_of_arrival(due),
         }
+    }
+
+    /// The phase of an iteration that arrived at `due`: see [`Clock::phase_of_arrival`].
+    #[inline]
+    pub fn phase_of_arrival(&self, due: Instant) -> RecordedPhase {
+        self.clock.phase_of_arrival(due, self.load_end())
+    }
+
+    /// The phase of what a user does when it stops: it belongs to no iteration, so that the instant alone decides.
+    pub(super) fn phase_of_stopping(&self, due: Instant) -> RecordedPhase {
+        if due >= self.load_end() { RecordedPhase::Warmup } else { Self::phase(due) }
     }
 
     /// True if the run must stop.
@@ -425,6 +436,10 @@ impl<'a> LoopContext<'a> {
                     if unsent.is_multiple_of(UNSENT_AT_ONCE) && self.is_interrupted() {
                         break;
                     }
+                }
+                match self.offers[offer].take_rest(now) {
+                    0 => {}
+                    rest => work.left_over(self, offer, rest, now),
                 }
             }
         }

@@ -53,13 +53,16 @@ pub(super) struct User<U> {
     pub(super) activity: Activity,
     /// True if it runs its steps for stopping, and is not in an iteration.
     is_retiring: bool,
-    /// True if its present iteration has had an exchange.
+    /// True if its present iteration has had an exchange, on whatever connection.
     has_exchanged: bool,
+    /// True if it has had one on a connection that is not its socket.
+    had_connection: bool,
     /// The connection that carries its present exchange.
     pub(super) slot: Option<u32>,
     step: usize,
-    /// When its iteration was due, its phase, and how much of the time since then is not part of it.
+    /// When its iteration was due, when it turned to it, its phase, and how much of the time since then is not part of it.
     begun: Instant,
+    started: Instant,
     phase: RecordedPhase,
     paused: Nanos,
     /// When its exchange was due, or its pause began.
@@ -94,9 +97,11 @@ impl<U> User<U> {
             activity: Activity::Resting,
             is_retiring: false,
             has_exchanged: false,
+            had_connection: false,
             slot: None,
             step: 0,
             begun: Instant(0),
+            started: Instant(0),
             phase: RecordedPhase::Warmup,
             paused: Nanos(0),
             scheduled: Instant(0),
@@ -109,14 +114,14 @@ impl<U> User<U> {
     }
 
     fn shift(&mut self, by: i64) {
-        for instant in [&mut self.begun, &mut self.scheduled, &mut self.sent] {
+        for instant in [&mut self.begun, &mut self.started, &mut self.scheduled, &mut self.sent] {
             *instant = instant.shifted(by);
         }
         self.deadline.shift(by);
     }
 
-    pub(super) fn has_exchanged(&self) -> bool {
-        self.has_exchanged
+    pub(super) fn had_connection(&self) -> bool {
+        self.had_connection
     }
 
     pub(super) fn is_exchanging(&self) -> bool {
@@ -160,7 +165,7 @@ impl<P: Protocol> Work for Users<'_, P> {
             Exchange { scheduled: due, sent: due, first_byte: None, done: now, bytes_out: 0, bytes_in: 0, outcome };
         let step = self.task.protocol.first_step().map(request);
         for subject in step.into_iter().chain([ITERATION]) {
-            context.recorder.record_unsent(subject, LoopContext::phase(due), &exchange);
+            context.recorder.record_unsent(subject, context.phase_of_arrival(due), &exchange);
         }
         let detail = "no user was free for it: the study's `max_users` were all waiting for replies".to_owned();
         context.recorder.keep_example(step.unwrap_or(ITERATION), ErrorKind::Unsent, detail);
@@ -173,7 +178,7 @@ impl<P: Protocol> Work for Users<'_, P> {
 
     fn retire(&mut self, context: &mut LoopContext<'_>, index: u32) {
         let user = &mut self.users[index as usize];
-        (user.is_retiring, user.has_exchanged) = (true, false);
+        (user.is_retiring, user.has_exchanged, user.had_connection) = (true, false, false);
         let next = self.task.protocol.retire(&mut user.program);
         let now = context.clock.now();
         self.proceed(context, index, next, now);
@@ -234,26 +239,31 @@ impl<'a, P: Protocol> Users<'a, P> {
 
     fn begin_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, due: Instant) {
         let user = &mut self.users[index as usize];
-        (user.is_retiring, user.has_exchanged) = (false, false);
-        (user.begun, user.phase, user.paused) = (due, LoopContext::phase(due), Nanos(0));
+        (user.is_retiring, user.has_exchanged, user.had_connection) = (false, false, false);
+        (user.begun, user.phase, user.paused) = (due, context.phase_of_arrival(due), Nanos(0));
+        // An arrival may have waited for the user, which is a part of the iteration.
+        user.started = if context.is_open(index) { context.clock.now() } else { due };
         let next = self.task.protocol.begin(&mut user.program);
         self.proceed(context, index, next, due);
     }
 
     /// Lets the user do its next action, due at `due`.
     pub(super) fn proceed(&mut self, context: &mut LoopContext<'_>, index: u32, mut next: Next, mut due: Instant) {
+        let mut at = due;
         if matches!(next, Next::Begun) {
             let user = &mut self.users[index as usize];
-            due = context.clock.now();
-            user.paused = due.since(user.begun);
+            // What came before is no part of the iteration.
+            at = context.clock.now();
+            user.paused = at.since(user.started);
+            due = user.begun.after(user.paused);
             next = self.task.protocol.next(&mut user.program);
         }
         match next {
-            Next::Exchange(_) | Next::Refused(..) if context.stands_still(due) => self.hold(context, index, next, due),
+            Next::Exchange(_) | Next::Refused(..) if context.stands_still(at) => self.hold(context, index, next, due),
             Next::Exchange(step) => self.begin_step(context, index, step, due),
             Next::Refused(step, failure) => self.refuse_step(context, index, step, due, failure),
             Next::Pause(span) => self.begin_pause(context, index, span),
-            Next::Socket(_) if context.stands_still(due) => self.hold(context, index, next, due),
+            Next::Socket(_) if context.stands_still(at) => self.hold(context, index, next, due),
             Next::Socket(action) => self.act_on_socket(context, index, action, due),
             Next::Done => self.end_iteration(context, index, Outcome::Ok),
             Next::Failed(Failure { kind, detail }) => {
@@ -336,6 +346,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         let user = &mut self.users[index as usize];
         user.activity = Activity::Exchanging;
         user.has_exchanged = true;
+        user.had_connection |= self.connections.user_of_socket(slot).is_none();
         user.slot = Some(slot);
         user.sent = now;
         // In closed load a request is due when it can be sent; only arrivals have a schedule.
@@ -399,7 +410,10 @@ impl<'a, P: Protocol> Users<'a, P> {
         let (bytes_out, bytes_in) = user.slot.map_or((0, 0), |slot| self.connections.connection(slot).take_bytes());
         let done = self.at_most_timeout(index, outcome, done);
         let user = &self.users[index as usize];
-        let phase = context.phase_of_exchange(user.phase, user.scheduled);
+        let phase = match user.is_retiring {
+            true => context.phase_of_stopping(user.scheduled),
+            false => context.phase_of_exchange(user.phase, user.scheduled),
+        };
         let exchange = Exchange {
             scheduled: user.scheduled,
             sent: user.sent,

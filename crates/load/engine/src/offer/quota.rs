@@ -110,6 +110,15 @@ impl Quota {
         }
     }
 
+    /// Takes all iterations that are left; none of a quota without a limit.
+    pub(super) fn take_all(&mut self) -> u64 {
+        match self {
+            Quota::Own(left) => std::mem::take(left),
+            Quota::Shared(SharedQuota(left)) if left.load(Relaxed) != u64::MAX => left.swap(0, Relaxed),
+            Quota::Endless | Quota::Shared(_) | Quota::Closed => 0,
+        }
+    }
+
     /// Gives back an iteration that was taken but does not count.
     pub(super) fn give_back(&mut self) {
         match self {

@@ -131,7 +131,8 @@ impl Flows<'_> {
     pub(super) fn begin_iteration(&self, user: &mut User) -> Next {
         user.redirect = None;
         match (user.stage, self.flow.lifetime) {
-            (Stage::New | Stage::Starting | Stage::Renewing, _) => self.start(user),
+            // A user whose steps for stopping have failed begins anew like one that has done them.
+            (Stage::New | Stage::Starting | Stage::Renewing | Stage::Retiring, _) => self.start(user),
             (_, Lifetime::Trial) if self.prepare_iteration(user) => self.begin_action(user),
             (_, Lifetime::Trial) => Next::Stop,
             (_, Lifetime::Iteration) => self.enter(user, Stage::Renewing, self.flow.program.on_stop),

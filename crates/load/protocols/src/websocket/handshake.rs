@@ -179,7 +179,12 @@ impl ExpectedResponse {
         let mut parts = extensions.split(';').map(str::trim);
         let named = parts.next() == Some(EXTENSION);
         let parameters: Vec<&str> = parts.collect();
-        let known = parameters.iter().all(|parameter| PARAMETERS.contains(parameter));
+        // A server may name its window without being asked to (RFC 7692, 7.1.2.1): any is taken.
+        let names_its_window = |parameter: &str| {
+            let bits = parameter.strip_prefix("server_max_window_bits=").map(|bits| bits.trim_matches('"').parse());
+            bits.is_some_and(|bits: Result<u8, _>| bits.is_ok_and(|bits| (8..=15).contains(&bits)))
+        };
+        let known = parameters.iter().all(|parameter| PARAMETERS.contains(parameter) || names_its_window(parameter));
         self.deflate && named && known && parameters.contains(&PARAMETERS[0])
     }
 }

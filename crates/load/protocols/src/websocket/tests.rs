@@ -111,7 +111,7 @@ fn an_answer_opens_the_socket_and_what_follows_it_is_a_message() {
 
 #[test]
 fn answers_that_open_nothing_are_refused_by_name() {
-    let cases: [(Handshake<'_>, &str, &str); 6] = [
+    let cases: [(Handshake<'_>, &str, &str); 7] = [
         (ASKED, "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong\r\n", "belongs to our key"),
         (ASKED, "Connection: Upgrade\r\n", "`Upgrade: websocket`"),
         (ASKED, "+Sec-WebSocket-Protocol: chat\r\n", "instead of `chat`"),
@@ -126,6 +126,11 @@ fn answers_that_open_nothing_are_refused_by_name() {
             "as they were offered",
         ),
         (Handshake { deflate: true, ..ASKED }, "+Sec-WebSocket-Extensions: brotli\r\n", "as they were offered"),
+        (
+            Handshake { deflate: true, ..ASKED },
+            "+Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; client_max_window_bits=12\r\n",
+            "as they were offered",
+        ),
     ];
     for (opening, headers, words) in cases {
         let (socket, events) = open(
@@ -313,7 +318,7 @@ fn what_breaks_the_protocol_ends_the_socket_and_is_told() {
 #[test]
 fn messages_are_compressed_where_both_sides_want_it() {
     let opening = Handshake { deflate: true, ..ASKED };
-    let extension = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n";
+    let extension = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; server_max_window_bits=12\r\n";
     let (mut socket, _) = open(&opening, |request| response(request, extension), usize::MAX);
     let hello = [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00];
     // The second message is the same in two fragments; the third one is not compressed.
