@@ -5,6 +5,7 @@
 //! that reads can be verified.
 
 mod compiled;
+mod connect;
 mod content;
 mod file;
 mod mount;
@@ -22,6 +23,35 @@ pub use users::{StorageUser, StorageUsers};
 
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::storage::{Residency, StorageFacts};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The number of objects that a user has: more than one number where it is not known of some whether they are there.
+pub(crate) type Expected = RangeInclusive<usize>;
+
+/// The number, or numbers, in words.
+pub(crate) fn in_words(expected: &Expected) -> String {
+    match (expected.start(), expected.end()) {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
+/// A clean-up under way, shared with whoever waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Cleaning {
+    steps: AtomicU64,
+    is_given_up: AtomicBool,
+}
+
+impl Cleaning {
+    /// Notes that something was removed, or found. Returns false if nobody waits for the rest any more, which must stay then:
+    /// the next trial may be under way.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        !self.is_given_up.load(Ordering::Relaxed)
+    }
+}
 
 /// A back end, shared by all users.
 pub(crate) trait Store: Send + Sync {
@@ -46,8 +76,8 @@ pub(crate) trait Store: Send + Sync {
     fn describe(&self, facts: &mut StorageFacts);
 
     /// Removes the place that [`Store::prepare`] made, with all objects of this trial in it, and nothing
-    /// else. Returns the paths that could not be removed, with reasons.
-    fn clean_up(&self) -> Vec<String>;
+    /// else, until nobody waits for it any more. Returns the paths that could not be removed, with reasons.
+    fn clean_up(&self, cleaning: &Cleaning) -> Vec<String>;
 }
 
 /// The session of one user with a back end. The caller times each operation as a whole; the session records
@@ -59,11 +89,16 @@ pub(crate) trait Session: Send {
     /// Reads the whole object, and compares it with [`Content`] if the study verifies reads.
     fn read(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure>;
 
-    /// Lists the names of this user's objects; there must be `expected` of them.
-    fn list(&mut self, expected: usize, call: &mut Call) -> Result<(), Failure>;
+    /// Lists the names of this user's objects; there must be as many of them as expected.
+    fn list(&mut self, expected: &Expected, call: &mut Call) -> Result<(), Failure>;
 
     /// Deletes the object.
     fn delete(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure>;
+
+    /// Deletes an object that may not be there, untimed.
+    fn discard(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        self.delete(object, call)
+    }
 
     /// Prepares a read, untimed. In mode `cold` it drops the object from the page cache and verifies that.
     /// Returns how much of the object is in the page cache, if this machine has one for it.

@@ -11,7 +11,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Content, Session, Store, user_folder};
+use super::{Cleaning, Content, Session, Store, user_folder};
 use client::{Client, Limits, ListPosition};
 use nfs3_client::nfs3_types::nfs3::nfs_fh3;
 use plimsoll_engine::blocking::{Call, Failure};
@@ -140,9 +140,9 @@ impl Store for NfsStore {
         facts.details.push(remark.to_owned());
     }
 
-    fn clean_up(&self) -> Vec<String> {
+    fn clean_up(&self, cleaning: &Cleaning) -> Vec<String> {
         let Some(place) = self.place.get() else { return Vec::new() };
-        let removed = self.remove_trial(place);
+        let removed = self.remove_trial(place, cleaning);
         removed.err().map(|failure| format!("{}: {}", self.url(&place.name), failure.detail)).into_iter().collect()
     }
 }
@@ -159,11 +159,15 @@ impl NfsStore {
     }
 
     /// Removes the folders of all users, then that of the trial.
-    fn remove_trial(&self, place: &TrialFolder) -> Result<(), Failure> {
+    fn remove_trial(&self, place: &TrialFolder, cleaning: &Cleaning) -> Result<(), Failure> {
         let client = &mut Client::of(place.server, &self.call());
         self.empty(client, place, &place.folder, |client, user| {
             let folder = client.look_up(&place.folder, user, &self.call())?.handle;
-            self.empty(client, place, &folder, |client, object| client.remove(&folder, object, &self.call()))?;
+            self.empty(client, place, &folder, |client, object| {
+                client.remove(&folder, object, &self.call())?;
+                let given_up = || Failure::new(ErrorKind::Timeout, "it took so long that nobody waits for the rest");
+                cleaning.goes_on().then_some(()).ok_or_else(given_up)
+            })?;
             client.remove_folder(&place.folder, user, &self.call())
         })?;
         client.remove_folder(&place.export, &place.name, &self.call())

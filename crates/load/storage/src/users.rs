@@ -1,6 +1,6 @@
 //! The users of a storage workload, and their objects.
 
-use super::{Object, Session, Store};
+use super::{Cleaning, Object, Session, Store};
 use plimsoll_engine::blocking::{BlockingWorkload, Call, Failure};
 use plimsoll_engine::schedule::Random;
 use plimsoll_model::record::ErrorKind;
@@ -9,11 +9,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
-/// The time that preparing or cleaning up the back end may take beyond the timeout of a call.
+/// The time that preparing the back end, or removing an object of it, may take beyond the timeout of a call.
 const EXTRA_TIME: Duration = Duration::from_secs(30);
+
+/// How often it is looked at whether that goes on, and how long what is told to stop may take for it.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const TIME_TO_STOP: Duration = Duration::from_secs(5);
 
 /// One of this many reads measures the page cache first, in modes other than `cold`. That takes as long as
 /// the read of a small object.
@@ -29,6 +33,8 @@ pub struct StorageUsers {
     timeout: Duration,
     pages: AtomicU64,
     cached: AtomicU64,
+    /// The number of objects that users have written to get ready.
+    readied: AtomicU64,
 }
 
 /// One user.
@@ -39,8 +45,8 @@ pub struct StorageUser {
     objects: VecDeque<Object>,
     /// The object that the current iteration has written and not deleted.
     written: Option<Object>,
-    /// An object whose write failed.
-    partial: Option<Object>,
+    /// Objects that may be there or not: their writes failed, or their deletions.
+    doubtful: VecDeque<Object>,
     /// The object of the next call.
     next: Option<Object>,
     /// The number of the next new object.
@@ -51,13 +57,14 @@ pub struct StorageUser {
 
 impl StorageUsers {
     pub(crate) fn new(storage: Storage, store: Arc<dyn Store>, timeout: Duration) -> StorageUsers {
-        StorageUsers { storage, store, timeout, pages: AtomicU64::new(0), cached: AtomicU64::new(0) }
+        let [pages, cached, readied] = [const { AtomicU64::new(0) }; 3];
+        StorageUsers { storage, store, timeout, pages, cached, readied }
     }
 
     /// Makes the place for the objects of the trial.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         let store = Arc::clone(&self.store);
-        let prepared = run_with_limit(self.timeout + EXTRA_TIME, move || store.prepare());
+        let prepared = run_with_limit(self.timeout + EXTRA_TIME, &Arc::default(), move |_| store.prepare());
         prepared.unwrap_or_else(|| Err(Failure::new(ErrorKind::Timeout, "failed to prepare the back end: it hangs")))
     }
 
@@ -85,7 +92,8 @@ impl StorageUsers {
         };
         self.store.describe(&mut facts);
         let store = Arc::clone(&self.store);
-        let cleaned = run_with_limit(self.timeout + EXTRA_TIME, move || store.clean_up());
+        let limit = self.timeout + EXTRA_TIME;
+        let cleaned = run_with_limit(limit, &Arc::default(), move |cleaning| store.clean_up(cleaning));
         facts.left_behind =
             cleaned.unwrap_or_else(|| vec![format!("everything in {}: removing it hangs", facts.place)]);
         facts
@@ -98,8 +106,18 @@ impl StorageUsers {
             let mut call = Call::until(Arc::clone(&user.cancelled), self.timeout);
             user.session.write(&object, &mut call)?;
             user.objects.push_back(object);
+            self.readied.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Deletes an object that is no longer counted, untimed. If that fails, it may be there or not.
+    fn discard(&self, user: &mut StorageUser, object: Object) -> Result<(), Failure> {
+        let deleted = user.session.discard(&object, &mut Call::until(Arc::clone(&user.cancelled), self.timeout));
+        if deleted.is_err() {
+            user.doubtful.push_back(object);
+        }
+        deleted
     }
 
     /// Chooses the object to write next. If the user already has its most objects, it replaces the oldest: by
@@ -113,7 +131,7 @@ impl StorageUsers {
         if self.storage.overwrite {
             return Ok(Object { name: oldest.name, ..object });
         }
-        user.session.delete(&oldest, &mut Call::until(Arc::clone(&user.cancelled), self.timeout))?;
+        self.discard(user, oldest)?;
         Ok(object)
     }
 
@@ -143,7 +161,7 @@ impl BlockingWorkload for StorageUsers {
             cancelled: Arc::clone(cancelled),
             objects: VecDeque::new(),
             written: None,
-            partial: None,
+            doubtful: VecDeque::new(),
             next: None,
             number: u64::from(user) << NUMBER_BITS,
             reads: 0,
@@ -152,6 +170,10 @@ impl BlockingWorkload for StorageUsers {
             self.fill_up(&mut new_user, self.storage.objects as usize)?;
         }
         Ok(new_user)
+    }
+
+    fn readied(&self) -> u64 {
+        self.readied.load(Ordering::Relaxed)
     }
 
     fn begin_iteration(&self, _user: &mut StorageUser, random: &mut Random) -> Range<usize> {
@@ -196,15 +218,21 @@ impl BlockingWorkload for StorageUsers {
                         user.objects.push_back(object().clone());
                         user.written = Some(object().clone());
                     }
-                    Err(_) => user.partial = Some(object().clone()),
+                    Err(_) => user.doubtful.push_back(object().clone()),
                 }
                 result
             }
             Operation::Read => user.session.read(object(), call),
-            Operation::List => user.session.list(user.objects.len(), call),
+            Operation::List => {
+                let known = user.objects.len();
+                user.session.list(&(known..=known + user.doubtful.len()), call)
+            }
             Operation::Delete => {
                 let result = user.session.delete(object(), call);
-                user.objects.retain(|kept| kept != object());
+                user.forget(object());
+                if result.is_err() {
+                    user.doubtful.push_back(object().clone());
+                }
                 result
             }
         }
@@ -212,9 +240,9 @@ impl BlockingWorkload for StorageUsers {
 
     fn end_iteration(&self, user: &mut StorageUser) {
         user.written = None;
-        if let Some(partial) = user.partial.take() {
+        if let Some(doubtful) = user.doubtful.pop_front() {
             // It may not exist; whatever stays is removed at the end of the trial.
-            let _ = user.session.delete(&partial, &mut Call::until(Arc::clone(&user.cancelled), self.timeout));
+            let _ = self.discard(user, doubtful);
         }
     }
 }
@@ -225,6 +253,17 @@ impl StorageUser {
         self.number += 1;
         Object { name: format!("object-{}", number & ((1 << NUMBER_BITS) - 1)), number, size }
     }
+
+    /// Counts an object no longer, which is the oldest or the newest: looking for it would take time that is measured.
+    fn forget(&mut self, object: &Object) {
+        if self.objects.back() == Some(object) {
+            self.objects.pop_back();
+        } else if self.objects.front() == Some(object) {
+            self.objects.pop_front();
+        } else {
+            self.objects.retain(|kept| kept != object);
+        }
+    }
 }
 
 /// True if an iteration may read, list or delete before it has written anything.
@@ -234,12 +273,36 @@ fn needs_objects(storage: &Storage) -> bool {
     firsts.any(|operation| operation != Operation::Write)
 }
 
-/// Runs `work` on a thread. Returns `None` after `limit`, and leaves the thread behind.
-fn run_with_limit<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Runs `work` on a thread. Returns `None` where it does not go on for `limit`, tells it to stop, and leaves behind a thread that
+/// does not.
+fn run_with_limit<T: Send + 'static>(
+    limit: Duration,
+    cleaning: &Arc<Cleaning>,
+    work: impl FnOnce(&Cleaning) -> T + Send + 'static,
+) -> Option<T> {
     let (sender, receiver) = channel();
+    let of_work = Arc::clone(cleaning);
     std::thread::spawn(move || {
         // Nobody listens any more after the limit.
-        let _ = sender.send(work());
+        let _ = sender.send(work(&of_work));
     });
-    receiver.recv_timeout(limit).ok()
+    let (mut steps, mut since) = (0, Instant::now());
+    while since.elapsed() < limit {
+        match receiver.recv_timeout(LOOK_EVERY) {
+            Ok(result) => return Some(result),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                let by_now = cleaning.steps.load(Ordering::Relaxed);
+                if by_now != steps {
+                    (steps, since) = (by_now, Instant::now());
+                }
+            }
+        }
+    }
+    cleaning.is_given_up.store(true, Ordering::Relaxed);
+    let _ = receiver.recv_timeout(TIME_TO_STOP);
+    None
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,11 +60,11 @@ fn round_trip(path: &Path, storage: &Storage) -> Result<(), Failure> {
             assert_eq!(residency.pages, SIZE.div_ceil(rustix::param::page_size() as u64));
             session.read(&object, &mut call())?;
         }
-        session.list(2, &mut call())?;
+        session.list(&(2..=2), &mut call())?;
         session.delete(&object(1), &mut call())?;
-        session.list(1, &mut call())?;
+        session.list(&(1..=1), &mut call())?;
     }
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
     assert_eq!(names(path), before);
     Ok(())
 }
@@ -98,7 +98,7 @@ fn the_directory_is_synced_unless_the_study_leaves_that_out() {
             assert_eq!(fault.contains("failed to sync"), sync_directory, "{fault}");
         }
         assert!(format!("{written:?}").contains("Sync"), "the file is synced either way: {written:?}");
-        assert_eq!(store.clean_up(), Vec::<String>::new());
+        assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
     }
 }
 
@@ -116,7 +116,7 @@ fn bytes_are_counted_and_only_the_bytes_of_objects() {
         assert!(text.contains(&format!("bytes_out: {out}, bytes_in: {back}")), "{text}");
         assert_eq!(text.contains("first_byte: Some"), begun, "{text}");
     }
-    store.clean_up();
+    store.clean_up(&Cleaning::default());
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn an_object_is_written_over_another_where_the_study_says_so() {
         let shorter = Object { size: SIZE / 3, number: 2, ..object(1) };
         session.write(&shorter, &mut call()).unwrap();
         session.read(&shorter, &mut call()).unwrap();
-        session.list(1, &mut call()).unwrap();
-        assert_eq!(store.clean_up(), Vec::<String>::new());
+        session.list(&(1..=1), &mut call()).unwrap();
+        assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
     }
 }
 
@@ -174,7 +174,7 @@ fn what_was_changed_between_write_and_read_is_found() {
     assert_eq!(session.read(&object(1), &mut call()), Ok(()));
     fs::remove_file(&path).unwrap();
     assert_eq!(session.read(&object(1), &mut call()).unwrap_err().kind, ErrorKind::Io);
-    assert_eq!(session.list(1, &mut call()).unwrap_err().kind, ErrorKind::Check);
+    assert_eq!(session.list(&(1..=1), &mut call()).unwrap_err().kind, ErrorKind::Check);
 }
 
 #[test]
@@ -188,10 +188,10 @@ fn only_what_a_trial_wrote_is_removed() {
         store.prepare().unwrap();
         store.session(0).unwrap().write(&object(1), &mut call()).unwrap();
     }
-    assert_eq!(one.clean_up(), Vec::<String>::new());
+    assert_eq!(one.clean_up(&Cleaning::default()), Vec::<String>::new());
     assert_eq!(names(&made).len(), 1, "another trial's folder stays");
     fs::write(made.join("theirs"), "x").unwrap();
-    assert_eq!(other.clean_up(), Vec::<String>::new());
+    assert_eq!(other.clean_up(&Cleaning::default()), Vec::<String>::new());
     assert_eq!(names(&made), ["theirs"], "a directory that somebody uses by now stays");
     let mut left = names(folder.path());
     left.sort();
@@ -204,7 +204,7 @@ fn a_directory_that_was_made_is_removed_again() {
     let store = store(&folder.path().join("made"), &storage(Mode::Durable));
     store.prepare().unwrap();
     assert!(store.free_space().unwrap() > 0);
-    store.clean_up();
+    store.clean_up(&Cleaning::default());
     assert!(names(folder.path()).is_empty());
 }
 
@@ -220,7 +220,7 @@ fn a_full_disk_is_named_and_nothing_stays() {
     assert!(kinds.len() >= 4, "{kinds:?}: 1 MiB holds six objects");
     assert!(kinds.iter().all(|kind| *kind == ErrorKind::Space), "{kinds:?}");
     drop(session);
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
     assert!(names(mounted.path()).is_empty());
 }
 
@@ -309,9 +309,9 @@ fn files_that_a_file_system_puts_aside_are_no_objects() {
     for name in [".fuse_hidden0000000200000001", ".nfs000000000000a1b200000001"] {
         fs::write(inside.join(name), "deleted, and still open").unwrap();
     }
-    session.list(1, &mut call()).unwrap();
+    session.list(&(1..=1), &mut call()).unwrap();
     fs::write(inside.join(".other"), "nobody's").unwrap();
-    let failure = session.list(1, &mut call()).unwrap_err();
+    let failure = session.list(&(1..=1), &mut call()).unwrap_err();
     assert!(failure.detail.contains("expected 1 objects") && failure.detail.ends_with("found 2"), "{}", failure.detail);
 }
 
@@ -326,7 +326,7 @@ fn a_local_directory_is_described() {
     let file_system = facts.file_system.expect("something is mounted at /");
     assert_eq!((facts.page_cache, facts.on_this_machine), (true, !file_system.network));
     assert!(folder.path().canonicalize().unwrap().starts_with(&file_system.mount_point));
-    store.clean_up();
+    store.clean_up(&Cleaning::default());
 }
 
 #[test]
@@ -352,5 +352,5 @@ fn a_network_file_system_is_used_and_described() {
     assert_eq!(file_system.server.as_deref(), Some("localhost"));
     assert_eq!(file_system.source, format!("localhost:{}", served.path().display()));
     assert_eq!(names(served.path()).len(), 1, "what is made here is there");
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
 }

@@ -2,7 +2,7 @@
 
 use super::TransferOptions;
 use super::client::{Client, File, Limits, ListPosition};
-use crate::{Object, Session};
+use crate::{Expected, Object, Session, in_words};
 use nfs3_client::nfs3_types::nfs3::{nfs_fh3, writeverf3};
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::record::{ErrorKind, Part};
@@ -43,17 +43,25 @@ impl Session for NfsSession {
         Err(Failure::new(ErrorKind::Check, detail))
     }
 
-    fn list(&mut self, expected: usize, call: &mut Call) -> Result<(), Failure> {
+    fn list(&mut self, expected: &Expected, call: &mut Call) -> Result<(), Failure> {
         let (mut found, mut next) = (0, Some(ListPosition::default()));
         while let Some(position) = next {
             call.go_on()?;
             let (names, following) = self.client.names(&self.folder, position, self.limits.page, call)?;
             (found, next) = (found + names.len(), following);
         }
-        if found == expected {
+        if expected.contains(&found) {
             return Ok(());
         }
+        let expected = in_words(expected);
         Err(Failure::new(ErrorKind::Check, format!("the listing has {found} names, not those of {expected} objects")))
+    }
+
+    fn discard(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        let deleted = self.delete(object, call);
+        // The name of the status (RFC 1813) is a part of what a failure says.
+        let is_gone = deleted.as_ref().is_err_and(|failure| failure.detail.contains("NFS3ERR_NOENT"));
+        if is_gone { Ok(()) } else { deleted }
     }
 
     fn delete(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {

@@ -3,20 +3,19 @@
 //! The socket waits on the thread of the user, so the client's futures never do. Each future is ready at its
 //! first poll, and no runtime is needed.
 
+use crate::connect::connect;
 use nfs3_client::io::{AsyncRead, AsyncWrite};
 use nfs3_client::net::Connector;
 use plimsoll_engine::blocking::Call;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-/// How often a waiting socket checks if its call has ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest reply that is taken, in bytes: twice the data that is asked for at most.
+const LONGEST_REPLY: usize = 2 * super::LONGEST as usize;
 
 /// Local ports to connect from, if permitted. Many servers accept only these, as a sign that the client is
 /// the system's own. The Linux client uses the same range.
@@ -60,34 +59,8 @@ impl Dialer {
 
     fn open(&self, server: SocketAddr, local_port: Option<u16>) -> io::Result<BlockingStream> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{server}: {error}"));
-        let stream = self.connected(server, local_port).map_err(named)?;
+        let stream = connect(server, local_port, &|| self.go_on()).map_err(named)?;
         Ok(BlockingStream { stream, dialer: self.clone() })
-    }
-
-    fn connected(&self, server: SocketAddr, local_port: Option<u16>) -> io::Result<TcpStream> {
-        let (family, any): (_, IpAddr) = match server {
-            SocketAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
-            SocketAddr::V6(_) => (AddressFamily::INET6, Ipv6Addr::UNSPECIFIED.into()),
-        };
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        let stream = TcpStream::from(socket);
-        if let Some(port) = local_port {
-            rustix::net::bind(&stream, &SocketAddr::new(any, port))?;
-        }
-        // The write timeout also limits the connect.
-        stream.set_write_timeout(Some(self.remaining()))?;
-        rustix::net::connect(&stream, &server).map_err(|error| match error {
-            rustix::io::Errno::INPROGRESS => ErrorKind::TimedOut.into(),
-            error => io::Error::from(error),
-        })?;
-        stream.set_write_timeout(Some(POLL_INTERVAL))?;
-        stream.set_read_timeout(Some(POLL_INTERVAL))?;
-        stream.set_nodelay(true)?;
-        Ok(stream)
-    }
-
-    fn remaining(&self) -> Duration {
-        self.call.lock().unwrap_or_else(PoisonError::into_inner).remaining()
     }
 
     fn go_on(&self) -> io::Result<()> {
@@ -120,11 +93,11 @@ impl BlockingStream {
     /// ever.
     fn wait_for(&mut self, mut transfer: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
+            // A server that sends byte by byte would never let it wait.
+            self.dialer.go_on()?;
             match transfer(&mut self.stream) {
                 Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    self.dialer.go_on()?;
-                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 outcome => return outcome,
             }
         }
@@ -133,6 +106,10 @@ impl BlockingStream {
 
 impl AsyncRead for BlockingStream {
     async fn async_read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.len() > LONGEST_REPLY {
+            let text = format!("expected a reply of at most {LONGEST_REPLY} bytes, found one of {}", into.len());
+            return Err(io::Error::new(ErrorKind::InvalidData, text));
+        }
         self.wait_for(|stream| stream.read(into))
     }
 }

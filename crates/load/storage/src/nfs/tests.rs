@@ -113,11 +113,11 @@ fn users_do_not_see_each_others_objects() {
                 let objects = [object(user.into(), SIZE), object(1000, SIZE)];
                 objects.iter().for_each(|object| session.write(object, &mut call()).expect("there is room"));
                 objects.iter().for_each(|object| session.read(object, &mut call()).expect("it is there"));
-                session.list(2, &mut call()).expect("nothing but its own");
+                session.list(&(2..=2), &mut call()).expect("nothing but its own");
             });
         }
     });
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
 }
 
 #[test]
@@ -127,18 +127,18 @@ fn a_listing_knows_what_was_written_and_deleted() {
     let store = store_at(server.address(), |_, _| {}).expect("a mode that there is");
     store.prepare().expect("the server answers");
     let mut session = store.session(0).expect("a connection");
-    session.list(0, &mut call()).expect("an empty folder");
+    session.list(&(0..=0), &mut call()).expect("an empty folder");
     // So many that they do not fit on one page.
     let name = |number| format!("{number:0200}");
     let objects: Vec<Object> = (0..400).map(|number| Object { name: name(number), ..object(number, 1) }).collect();
     objects.iter().for_each(|object| session.write(object, &mut call()).expect("there is room"));
-    session.list(400, &mut call()).expect("all of them");
+    session.list(&(400..=400), &mut call()).expect("all of them");
     session.delete(&objects[7], &mut call()).expect("it is there");
-    session.list(399, &mut call()).expect("one less");
-    assert_eq!(session.list(400, &mut call()).unwrap_err().kind, ErrorKind::Check);
+    session.list(&(399..=399), &mut call()).expect("one less");
+    assert_eq!(session.list(&(400..=400), &mut call()).unwrap_err().kind, ErrorKind::Check);
     let gone = session.read(&objects[7], &mut call()).unwrap_err();
     assert!(gone.detail.contains("LOOKUP 000") && gone.detail.contains("NFS3ERR_NOENT"), "{}", gone.detail);
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_server_that_cannot_be_used_is_named() {
     let failure = store.prepare().unwrap_err();
     assert!(failure.detail.starts_with("failed to mount /absent of localhost: "), "{}", failure.detail);
     assert!(entries(directory.path()).is_empty());
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
 }
 
 #[test]
@@ -262,9 +262,9 @@ fn the_folder_of_a_trial_is_removed_and_nothing_else() {
         (0..5).for_each(|number| session.write(&object(number, 1000), &mut call()).expect("there is room"));
     }
     assert_eq!(entries(directory.path()).len(), 3);
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
     assert_eq!(entries(directory.path()).len(), 2);
-    assert_eq!(other.clean_up(), Vec::<String>::new());
+    assert_eq!(other.clean_up(&Cleaning::default()), Vec::<String>::new());
     assert_eq!(entries(directory.path()), [directory.path().join("foreign")]);
 }
 
@@ -276,10 +276,10 @@ fn what_cannot_be_removed_is_told() {
     let path = kept(&directory, &object);
     std::fs::remove_file(&path).expect("a file");
     std::fs::create_dir_all(path.join("foreign")).expect("a folder");
-    let [left] = &store.clean_up()[..] else { panic!("one text for what is left") };
+    let [left] = &store.clean_up(&Cleaning::default())[..] else { panic!("one text for what is left") };
     assert!(left.contains("/plimsoll-") && left.contains("REMOVE object-1"), "{left}");
     drop(server);
-    let [left] = &store.clean_up()[..] else { panic!("one text for a server that is gone") };
+    let [left] = &store.clean_up(&Cleaning::default())[..] else { panic!("one text for a server that is gone") };
     assert!(left.contains("failed to reach the NFS server"), "{left}");
 }
 

@@ -3,6 +3,7 @@
 //! The socket has a short timeout of its own, set once. A waiting call is checked at each timeout; a call that
 //! does not wait pays nothing for that.
 
+use crate::connect::connect;
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_engine::tls::Encryption;
 use plimsoll_model::record::ErrorKind;
@@ -10,10 +11,6 @@ use rustix::net::RecvFlags;
 use rustls::{ClientConnection, Stream};
 use std::io::{self, BufReader, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
-
-/// How often a call that waits for the socket is checked for its end.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The size of a read for TLS, in bytes. rustls itself would read 4 KiB.
 const TLS_READ: usize = 256 << 10;
@@ -28,9 +25,9 @@ impl Connection {
     /// Connects, the TLS handshake included.
     pub(super) fn dial(address: SocketAddr, tls: Option<&Encryption>, call: &Call) -> Result<Connection, Failure> {
         let doing = format!("connect to {address}");
-        let stream = TcpStream::connect_timeout(&address, call.remaining()).map_err(|error| broken(&doing, &error))?;
-        let made = Socket::new(stream, tls.is_some()).map_err(|error| broken(&doing, &error))?;
-        let mut connection = Connection { socket: made, tls: None };
+        let go_on = || call.go_on().map_err(|failure| io::Error::new(io::ErrorKind::TimedOut, failure.detail));
+        let stream = connect(address, None, &go_on).map_err(|error| broken(&doing, &error))?;
+        let mut connection = Connection { socket: Socket::new(stream, tls.is_some()), tls: None };
         if let Some((config, name)) = tls {
             let tls = ClientConnection::new(config.clone(), name.clone())
                 .map_err(|error| Failure::new(ErrorKind::Tls, format!("failed to {doing}: {error}")))?;
@@ -136,13 +133,9 @@ enum Waiting {
 }
 
 impl Socket {
-    fn new(stream: TcpStream, is_buffered: bool) -> io::Result<Socket> {
-        // Requests are written whole: waiting for more to send would only delay them.
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(POLL_INTERVAL))?;
-        stream.set_write_timeout(Some(POLL_INTERVAL))?;
+    fn new(stream: TcpStream, is_buffered: bool) -> Socket {
         let capacity = if is_buffered { TLS_READ } else { 0 };
-        Ok(Socket { stream: BufReader::with_capacity(capacity, stream), bytes_out: 0, bytes_in: 0 })
+        Socket { stream: BufReader::with_capacity(capacity, stream), bytes_out: 0, bytes_in: 0 }
     }
 
     fn waiting(&self) -> Waiting {

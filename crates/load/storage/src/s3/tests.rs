@@ -137,13 +137,13 @@ fn round_trip(bucket: &Bucket, s3: &S3, size: u64) -> [usize; 4] {
 
     let (read, reads) = call(|call| session.read(&first, call));
     assert_eq!(read, Ok(()));
-    let (listed, lists) = call(|call| session.list(2, call));
+    let (listed, lists) = call(|call| session.list(&(2..=2), call));
     assert_eq!(listed, Ok(()));
     let (deleted, deletes) = call(|call| session.delete(&first, call));
     assert_eq!(deleted, Ok(()));
-    let (listed, _) = call(|call| session.list(2, call));
+    let (listed, _) = call(|call| session.list(&(2..=2), call));
     assert_eq!(listed.map_err(|failure| failure.kind), Err(ErrorKind::Check));
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
     [writes, reads, lists, deletes].map(|outcomes| {
         assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Ok));
         outcomes.len()
@@ -204,7 +204,7 @@ fn whatever_crosses_the_socket_is_counted() {
         assert!((100_100..102_000).contains(&large) && (100..2_000).contains(&small), "{large} and {small}");
     }
     assert!(write.has_first_byte() && read.has_first_byte());
-    assert_eq!(store.clean_up(), Vec::<String>::new());
+    assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn wrong_keys_and_missing_buckets_are_named_before_the_load() {
         let failed = session.read(&object(1, 10), &mut Call::untimed(PATIENCE)).unwrap_err();
         let mut facts = StorageFacts::default();
         store.describe(&mut facts);
-        let texts = format!("{failure:?} {failed:?} {:?} {facts:?}", store.clean_up());
+        let texts = format!("{failure:?} {failed:?} {:?} {facts:?}", store.clean_up(&Cleaning::default()));
         assert!(!texts.contains(secret) && !texts.contains(SECRET_KEY) && !texts.contains("Signature="), "{texts}");
     }
 }
@@ -407,7 +407,7 @@ fn a_server_that_does_not_answer_is_given_up() {
     let mut session = store.session(0).expect("the server takes connections");
     let failure = session.write(&object(1, 10), &mut Call::untimed(Duration::from_millis(150))).unwrap_err();
     assert_eq!(failure.kind, ErrorKind::Timeout);
-    assert_eq!(store.clean_up().len(), 1, "what cannot be looked at is told");
+    assert_eq!(store.clean_up(&Cleaning::default()).len(), 1, "what cannot be looked at is told");
 }
 
 #[test]
@@ -501,7 +501,7 @@ fn an_upload_that_runs_out_of_time_is_aborted_with_the_trial() {
     let failure = session.write(&object(1, 10 * MIB), &mut Call::untimed(Duration::from_millis(300))).unwrap_err();
     assert_eq!(failure.kind, ErrorKind::Timeout);
     assert_eq!(store.bucket.open_uploads.lock().expect("nothing panics").len(), 1);
-    store.clean_up();
+    store.clean_up(&Cleaning::default());
     assert!(methods(&script).contains("DELETE"), "{}", methods(&script));
 }
 
@@ -521,7 +521,7 @@ fn lists_are_followed_to_their_last_page() {
     });
     let store = store(&settings(script.address), 10);
     let mut session = store.session(0).expect("the server takes connections");
-    assert_eq!(call(|call| session.list(3, call)), (Ok(()), vec![Outcome::Ok; 2]));
-    let failure = call(|call| session.list(2, call)).0.unwrap_err();
+    assert_eq!(call(|call| session.list(&(3..=3), call)), (Ok(()), vec![Outcome::Ok; 2]));
+    let failure = call(|call| session.list(&(2..=2), call)).0.unwrap_err();
     assert!(failure.detail.contains("expected 2 objects") && failure.detail.contains("found 3"), "{}", failure.detail);
 }
