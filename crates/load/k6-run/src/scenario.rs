@@ -198,6 +198,12 @@ impl Executor {
         }
     }
 
+    /// True if iterations arrive at a rate.
+    #[must_use]
+    pub fn has_arrivals(&self) -> bool {
+        matches!(self, Executor::ConstantArrivalRate { .. } | Executor::RampingArrivalRate { .. })
+    }
+
     fn source(&self) -> Source {
         let closed = |vus: u64, quota| Source::Closed {
             users: Curve(vec![(Duration::ZERO, vus as f64)]),

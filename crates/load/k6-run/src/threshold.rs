@@ -172,9 +172,12 @@ impl Limits {
         self.thresholds.iter().map(judge).collect()
     }
 
-    /// True if the run must end now.
+    /// True if the run must end now. A metric without samples may get some yet.
     #[must_use]
     pub fn aborts(&self, sinks: &Sinks, elapsed: Duration) -> bool {
+        if sinks.get(self.metric, self.submetric).samples() == 0 {
+            return false;
+        }
         let judged = self.judge(sinks, elapsed);
         let mut both = self.thresholds.iter().zip(judged);
         both.any(|(threshold, judged)| threshold.abort_on_fail && elapsed >= threshold.delay && !judged.holds)
@@ -257,6 +260,16 @@ mod tests {
         assert!(holds(&sinks));
         sinks.add(&registry, &[(limits.metric, 0.0)], &TagSet::default(), Duration::from_secs(1));
         assert!(!holds(&sinks));
+    }
+
+    #[test]
+    fn a_metric_that_has_no_samples_yet_ends_no_run() {
+        let mut registry = Registry::default();
+        let threshold = Threshold { abort_on_fail: true, ..Threshold::parse("count>0").expect("a threshold") };
+        let limits = Limits::new(&mut registry, "http_reqs{scenario:late}", vec![threshold]).expect("a metric");
+        let (sinks, second) = (Sinks::new(&registry), Duration::from_secs(1));
+        assert!(!limits.aborts(&sinks, second));
+        assert!(!limits.judge(&sinks, second)[0].holds, "at the end it counts as none");
     }
 
     #[test]

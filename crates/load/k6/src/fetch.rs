@@ -336,13 +336,14 @@ impl Fetch {
     /// The exchange to which a redirect leads. None for other replies, and after the most redirects that may be followed.
     fn redirected(&self, reply: &HttpReply) -> Result<Option<Hop>, Fault> {
         let Some(location) = location(reply) else { return Ok(None) };
+        // It may lead to an app, or anywhere else that the script looks at itself.
+        if self.hops >= self.request.redirects {
+            return Ok(None);
+        }
         let url = self.url().resolve(location);
         let url = url.map_err(|why| Fault::other(format!("the server sent it on to what is no URL: {why}")))?;
         if !matches!(url.scheme(), Scheme::Http | Scheme::Https) {
             return Err(Fault::of_scheme(url.scheme().name()));
-        }
-        if self.hops >= self.request.redirects {
-            return Ok(None);
         }
         let mut hop = Hop { has_login: false, ..self.hop() };
         if ![307, 308].contains(&reply.status()) {

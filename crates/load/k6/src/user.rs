@@ -54,13 +54,28 @@ pub(crate) struct Iteration {
     /// Its number among those of all users of the run: no other iteration of the scenario has it.
     pub(crate) in_test: u64,
     /// The path of the present group: `::front::inner`.
-    pub(crate) group: String,
+    pub(crate) group: Rc<str>,
     /// True if the script aborts the run in it.
     pub(crate) aborts: bool,
     /// The tags of all its samples but `group`: those of its scenario, and those that the script adds.
     pub(crate) tags: Rc<Tags>,
     /// Metadata of all its samples.
-    pub(crate) metadata: Vec<(String, String)>,
+    pub(crate) metadata: Rc<Tags>,
+}
+
+/// The group, tags and metadata of an instant. Samples of what goes on while the script does other things have those of when it
+/// began.
+#[derive(Clone, Debug)]
+pub(crate) struct Labels {
+    group: Rc<str>,
+    tags: Rc<Tags>,
+    metadata: Rc<Tags>,
+}
+
+impl Labels {
+    pub(crate) fn tags(&self) -> &[(String, String)] {
+        &self.tags
+    }
 }
 
 /// The end of an iteration.
@@ -138,7 +153,7 @@ impl User {
         let mut globals = Vec::new();
         if iteration.scenario != Some(scenario) {
             iteration.tags = self.recording.tags_of(Some(scenario));
-            iteration.metadata.clear();
+            iteration.metadata = Rc::default();
             let has_own = |scenario: usize| !run.scenarios[scenario].env.is_empty();
             let had_own = iteration.scenario.is_some_and(has_own);
             (iteration.scenario, iteration.in_scenario) = (Some(scenario), 0);
@@ -155,13 +170,13 @@ impl User {
 
     /// Begins a call outside of all scenarios: `setup` or `teardown`, whose name is the group of its samples.
     pub fn begin_outside_scenarios(&self, function: &str, at: Instant) {
-        let (group, tags) = (format!("::{function}"), self.recording.tags_of(None));
+        let (group, tags) = (format!("::{function}").into(), self.recording.tags_of(None));
         *self.iteration.borrow_mut() = Iteration { began: at, group, tags, ..Iteration::default() };
     }
 
     /// Ends the iteration or call. `sent` and `received` are its bytes.
     pub fn end(&self, at: Instant, end: IterationEnd, sent: u64, received: u64) {
-        self.iteration.borrow_mut().group.clear();
+        self.iteration.borrow_mut().group = Rc::default();
         let (scenario, took) = self.finish_iteration(at).unzip();
         // An iteration that aborts the run on purpose is complete.
         let is_complete = scenario.is_some() && (end == IterationEnd::Complete || self.iteration().aborts);
@@ -187,6 +202,11 @@ impl User {
         iteration.scenario.map(|_| iteration.in_instance as f64)
     }
 
+    /// The next iteration is the first of a new runtime, whose variables are as at the start: `__ITER` is 0 in it.
+    pub fn begin_anew(&self) {
+        self.iteration.borrow_mut().in_instance = 0;
+    }
+
     /// Counts the iteration. Returns its scenario and its duration in milliseconds; none outside of scenarios.
     fn finish_iteration(&self, at: Instant) -> Option<(usize, f64)> {
         let mut iteration = self.iteration.borrow_mut();
@@ -198,21 +218,31 @@ impl User {
 
     /// Adds samples of one instant with the same tags, which take precedence over the tags of the user.
     pub fn add(&self, at: Instant, samples: &[(MetricId, f64)], tags: &[(&str, &str)]) {
-        self.add_measured(at, samples, None, tags);
+        self.add_measured(at, samples, None, (tags, None));
     }
 
-    /// As [`Self::add`], with tags that are derived from a measurement when they are looked at.
+    /// The labels of now.
+    pub(crate) fn labels(&self) -> Labels {
+        let Iteration { group, tags, metadata, .. } = &*self.iteration.borrow();
+        Labels { group: Rc::clone(group), tags: Rc::clone(tags), metadata: Rc::clone(metadata) }
+    }
+
+    /// As [`Self::add`], with tags that are derived from a measurement when they are looked at, and with these labels instead
+    /// of those of now.
     pub(crate) fn add_measured(
         &self,
         at: Instant,
         samples: &[(MetricId, f64)],
         measured: Option<&dyn Measured>,
-        own: &[(&str, &str)],
+        (own, labels): (&[(&str, &str)], Option<&Labels>),
     ) {
         let iteration = self.iteration.borrow();
-        let group = self.recording.tags_groups().then_some(iteration.group.as_str());
-        let (user, metadata) = (iteration.tags.as_slice(), iteration.metadata.as_slice());
-        self.recording.add(at, samples, &TagSet { measured, own, group, user, metadata });
+        let (group, tags, metadata) = match labels {
+            Some(labels) => (&labels.group, &labels.tags, &labels.metadata),
+            None => (&iteration.group, &iteration.tags, &iteration.metadata),
+        };
+        let group = self.recording.tags_groups().then_some(&**group);
+        self.recording.add(at, samples, &TagSet { measured, own, group, user: tags, metadata });
     }
 
     /// Records that a request was not sent. No sample counts it.

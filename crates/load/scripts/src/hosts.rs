@@ -22,13 +22,16 @@ impl Hosts {
         option.iter().map(read).collect::<Result<_, _>>().map(Hosts)
     }
 
-    /// The address of a host, if the option has one. A literal name takes precedence over a pattern.
+    /// The address of a host, if the option has one. A literal name takes precedence over a pattern, and one with a port over one
+    /// without.
     pub(super) fn get(&self, host: &str, port: u16) -> Option<SocketAddr> {
         let named = format!("{host}:{port}");
-        let exact = self.0.iter().find(|(name, ..)| *name == named || name == host);
-        let matches =
-            |name: &str| name.strip_prefix('*').is_some_and(|tail| named.ends_with(tail) || host.ends_with(tail));
-        let (_, ip, other) = exact.or_else(|| self.0.iter().find(|(name, ..)| matches(name)))?;
+        let exact = |wanted: &str| self.0.iter().find(|(name, ..)| name == wanted);
+        let matching = |wanted: &str| {
+            self.0.iter().find(|(name, ..)| name.strip_prefix('*').is_some_and(|tail| wanted.ends_with(tail)))
+        };
+        let found = exact(&named).or_else(|| exact(host)).or_else(|| matching(&named)).or_else(|| matching(host));
+        let (_, ip, other) = found?;
         Some(SocketAddr::new(*ip, other.unwrap_or(port)))
     }
 }
@@ -48,6 +51,8 @@ mod tests {
             ("*.example.org", "127.0.0.3"),
             ("a.example.org", "127.0.0.1"),
             ("b.example.org:443", "127.0.0.2:8443"),
+            ("c.example.org", "127.0.0.4"),
+            ("c.example.org:443", "127.0.0.5"),
             ("six", "[::1]:81"),
         ])
         .expect("addresses");
@@ -55,6 +60,8 @@ mod tests {
         assert_eq!(found("a.example.org", 80).as_deref(), Some("127.0.0.1:80"));
         assert_eq!(found("b.example.org", 443).as_deref(), Some("127.0.0.2:8443"));
         assert_eq!(found("b.example.org", 80).as_deref(), Some("127.0.0.3:80"));
+        let of_c = [80, 443].map(|port| found("c.example.org", port));
+        assert_eq!(of_c.map(Option::unwrap_or_default), ["127.0.0.4:80", "127.0.0.5:443"]);
         assert_eq!(found("six", 80).as_deref(), Some("[::1]:81"));
         assert_eq!((found("example.org", 80), found("other", 80)), (None, None));
     }

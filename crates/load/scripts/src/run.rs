@@ -270,7 +270,7 @@ impl Run<'_> {
         let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
         let threads = self.threads.max(1);
         let load = Load { common: &common, scenarios: &scenarios, share: *share, threads, cpus: self.cpus, copies };
-        let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
+        let mut copied = SampleCopies { receiver, before: outcome.sinks.clone(), latest: vec![None; threads] };
         let result = load.run((*begin, steering.clone()), &mut |report| {
             let Report::Second { interval, .. } = report else { return };
             let elapsed =
@@ -425,21 +425,24 @@ impl RunOutcome {
 /// The latest samples of each thread.
 struct SampleCopies {
     receiver: Receiver<SampleCopy>,
+    /// Those from before the threads began.
+    before: Sinks,
     latest: Vec<Option<Sinks>>,
 }
 
 impl SampleCopies {
-    /// The samples of all threads, if any are new.
+    /// The samples of `setup` and of all threads, if any are new.
     fn merged(&mut self) -> Option<Sinks> {
         let mut is_new = false;
         for SampleCopy { thread, sinks } in self.receiver.try_iter() {
             self.latest[thread] = Some(sinks);
             is_new = true;
         }
-        let mut all = self.latest.iter().flatten();
-        let mut merged = all.next().filter(|_| is_new)?.clone();
-        all.for_each(|sinks| merged.merge(sinks));
-        Some(merged)
+        is_new.then(|| {
+            let mut merged = self.before.clone();
+            self.latest.iter().flatten().for_each(|sinks| merged.merge(sinks));
+            merged
+        })
     }
 }
 

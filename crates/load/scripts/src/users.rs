@@ -133,6 +133,8 @@ impl Work for Users<'_> {
         let (activity, due) = (std::mem::replace(&mut script_user.activity, Activity::Nothing), script_user.due);
         let had_request = self.network.cut_off(context, user);
         self.end_interrupted(context, user, activity, now);
+        // Its next runtime begins with a first iteration, which may be the one that logs in.
+        self.users[user as usize].user.begin_anew();
         self.result = Some(Err(CallError::TimedOut));
         // A study counts an iteration that took too long; k6 drops it.
         let what = if had_request && self.common.purpose == Purpose::Study {
@@ -149,7 +151,11 @@ impl Work for Users<'_> {
             self.recording.add_of_scenario(now, scenario, &[(DROPPED_ITERATIONS, 1.0)]);
             return;
         }
-        context.recorder.record_unsent(ITERATION, LoopContext::phase(due), &without_reply(due, now, ErrorKind::Unsent));
+        context.recorder.record_unsent(
+            ITERATION,
+            context.phase_of_arrival(due),
+            &without_reply(due, now, ErrorKind::Unsent),
+        );
         let detail = "no user was free for it: the study's `max_users` were all busy".to_owned();
         context.recorder.keep_example(ITERATION, ErrorKind::Unsent, detail);
     }
@@ -157,6 +163,12 @@ impl Work for Users<'_> {
     fn dropped(&mut self, _context: &mut LoopContext<'_>, offer: usize, arrivals: u64, now: Instant) {
         if let Some(scenario) = self.calls[offer].scenario {
             self.recording.add_of_scenario(now, scenario, &[(DROPPED_ITERATIONS, arrivals as f64)]);
+        }
+    }
+
+    fn left_over(&mut self, context: &mut LoopContext<'_>, offer: usize, iterations: u64, now: Instant) {
+        if self.common.purpose == Purpose::Run {
+            self.dropped(context, offer, iterations, now);
         }
     }
 
@@ -217,7 +229,7 @@ impl Users<'_> {
     }
 
     fn begin_iteration(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant, now: Instant) {
-        let phase = LoopContext::phase(due);
+        let phase = context.phase_of_arrival(due);
         self.network.begin_iteration(user, phase);
         let script_user = &mut self.users[user as usize];
         (script_user.due, script_user.first_due, script_user.phase) = (due, None, phase);

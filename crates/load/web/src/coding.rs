@@ -3,8 +3,9 @@
 use brotli_decompressor::Decompressor;
 use flate2::Compression;
 use flate2::bufread::{DeflateDecoder, GzEncoder, MultiGzDecoder, ZlibDecoder, ZlibEncoder};
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 
 /// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,13 +16,15 @@ pub enum Coding {
     Deflate,
     /// `br`: RFC 7932.
     Brotli,
+    /// `zstd`: RFC 8878.
+    Zstd,
 }
 
 /// Why a body cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodingFault {
     /// An unknown coding.
-    #[error("expected a body in `gzip`, `deflate` or `br`, found the content coding `{0}`")]
+    #[error("expected a body in `gzip`, `deflate`, `br` or `zstd`, found the content coding `{0}`")]
     Unknown(String),
     /// The decoded body exceeds the limit.
     #[error("expected at most {limit} bytes in a decoded body, found more ({coding})")]
@@ -43,7 +46,7 @@ pub enum CodingFault {
 
 impl Coding {
     /// All codings that can be decoded.
-    pub const ALL: [Coding; 3] = [Coding::Gzip, Coding::Deflate, Coding::Brotli];
+    pub const ALL: [Coding; 4] = [Coding::Gzip, Coding::Deflate, Coding::Brotli, Coding::Zstd];
 
     /// Its name in headers.
     #[must_use]
@@ -52,6 +55,7 @@ impl Coding {
             Coding::Gzip => "gzip",
             Coding::Deflate => "deflate",
             Coding::Brotli => "br",
+            Coding::Zstd => "zstd",
         }
     }
 
@@ -92,6 +96,34 @@ fn decode_one(body: &[u8], coding: Coding, limit: usize) -> Result<Vec<u8>, Codi
         // Some servers omit the format of RFC 1950 (RFC 9110, section 8.4.1.2).
         Coding::Deflate => read(DeflateDecoder::new(body), coding, limit),
         Coding::Brotli => read(Decompressor::new(body, 4096), coding, limit),
+        Coding::Zstd => read(ZstdFrames { rest: Some(body), frame: None }, coding, limit),
+    }
+}
+
+/// The largest window of a frame in zstd, in bytes: what a coding of HTTP may have (RFC 9659).
+const ZSTD_WINDOW: u64 = 8 << 20;
+
+/// Frames of zstd, one after the other.
+struct ZstdFrames<'a> {
+    /// What comes after the present frame; none while there is one.
+    rest: Option<&'a [u8]>,
+    frame: Option<StreamingDecoder<&'a [u8], FrameDecoder>>,
+}
+
+impl Read for ZstdFrames<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(rest) = self.rest.take_if(|rest| !rest.is_empty()) {
+                let frame = StreamingDecoder::new_with_max_window_size(rest, ZSTD_WINDOW).map_err(io::Error::other)?;
+                self.frame = Some(frame);
+            }
+            let Some(frame) = &mut self.frame else { return Ok(0) };
+            let taken = frame.read(into)?;
+            if taken > 0 || into.is_empty() {
+                return Ok(taken);
+            }
+            self.rest = self.frame.take().map(StreamingDecoder::into_inner);
+        }
     }
 }
 
@@ -124,7 +156,7 @@ pub fn encode(body: &[u8], coding: Coding) -> Option<Vec<u8>> {
     let read = match coding {
         Coding::Gzip => GzEncoder::new(body, Compression::default()).read_to_end(&mut out),
         Coding::Deflate => ZlibEncoder::new(body, Compression::default()).read_to_end(&mut out),
-        Coding::Brotli => return None,
+        Coding::Brotli | Coding::Zstd => return None,
     };
     read.ok().map(|_| out)
 }
@@ -143,6 +175,12 @@ mod tests {
         0x2d, 0x0f, 0x50, 0x1c,
     ];
 
+    const ZSTD: [u8; 40] = [
+        0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x68, 0xfd, 0x00, 0x00, 0xc8, 0x74, 0x68, 0x65, 0x20, 0x73, 0x61, 0x6d, 0x65,
+        0x20, 0x74, 0x65, 0x78, 0x74, 0x2c, 0x20, 0x61, 0x6e, 0x64, 0x20, 0x20, 0x61, 0x67, 0x61, 0x69, 0x6e, 0x01,
+        0x00, 0xed, 0x98, 0x61,
+    ];
+
     fn decoded(body: &[u8], codings: &str, limit: usize) -> Result<Vec<u8>, CodingFault> {
         decode(body.to_vec(), &Coding::read_list(codings)?, limit)
     }
@@ -157,7 +195,8 @@ mod tests {
         assert_eq!(list("gzip, BR"), Ok(vec![Coding::Gzip, Coding::Brotli]));
         assert_eq!(list("x-gzip ,deflate,, identity"), Ok(vec![Coding::Gzip, Coding::Deflate]));
         assert_eq!(list(""), Ok(vec![]));
-        assert_eq!(list("gzip, zstd"), Err(CodingFault::Unknown("zstd".to_owned())));
+        assert_eq!(list("gzip, zstd"), Ok(vec![Coding::Gzip, Coding::Zstd]));
+        assert_eq!(list("gzip, compress"), Err(CodingFault::Unknown("compress".to_owned())));
     }
 
     #[test]
@@ -171,7 +210,9 @@ mod tests {
         DeflateEncoder::new(body, Compression::default()).read_to_end(&mut bare).expect("memory can be read");
         assert_eq!(decoded(&bare, "deflate", 100).as_deref(), Ok(body));
         assert_eq!(decoded(&BROTLI, "br", 100).as_deref(), Ok(TEXT));
-        assert_eq!(encode(body, Coding::Brotli), None);
+        assert_eq!(decoded(&ZSTD, "zstd", 100).as_deref(), Ok(TEXT));
+        assert_eq!(decoded(&[ZSTD, ZSTD].concat(), "zstd", 100), Ok(TEXT.repeat(2)), "two frames");
+        assert_eq!([Coding::Brotli, Coding::Zstd].map(|coding| encode(body, coding)), [None, None]);
     }
 
     #[test]
@@ -190,6 +231,8 @@ mod tests {
             (b"plain", "deflate"),
             (b"plain", "br"),
             (&BROTLI[..12], "br"),
+            (b"plain", "zstd"),
+            (&ZSTD[..12], "zstd"),
         ] {
             let found = decoded(body, coding, 100);
             assert!(matches!(found, Err(CodingFault::Damaged { .. })), "{coding}: {found:?}");
@@ -204,8 +247,9 @@ mod tests {
             let bomb = encoded(&zeros, coding);
             assert_eq!(decode(bomb, &[coding], 1000), Err(CodingFault::TooLarge { coding, limit: 1000 }));
         }
-        let coding = Coding::Brotli;
-        assert_eq!(decode(BROTLI.to_vec(), &[coding], 30), Err(CodingFault::TooLarge { coding, limit: 30 }));
+        for (coding, body) in [(Coding::Brotli, BROTLI.to_vec()), (Coding::Zstd, ZSTD.to_vec())] {
+            assert_eq!(decode(body, &[coding], 30), Err(CodingFault::TooLarge { coding, limit: 30 }));
+        }
     }
 
     #[test]

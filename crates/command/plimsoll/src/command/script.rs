@@ -26,7 +26,7 @@ use plimsoll_javascript::{Copies, Entry, FOLDER_OF_COPIES, Fault, FileError, Fil
 use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
-use plimsoll_k6_run::scenario;
+use plimsoll_k6_run::scenario::{self, Scenario};
 use plimsoll_model::load::WHOLE;
 use plimsoll_model::words::{and_list, quoted};
 use settle::{Settled, settle};
@@ -100,7 +100,7 @@ fn run(RunFlags { flags, fleet }: &RunFlags, secrets: &Arc<Secrets>) -> Result<E
         plan: &plan,
         limits: limits(flags),
         allowed: Allowed::loopback_and(&flags.allow, "name it with `--allow`"),
-        threads: flags.threads.map_or_else(processors, usize::from),
+        threads: flags.threads.map_or_else(|| threads_for(&plan.scenarios), usize::from),
         cpus: None,
         seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
         console,
@@ -283,6 +283,17 @@ fn header(flags: &Flags, plan: &RunState) -> String {
     ];
     lines.extend(plan.scenarios.iter().map(|scenario| format!("           * {scenario}")));
     lines.join("\n")
+}
+
+/// The fewest users of an arrival rate on each thread. A thread cannot take an iteration that arrives at another one, whose
+/// users are all busy.
+const USERS_OF_THREAD: u64 = 20;
+
+/// The threads of a run that names none: one for each processor, but so few that each has enough users for what arrives at it.
+fn threads_for(scenarios: &[Scenario]) -> usize {
+    let with_arrivals = scenarios.iter().map(|scenario| &scenario.executor).filter(|executor| executor.has_arrivals());
+    let fewest = with_arrivals.map(|executor| executor.most_vus() / USERS_OF_THREAD).min().unwrap_or(u64::MAX);
+    processors().min(usize::try_from(fewest).unwrap_or(usize::MAX)).max(1)
 }
 
 fn processors() -> usize {

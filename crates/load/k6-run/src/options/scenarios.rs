@@ -134,7 +134,7 @@ fn executor(kind: &str, table: &mut Table<'_>) -> Option<Executor> {
             Some(Executor::RampingVus { start_vus, stages: stages(table)?, graceful_ramp_down })
         }
         "constant-arrival-rate" => {
-            let (rate, time_unit) = (at_least_one(table, "rate"), time_unit(table));
+            let (rate, time_unit) = (needed_rate(table), time_unit(table));
             let (duration, users) = (needed(table, "duration"), reserve(table));
             Some(Executor::ConstantArrivalRate { rate, time_unit, duration: duration?, users: users? })
         }
@@ -168,6 +168,14 @@ fn at_least_one(table: &mut Table<'_>, name: &'static str) -> u64 {
         table.fault(name, "expected at least 1, found 0");
     }
     number
+}
+
+fn needed_rate(table: &mut Table<'_>) -> u64 {
+    let rate = table.take("rate").unwrap_or(0);
+    if rate == 0 {
+        table.fault("rate", "expected the iterations in each `timeUnit`, at least 1, found none");
+    }
+    rate
 }
 
 fn needed(table: &mut Table<'_>, name: &'static str) -> Option<Duration> {

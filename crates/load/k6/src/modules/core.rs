@@ -12,6 +12,7 @@ use plimsoll_k6_run::metrics::builtin;
 use plimsoll_model::units::Nanos;
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, Object, Result, Value};
+use std::rc::Rc;
 
 /// See the module.
 pub(crate) struct Core;
@@ -115,8 +116,8 @@ fn group<'js>(ctx: Ctx<'js>, name: TextArg, Arg(function): Arg<'js>) -> Result<V
 
 fn in_group<'js>(ctx: &Ctx<'js>, user: &User, name: &str, function: &Function<'js>) -> Result<Value<'js>> {
     let events = EventLoop::<K6>::of(ctx)?;
-    let outer = user.iteration().group.clone();
-    let path = format!("{outer}{SEPARATOR}{name}");
+    let outer = Rc::clone(&user.iteration().group);
+    let path: Rc<str> = format!("{outer}{SEPARATOR}{name}").into();
     user.recording().enter_group(user.iteration().scenario, &path);
     user.iteration_mut().group = path;
     let began = events.now();

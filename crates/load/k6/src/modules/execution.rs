@@ -196,7 +196,7 @@ impl Labels {
     fn of(self, iteration: &mut Iteration) -> &mut Vec<(String, String)> {
         match self {
             Labels::Tags => Rc::make_mut(&mut iteration.tags),
-            Labels::Metadata => &mut iteration.metadata,
+            Labels::Metadata => Rc::make_mut(&mut iteration.metadata),
         }
     }
 
@@ -206,7 +206,7 @@ impl Labels {
         let (user, name) = (User::of(ctx)?, name.to_string()?);
         let iteration = user.iteration();
         if self == Labels::Tags && name == "group" {
-            return Ok(Some(iteration.group.clone()));
+            return Ok(Some(iteration.group.to_string()));
         }
         Ok(self.all(&iteration).iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone()))
     }

@@ -4,7 +4,7 @@ use crate::fetch::headers::Headers;
 use crate::fetch::request::unix_time;
 use crate::modules::http;
 use crate::operations::{HttpReply, SocketClosed, SocketRequest};
-use crate::user::{User, milliseconds, read_tags};
+use crate::user::{Labels, User, milliseconds, read_tags};
 use crate::value::{is_nothing, non_null, text, thrown};
 use plimsoll_k6_run::metrics::{MetricId, builtin};
 use plimsoll_model::units::{Instant, Nanos};
@@ -144,9 +144,10 @@ pub(crate) fn url_of(ctx: &Ctx<'_>, written: &str) -> Result<Url> {
     }
 }
 
-/// The samples of a socket.
+/// The samples of a socket, with the labels of when the script asked for it.
 pub(crate) struct Session {
     user: Rc<User>,
+    labels: Labels,
     began: Instant,
     tags: RefCell<Vec<(String, String)>>,
     /// The send times of pings without a pong, by their payload.
@@ -166,6 +167,7 @@ impl Session {
         tags.extend(system.map(|(tag, value)| (tag.to_owned(), value)));
         Session {
             user: Rc::clone(user),
+            labels: user.labels(),
             began,
             tags: RefCell::new(tags),
             pings: RefCell::default(),
@@ -191,7 +193,7 @@ impl Session {
     pub(crate) fn add(&self, at: Instant, samples: &[(MetricId, f64)]) {
         let tags = self.tags.borrow();
         let tags: Vec<(&str, &str)> = tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        self.user.add(at, samples, &tags);
+        self.user.add_measured(at, samples, None, (&tags, Some(&self.labels)));
     }
 
     /// The payload of the next ping.

@@ -129,7 +129,8 @@ impl Recording {
             self.pending.borrow_mut().extend(own.map(|(metric, value)| Pending::Sample(*metric, *value)));
             return;
         }
-        let since_start = Duration::from_nanos(u64::try_from(at.0).unwrap_or_default());
+        // Each part of the run has a clock of its own.
+        let since_start = self.run.finished_parts() + Duration::from_nanos(u64::try_from(at.0).unwrap_or_default());
         self.sinks.borrow_mut().add(&registry, samples, tags, since_start);
         self.outputs.borrow_mut().add(&registry, samples, tags);
     }

@@ -174,6 +174,45 @@ fn iterations_that_find_no_user_are_dropped() {
 }
 
 #[test]
+fn iterations_for_which_there_is_no_time_are_dropped() {
+    for executor in ["executor: 'shared-iterations', iterations: 10", "executor: 'per-vu-iterations', iterations: 5"] {
+        let text = format!(
+            "import {{ sleep }} from 'k6';
+            export const options = {{ scenarios: {{ s: {{ {executor}, vus: 2, maxDuration: '500ms' }} }} }};
+            export default function () {{ sleep(0.3); }}"
+        );
+        let outcome = Trial::of(&text, "").on(2).run();
+        let dropped = outcome.count("dropped_iterations");
+        assert!(dropped >= 6.0, "{executor}: {dropped}");
+        assert_eq!(outcome.count("iterations") + dropped, 10.0, "{executor}");
+    }
+}
+
+#[test]
+fn a_user_that_was_interrupted_begins_anew() {
+    let text = "import { sleep } from 'k6';
+        export const options = { scenarios: { s: { executor: 'ramping-vus', startVUs: 1, gracefulRampDown: '0s',
+            gracefulStop: '0s', stages: [{ duration: '200ms', target: 0 }, { duration: '100ms', target: 0 },
+                { duration: '100ms', target: 1 }, { duration: '400ms', target: 1 }] } } };
+        let token;
+        export default function () { if (__ITER === 0) token = 'a token'; console.log(String(token)); sleep(60); }";
+    assert_eq!(Trial::of(text, "").run().console_lines(), ["a token", "a token"]);
+}
+
+#[test]
+fn a_gauge_has_the_value_that_was_added_last_in_the_whole_run() {
+    let text = "import { sleep } from 'k6'; import { Gauge } from 'k6/metrics';
+        const depth = new Gauge('depth');
+        export const options = { iterations: 1 };
+        export function setup() { sleep(0.5); depth.add(7); }
+        export default function () { depth.add(5); sleep(0.2); }
+        export function teardown() { depth.add(3); }";
+    assert_eq!(Trial::of(text, "").run().metric("depth", Aggregation::Value), 3.0);
+    let without_teardown = text.split("export function teardown").next().expect("a part");
+    assert_eq!(Trial::of(without_teardown, "").run().metric("depth", Aggregation::Value), 5.0);
+}
+
+#[test]
 fn iterations_last_as_long_as_they_must() {
     let text = "export const options = { iterations: 3, minIterationDuration: '100ms' };
         export default function () {}";

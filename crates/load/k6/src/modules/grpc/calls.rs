@@ -4,7 +4,7 @@ use super::params::CallParams;
 use crate::native::Native;
 use crate::operations::{Event, GrpcCall, GrpcEnd, GrpcEvent, Metadata, Op};
 use crate::schema::{decode, path_of};
-use crate::user::{User, milliseconds};
+use crate::user::{Labels, User, milliseconds};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use plimsoll_grpc::status;
@@ -19,10 +19,11 @@ use std::rc::Rc;
 /// The default timeout of a call, as in k6.
 pub(super) const LONGEST_CALL: Nanos = Nanos(120_000_000_000);
 
-/// The samples of a call, with their tags.
+/// The samples of a call, with their tags and the labels of its begin.
 pub(super) struct CallSamples {
     user: Rc<User>,
     tags: Vec<(String, String)>,
+    labels: Labels,
 }
 
 impl CallSamples {
@@ -48,7 +49,7 @@ impl CallSamples {
                 all.push((name.to_owned(), value));
             }
         }
-        CallSamples { user: Rc::clone(user), tags: all }
+        CallSamples { user: Rc::clone(user), tags: all, labels: user.labels() }
     }
 
     /// The name under which the call is recorded: the tag `name`, or its path.
@@ -63,7 +64,7 @@ impl CallSamples {
         let mut tags: Vec<(&str, &str)> =
             self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         tags.extend(status.as_deref().map(|status| ("status", status)));
-        self.user.add(at, &[(metric, value)], &tags);
+        self.user.add_measured(at, &[(metric, value)], None, (&tags, Some(&self.labels)));
     }
 
     pub(super) fn ended(&self, at: Instant, end: &GrpcEnd) {

@@ -9,7 +9,7 @@ use crate::fetch::fault::Fault;
 use crate::fetch::request::ScriptRequest;
 use crate::fetch::{Fetch, FetchResult, Progress};
 use crate::operations::{Event, K6, Op, Statuses};
-use crate::user::{User, warn_of_kind};
+use crate::user::{Labels, User, warn_of_kind};
 use crate::value::{settle, thrown};
 use plimsoll_javascript::{EventLoop, HeldMemory, OpId, Then, Wakeup};
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Persistent, Promise, Result};
@@ -111,7 +111,9 @@ impl Client {
     fn nowhere(&self, request: Rc<ScriptRequest>, fault: Fault) -> FetchResult {
         self.user.record_unsent_request(&format!("\"{}\": {}", request.target.written, fault.detail));
         let now = self.events.now();
-        FetchResult::unsent(request, fault, now, |exchange| samples::add(&self.user, self.wanted_tags, now, exchange))
+        FetchResult::unsent(request, fault, now, |exchange| {
+            samples::add((&self.user, None), self.wanted_tags, now, exchange);
+        })
     }
 
     /// Makes a request, and parks the user until its end.
@@ -125,7 +127,7 @@ impl Client {
             match progress {
                 Progress::Exchange(fetch) => {
                     let event = self.events.call(ctx, self.next_exchange(ctx, &fetch)?)?;
-                    progress = self.receive(ctx, fetch, event)?;
+                    progress = self.receive(ctx, fetch, event, None)?;
                 }
                 Progress::Done(answer) => return self.response(ctx, answer),
             }
@@ -138,15 +140,15 @@ impl Client {
         match request {
             Ok(request) => {
                 let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
-                self.pursue(ctx, self.begin(request), settle)?;
+                self.pursue(ctx, self.begin(request), settle, self.user.labels())?;
             }
             Err(wrong) => settle(ctx, &resolve, &reject, self.refused(ctx, wrong).map(Class::into_value))?,
         }
         Ok(promise)
     }
 
-    /// Makes the next exchange, and the one after its reply, up to the last.
-    fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, progress: Progress, promise: Settle) -> Result<()> {
+    /// Makes the next exchange, and the one after its reply, up to the last. Their samples have these labels.
+    fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, progress: Progress, promise: Settle, labels: Labels) -> Result<()> {
         let fetch = match progress {
             Progress::Exchange(fetch) => fetch,
             Progress::Done(answer) => {
@@ -156,10 +158,11 @@ impl Client {
         };
         let exchange = self.next_exchange(ctx, &fetch)?;
         let client = Rc::clone(self);
-        let mut pending = Some((fetch, promise));
+        let mut pending = Some((fetch, promise, labels));
         let handler = move |ctx: &Ctx<'_>, event: Wakeup<Event>| {
-            if let (Wakeup::Operation(event), Some((fetch, promise))) = (event, pending.take()) {
-                client.pursue(ctx, client.receive(ctx, fetch, event)?, promise)?;
+            if let (Wakeup::Operation(event), Some((fetch, promise, labels))) = (event, pending.take()) {
+                let progress = client.receive(ctx, fetch, event, Some(&labels))?;
+                client.pursue(ctx, progress, promise, labels)?;
             }
             Ok(Then::Done)
         };
@@ -190,7 +193,7 @@ impl Client {
             events.finish(id);
             let at = ids.iter().position(|open| *open == id).expect("it is one of those waited for");
             let Open { index, fetch, .. } = open.swap_remove(at);
-            match self.receive(ctx, fetch, event)? {
+            match self.receive(ctx, fetch, event, None)? {
                 Progress::Exchange(next) => open.push(self.open(ctx, index, next)?),
                 Progress::Done(answer) => answers[index] = Some(answer),
             }
@@ -212,8 +215,8 @@ impl Client {
         Ok(Op::Http(exchange, Rc::clone(&self.memory)))
     }
 
-    /// Takes the response of an exchange, and adds its samples.
-    fn receive(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Event) -> Result<Progress> {
+    /// Takes the response of an exchange, and adds its samples, with these labels or those of now.
+    fn receive(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Event, labels: Option<&Labels>) -> Result<Progress> {
         let Event::Http(response) = event else {
             return Err(Exception::throw_internal(ctx, "a request was answered with something else"));
         };
@@ -221,7 +224,7 @@ impl Client {
             self.debug.show_reply(ctx, reply)?;
         }
         let done = response.done;
-        Ok(fetch.receive(response, |exchange| samples::add(&self.user, self.wanted_tags, done, exchange)))
+        Ok(fetch.receive(response, |exchange| samples::add((&self.user, labels), self.wanted_tags, done, exchange)))
     }
 
     /// The response for the script; an exception if there is no reply and the script wants one.

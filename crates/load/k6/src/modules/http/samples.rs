@@ -1,7 +1,7 @@
 //! The samples of an exchange.
 
 use crate::fetch::Exchange;
-use crate::user::User;
+use crate::user::{Labels, User};
 use plimsoll_k6_run::metrics::{Measured, MetricId, builtin};
 use plimsoll_model::units::{Instant, Nanos};
 use std::cell::OnceCell;
@@ -33,16 +33,16 @@ struct Tags<'a> {
     ip: OnceCell<String>,
 }
 
-/// Adds the samples of an exchange that ended at this instant.
-pub(crate) fn add(user: &User, wanted: WantedTags, at: Instant, exchange: &Exchange<'_>) {
-    let named = name_of_user(user);
+/// Adds the samples of an exchange that ended at this instant, with the labels of its request, or those of now.
+pub(crate) fn add((user, labels): (&User, Option<&Labels>), wanted: WantedTags, at: Instant, exchange: &Exchange<'_>) {
+    let named = labels.map_or_else(|| name_among(&user.iteration().tags), |labels| name_among(labels.tags()));
     let name = exchange.name.or(named.as_deref()).unwrap_or(exchange.url);
     let (status, error_code, ip) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     let tags = Tags { exchange, wanted, name, status, error_code, ip };
     let own: Vec<(&str, &str)> = exchange.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let samples = samples(exchange);
     let count = if exchange.expected.is_some() { samples.len() } else { samples.len() - 1 };
-    user.add_measured(at, &samples[..count], Some(&tags), &own);
+    user.add_measured(at, &samples[..count], Some(&tags), (&own, labels));
 }
 
 impl Measured for Tags<'_> {
@@ -103,9 +103,8 @@ impl Digits {
 }
 
 /// The tag `name` of all samples of the user.
-fn name_of_user(user: &User) -> Option<String> {
-    let iteration = user.iteration();
-    iteration.tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone())
+fn name_among(tags: &[(String, String)]) -> Option<String> {
+    tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone())
 }
 
 /// `error_code`: of a fault, or of a status that is an error.

@@ -3,6 +3,9 @@
 use super::fault::Fault;
 use super::hash_name::{HashName, by_hash};
 
+/// The most rounds of PBKDF2, for each hash of the result: nothing can interrupt them, and they take a few seconds.
+const MOST_ROUNDS: u64 = 10_000_000;
+
 pub(super) fn pbkdf2(
     hash: HashName,
     password: &[u8],
@@ -12,6 +15,13 @@ pub(super) fn pbkdf2(
 ) -> Result<Vec<u8>, Fault> {
     if rounds == 0 {
         return Err(Fault::operation("expected at least 1 as `iterations`, found 0"));
+    }
+    let hashes = length.div_ceil(by_hash!(hash, Digest => <Digest as sha2::Digest>::output_size())).max(1) as u64;
+    if u64::from(rounds) * hashes > MOST_ROUNDS {
+        let most = MOST_ROUNDS / hashes;
+        return Err(Fault::operation(format!(
+            "expected at most {most} as `iterations` for {length} bytes, found {rounds}"
+        )));
     }
     let mut bits = vec![0; length];
     by_hash!(hash, Digest => pbkdf2::pbkdf2_hmac::<Digest>(password, salt, rounds, &mut bits));
@@ -39,6 +49,8 @@ mod tests {
         assert_eq!(derived(2, 20), "ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957");
         assert_eq!(derived(2, 4), "ea6c014d");
         assert!(pbkdf2(HashName::Sha1, b"", b"", 0, 1).is_err());
+        let too_many = pbkdf2(HashName::Sha256, b"", b"", 4_000_000_000, 64).expect_err("too many rounds");
+        assert!(format!("{too_many:?}").contains("at most 5000000 as `iterations` for 64 bytes"), "{too_many:?}");
     }
 
     /// RFC 5869, test case 1.

@@ -14,6 +14,7 @@ fn redirecting(user: TestUser) -> TestUser {
         "/again" => reply(302, &[("Location", "again")], b""),
         "/nowhere" => reply(302, &[("Location", "http://")], b""),
         "/lost" => reply(301, &[], b"no location"),
+        "/app" => reply(302, &[("Location", "app://callback?code=1")], b""),
         path => reply(path[1..].parse().expect("a status"), &[("Location", "/end"), ("Set-Cookie", "hop=1")], b""),
     })
 }
@@ -67,6 +68,15 @@ fn redirects_have_a_limit() {
     );
     let again = user.lines().iter().filter(|line| line.ends_with("/again")).count();
     assert_eq!(again, 3 + 4);
+}
+
+#[test]
+fn a_redirect_that_is_not_followed_may_lead_anywhere() {
+    let mut user = redirecting(user(
+        "const r = http.get('http://h/app', { redirects: 0 });
+        return [r.status, r.headers.Location, r.error_code, http.get('http://h/app').status];",
+    ));
+    assert_eq!(user.returned(), r#"[302,"app://callback?code=1",0,0]"#);
 }
 
 #[test]

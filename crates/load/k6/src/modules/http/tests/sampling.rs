@@ -74,6 +74,22 @@ fn samples_are_tagged_as_in_k6() {
 }
 
 #[test]
+fn a_promised_request_has_the_labels_of_when_it_was_made() {
+    let text = "import http from 'k6/http'; import { group } from 'k6'; import exec from 'k6/execution';
+        export default async () => {
+            let later;
+            exec.vu.tags.page = 'first';
+            group('a', () => { later = http.asyncRequest('GET', 'http://h/302'); });
+            exec.vu.tags.page = 'second';
+            await later;
+        };";
+    let selectors = ["http_reqs{group:::a,page:first}", "http_reqs{page:second}"];
+    let mut user = TestUser::sharing(text, &measuring(Options::defaults(), &selectors)).answering(by_path);
+    user.returned();
+    assert_eq!(selectors.map(|selector| user.count(selector)), [2.0, 0.0]);
+}
+
+#[test]
 fn scripts_say_which_statuses_they_expect() {
     let user = measured(
         "http.get('http://h/404', { responseCallback: http.expectedStatuses(200, { min: 400, max: 404 }) });
