@@ -15,12 +15,13 @@ use crate::samples;
 use crate::search;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally, failed_alone, failed_of_all};
-use plimsoll_model::result::{LoadResult, LoadSecond, TrialResult};
+use plimsoll_model::result::{LoadResult, LoadSecond, LoadSummary, TrialResult};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::sql::NEW_ORDER;
 use plimsoll_statistics::mean;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The least number of values beyond a percentile for it to be meaningful: p99 then takes 1,000
 /// values, p95 takes 200.
@@ -87,7 +88,7 @@ impl<'a> TrialReader<'a> {
             Series::Deliveries => self.how_many(statistic, is_delivery, |second| second.count - second.failed),
             Series::LostDeliveries => self.lost_deliveries(statistic),
             Series::Capacity => search::value(self.load()),
-            Series::ElapsedTime => Ok(self.load().summary.timing.window.seconds()),
+            Series::ElapsedTime => self.elapsed_time(),
             Series::NewOrders => self.new_orders(statistic),
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
             Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),
@@ -97,11 +98,25 @@ impl<'a> TrialReader<'a> {
             Series::Custom(metric, name) => self.custom(*metric, name, measure),
             Series::Exposed(name) => self.exposed().value(name, statistic),
             Series::Cpu(system) => {
-                let cores = self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores)?;
-                Ok(cores / share_of_time(self.trial))
+                let of = |statistic| self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores);
+                let share = share_of_time(self.trial);
+                if statistic == Statistic::Max && share < 1.0 {
+                    // A second may be that of other variants in part. So the peak is at least the mean under load.
+                    return Ok(of(Statistic::Max)?.max(of(Statistic::Avg)? / share));
+                }
+                Ok(of(statistic)? / share)
             }
             Series::Memory(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.resident as f64),
         }
+    }
+
+    /// How long all iterations took; nothing where they had not ended when the time was over.
+    fn elapsed_time(&self) -> OrReason<f64> {
+        let LoadSummary { timing, load, .. } = &self.load().summary;
+        if Duration::from(timing.window) >= load.lengths.measure {
+            return Err("the time was over (`load.duration`) before all iterations were done".to_owned());
+        }
+        Ok(timing.window.seconds())
     }
 
     /// Committed new orders of TPC-C: a number, or a rate per minute.
@@ -340,7 +355,7 @@ impl<'a> TrialReader<'a> {
 
 /// The share of the time from its first to its last slice in which the variant was under load; 1 for a trial. The
 /// processors are idle for it in the rest, which would make it look cheap.
-fn share_of_time(trial: TrialResult<'_>) -> f64 {
+pub(crate) fn share_of_time(trial: TrialResult<'_>) -> f64 {
     let (load, settle) = (trial.load, trial.load.settle().seconds());
     let between = load.slices.len().saturating_sub(1) as f64;
     let under_load = load.summary.timing.window.seconds() + between * settle;

@@ -24,8 +24,19 @@ pub struct CounterSampler {
     started: Instant,
     cancelled: Arc<AtomicBool>,
     stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<CounterSeries>>,
+    thread: Option<JoinHandle<Sampled>>,
 }
+
+/// What the thread of a sampler has: its samples, and the rates from the last one to the end, with how long that was.
+#[derive(Debug, Default)]
+struct Sampled {
+    series: CounterSeries,
+    last: Vec<DatabaseSample>,
+    last_span: Duration,
+}
+
+/// The shortest span over which a rate tells something.
+const SHORTEST_SPAN: Duration = Duration::from_millis(100);
 
 /// The samples of one database, and how its session ended.
 #[derive(Debug, Default)]
@@ -67,15 +78,21 @@ impl CounterSampler {
     }
 
     /// Stops, and returns the samples up to the end of the measure phase. Their instants count from
-    /// its start, `zero`; `window` is its length. Of a server that died, samples end at its death.
+    /// its start, `zero`; `window` is its length. Of a server that died, samples end at its death. Where a measure phase is so
+    /// short that none falls into it, one at its end has the rates over all of the load since the last.
     #[must_use]
     pub fn stop(mut self, zero: Instant, window: Duration) -> CounterSeries {
         self.stop = None;
         let shift = signed_seconds(self.started, zero);
-        let mut series = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let ended = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let Sampled { mut series, last, last_span } = ended;
         series.samples.iter_mut().for_each(|sample| sample.at -= shift);
         // Sessions that end report what they had not reported yet: a peak that belongs to no second.
-        series.samples.retain(|sample| sample.at <= window.as_secs_f64());
+        let end = window.as_secs_f64();
+        series.samples.retain(|sample| sample.at <= end);
+        if last_span >= SHORTEST_SPAN && series.samples.iter().all(|sample| sample.at <= 0.0) {
+            series.samples.extend(last.into_iter().map(|sample| DatabaseSample { at: end, ..sample }));
+        }
         series
     }
 }
@@ -103,18 +120,23 @@ struct Sampling {
 }
 
 impl Sampling {
-    /// Samples at each whole second from the start until told to stop. The query at the stop gives no
-    /// sample, as its span is too short for a rate: it only shows if the session is still there.
-    fn run(mut self, stopped: &Receiver<()>) -> CounterSeries {
+    /// Samples at each whole second from the start until told to stop. The query at the stop shows if the session is still
+    /// there. It comes after the load, so that it tells of rates alone: whatever is counted at an instant has ended by then.
+    fn run(mut self, stopped: &Receiver<()>) -> Sampled {
         loop {
             let due = self.started + next_whole_second(self.started.elapsed());
             let wait = stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
             let (is_last, now) = (wait != Err(RecvTimeoutError::Timeout), Instant::now());
             match self.query.run(&mut self.connection) {
                 Ok(counters) if !is_last => self.add(now, counters),
-                Ok(_) => return CounterSeries { samples: self.samples, session_lost: false },
+                Ok(counters) => {
+                    let last_span = now.duration_since(self.last_at);
+                    let rates = counters.rates_since(&self.last, last_span);
+                    let last = rates.into_iter().map(|(counter, value)| self.sample(0.0, counter, value)).collect();
+                    return Sampled { series: self.ended(false), last, last_span };
+                }
                 Err(error) => {
-                    return CounterSeries { samples: self.samples, session_lost: error.kind == ErrorKind::Closed };
+                    return Sampled { series: self.ended(error.kind == ErrorKind::Closed), ..Sampled::default() };
                 }
             }
         }
@@ -124,8 +146,17 @@ impl Sampling {
     fn add(&mut self, now: Instant, counters: Counters) {
         let at = now.duration_since(self.started).as_secs_f64();
         for (counter, value) in counters.since(&self.last, now.duration_since(self.last_at)) {
-            self.samples.push(DatabaseSample { at, database: self.database.clone(), variant: 0, counter, value });
+            let sample = self.sample(at, counter, value);
+            self.samples.push(sample);
         }
         (self.last_at, self.last) = (now, counters);
+    }
+
+    fn sample(&self, at: f64, counter: String, value: f64) -> DatabaseSample {
+        DatabaseSample { at, database: self.database.clone(), variant: 0, counter, value }
+    }
+
+    fn ended(self, session_lost: bool) -> CounterSeries {
+        CounterSeries { samples: self.samples, session_lost }
     }
 }

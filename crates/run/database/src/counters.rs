@@ -161,6 +161,12 @@ impl Counters {
         };
         self.0.iter().filter_map(of).collect()
     }
+
+    /// The rates of totals alone.
+    pub(crate) fn rates_since(&self, before: &Counters, span: Duration) -> Vec<(String, f64)> {
+        let is_total = |name: &str| matches!(self.0.get(name), Some(Count::Total(_)));
+        self.since(before, span).into_iter().filter(|(name, _)| is_total(name)).collect()
+    }
 }
 
 /// One statement for all counters, one for the current waits of sessions, and one for connections. The names of columns are those of

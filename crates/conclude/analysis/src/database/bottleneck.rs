@@ -104,14 +104,15 @@ impl CellMeans {
     }
 }
 
-/// The share and mean duration of COMMIT over all transactions.
+/// The share and mean duration of COMMIT over all transactions; none where not all of these count.
 fn commit(cell: &Cell) -> Option<(f64, f64)> {
     let commits: Vec<&Statement> =
         cell.statements.iter().filter(|one| one.statement.eq_ignore_ascii_case("commit")).collect();
     let runs: u64 = commits.iter().map(|one| one.runs).sum();
     let time: f64 = commits.iter().map(|one| one.mean * one.runs as f64).sum();
     let all: f64 = cell.transactions.iter().map(|one| one.mean * one.total as f64).sum();
-    (runs > 0 && all > 0.0).then(|| (time / all, time / runs as f64))
+    let is_whole = commits.iter().all(|one| one.share.is_some());
+    (runs > 0 && all > 0.0 && is_whole).then(|| (time / all, time / runs as f64))
 }
 
 fn conflicts(cell: &Cell) -> Option<f64> {

@@ -101,7 +101,7 @@ fn cell(context: &ReportContext<'_>, condition: usize, variant: usize) -> Cell {
         errors: errors(&by_sql),
         retries: retries(&by_sql),
         cancels: cancels(&by_sql),
-        statements: statements::statements(&by_sql),
+        statements: statements::statements(&by_sql, context.input.plan.turns()),
         statistics: statistics::statistics(context.input, &readers),
         possible_limits: Vec::new(),
     }

@@ -6,7 +6,7 @@ use crate::estimate::Interval;
 use crate::extremes::{extremes, runs};
 use crate::grid::Row;
 use crate::order;
-use crate::quantity::{show, size_of_change};
+use crate::quantity::{MULTIPLE, multiple, show, size_of_change};
 use crate::reason::OrReason;
 use plimsoll_model::words::and_list;
 use std::ops::Range;
@@ -109,9 +109,14 @@ impl AlongAxis<'_> {
             .filter_map(|variant| Some((variant, centre(variant)?)))
             .max_by(|one, other| one.1.total_cmp(&other.1))?;
         let (leader_by_range, unit) = (centre(leader_by_range)?, self.context.throughput.unit());
+        let lead = leader_by_range / lead_over_second;
+        let by = if lead < MULTIPLE {
+            format!("{} more than", size_of_change(lead))
+        } else {
+            format!("{} times as much as", multiple(lead))
+        };
         Some(format!(
-            "{} more than {} at {} ({} against {})",
-            size_of_change(leader_by_range / lead_over_second),
+            "{by} {} at {} ({} against {})",
             self.name(variant),
             self.level(place),
             show(leader_by_range, unit),

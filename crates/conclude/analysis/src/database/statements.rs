@@ -50,14 +50,14 @@ impl Statement {
     }
 }
 
-/// The statements of all trials together, in the workload's order.
-pub(super) fn statements(readers: &[&TrialReader<'_>]) -> Vec<Statement> {
+/// The statements of all trials together, in the workload's order. Each trial has so many turns.
+pub(super) fn statements(readers: &[&TrialReader<'_>], turns: u32) -> Vec<Statement> {
     let facts = readers.iter().filter_map(|reader| work(reader)).flat_map(|facts| &facts.work.statements);
     let facts: Vec<&StatementFacts> = facts.collect();
     let rollbacks_apart = facts.iter().any(|one| one.transaction == NEW_ORDER_ROLLBACK);
     let statement = |known| {
         let of_trials: Vec<&StatementFacts> = facts.iter().copied().filter(|one| place(one) == known).collect();
-        statement(&of_trials, readers.len(), &transaction(readers, known.0, rollbacks_apart))
+        statement(&of_trials, readers.len(), &transaction(readers, known.0, (rollbacks_apart, turns)))
     };
     let places = distinct(facts.iter().map(|one| place(one)));
     places.into_iter().map(statement).filter(|one| one.runs > 0).collect()
@@ -71,9 +71,11 @@ fn place(one: &StatementFacts) -> (&str, &str) {
 struct Ended {
     count: f64,
     time: f64,
+    /// False if slices do not count, of which statements tell as well.
+    is_whole: bool,
 }
 
-fn transaction(readers: &[&TrialReader<'_>], name: &str, rollbacks_apart: bool) -> Ended {
+fn transaction(readers: &[&TrialReader<'_>], name: &str, (rollbacks_apart, turns): (bool, u32)) -> Ended {
     let with_rollbacks = name == NEW_ORDER && !rollbacks_apart;
     let names = [name].into_iter().chain(with_rollbacks.then_some(NEW_ORDER_ROLLBACK));
     let subjects: Vec<Subject> = names.map(|name| Subject::Request(name.to_owned())).collect();
@@ -84,6 +86,7 @@ fn transaction(readers: &[&TrialReader<'_>], name: &str, rollbacks_apart: bool) 
     Ended {
         count: all.iter().map(|(count, _)| *count as f64).sum(),
         time: all.iter().map(|(count, mean)| *count as f64 * mean).sum(),
+        is_whole: readers.iter().map(|reader| reader.load().slices.len() as u32).all(|of| of == 0 || of >= turns),
     }
 }
 
@@ -103,7 +106,7 @@ fn statement(of_trials: &[&StatementFacts], trials: usize, ended: &Ended) -> Sta
     let sum = |of: fn(&StatementFacts) -> u64| of_trials.iter().map(|one| of(one)).sum::<u64>();
     let (runs, total) = (sum(|one| one.measured), sum(|one| one.total));
     let longest = of_trials.iter().map(|one| one.longest).max().unwrap_or_default();
-    let known = ended.count > 0.0;
+    let known = ended.count > 0.0 && ended.is_whole;
     Statement {
         transaction: of_trials[0].transaction.clone(),
         statement: of_trials[0].statement.clone(),

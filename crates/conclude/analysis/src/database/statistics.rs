@@ -3,7 +3,7 @@
 
 use crate::distinct::distinct;
 use crate::input::Input;
-use crate::measure::TrialReader;
+use crate::measure::{TrialReader, share_of_time};
 use crate::samples;
 use plimsoll_model::measure::{self, Measure, Series, Unit};
 use plimsoll_model::result::LoadResult;
@@ -91,11 +91,12 @@ fn cpu_of(reader: &TrialReader<'_>, system: &str) -> Option<Value> {
     Some(Value { of: system.to_owned(), name: CPU.to_owned(), own_name: false, unit: Unit::Cores, value })
 }
 
-/// The mean of what is sampled of a system over the seconds that count.
+/// The mean of what is sampled of a system over the seconds that count: in turns, of those in which it was under load.
 fn process(reader: &TrialReader<'_>, system: &str, of: fn(&ProcessSample) -> f64) -> Option<f64> {
     let seconds = samples::by_second(reader.trial(), Some(system), of);
     let counted = seconds.iter().filter(|(second, _)| reader.load().counts_second(**second));
-    mean(&counted.map(|(_, value)| *value).collect::<Vec<_>>())
+    let mean = mean(&counted.map(|(_, value)| *value).collect::<Vec<_>>())?;
+    Some(mean / share_of_time(reader.trial()))
 }
 
 fn of_database(reader: &TrialReader<'_>, database: &str) -> Vec<Value> {
@@ -130,10 +131,16 @@ fn of_database(reader: &TrialReader<'_>, database: &str) -> Vec<Value> {
 
 /// The mean rate of a counter over the counted part of the measure phase: the total increase over
 /// the total time. The span of a sample starts at the one before it, and the last one may be short.
+/// In turns it is the mean of what was sampled in slices, or at their ends.
 fn counter(reader: &TrialReader<'_>, database: &str, name: &str) -> Option<f64> {
     let samples = samples::databases(reader.trial());
     let samples = samples.filter(|(_, one)| one.database == database && one.counter == name);
     let mut samples: Vec<(f64, f64)> = samples.map(|(at, sample)| (at, sample.value)).collect();
+    let slices = samples::slices(reader.trial());
+    if !slices.is_empty() {
+        samples.retain(|(at, _)| slices.iter().any(|slice| slice.start < *at && *at <= slice.end + MAX_LATENESS));
+        return mean(&samples.into_iter().map(|(_, value)| value).collect::<Vec<_>>());
+    }
     samples.sort_by(|one, other| one.0.total_cmp(&other.0));
     let before = [None].into_iter().chain(samples.iter().map(|sample| Some(sample.0)));
     let spans =
@@ -163,8 +170,10 @@ fn of_machine(input: &Input, reader: &TrialReader<'_>) -> Vec<Value> {
     let load = reader.load();
     let rows = load.generator.iter().filter(|row| load.counts_second(row.second));
     let generator: Vec<f64> = rows.map(|row| row.cpu_cores).collect();
+    // In turns a second of the machine is that of several variants.
     let host = |of: fn(&HostSample) -> f64| {
-        let samples = samples::host(reader.trial()).filter(|(at, _)| tells_of_measure_phase(load, *at));
+        let samples = samples::host(reader.trial());
+        let samples = samples.filter(|(at, _)| load.slices.is_empty() && tells_of_measure_phase(load, *at));
         mean(&samples.map(|(_, sample)| of(sample)).collect::<Vec<_>>())
     };
     let iterations = reader.value(&Measure::new(Series::Iterations, measure::Statistic::Rate)).ok();

@@ -281,6 +281,10 @@ fn lines_cross_only_where_intervals_lie_apart() {
             "The lines of 5.0 and 5.1 cross between 4 threads, where 5.0 carries more, and 16 threads, where 5.1 does.",
         ]
     );
+    let far =
+        report(&grid(&[8], &[4], 3, |place| around(if place.version == 1 { 620.0 } else { 100.0 }, place.repeat)))
+            .ahead;
+    assert!(far[0].contains("6.2 times as much as 5.0 at 4 threads ("), "{far:?}");
     let close =
         report(&grid(&[8], &[4, 16], 3, |trial_place| around(100.0, trial_place.repeat + trial_place.version as u32)))
             .ahead;

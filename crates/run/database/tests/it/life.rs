@@ -96,7 +96,7 @@ fn a_trial_changes_the_data(
     connection.batch("DELETE FROM account WHERE id = 3").unwrap();
     std::thread::sleep(Duration::from_millis(1500)); // PostgreSQL's sessions tell what they did once a second
     connection.batch("DELETE FROM account WHERE id = 4").unwrap();
-    std::thread::sleep(Duration::from_millis(1200)); // to the next whole second: there is no look at the end
+    std::thread::sleep(Duration::from_millis(1200)); // to the next whole second
     let CounterSeries { samples, session_lost } = sampler.stop(Instant::now(), Duration::ZERO);
     assert!(!session_lost);
     let sum = |counter: &str| -> f64 {
