@@ -146,7 +146,7 @@ fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
             "{users} users with a connection each are too many: an address has {MOST_CONNECTIONS} ports for connections to \
              another one"
         );
-        let help = "name fewer users, or let them share connections: `connect = { shared = 1000 }`";
+        let help = "name fewer users, or let them share connections: `connect = \"shared 1000\"`";
         return Some(Fault::error(tables.load.users_span(), message).help(help));
     }
     let LoadModel::Open { rate, .. } = &largest.model else { return None };

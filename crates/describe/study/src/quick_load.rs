@@ -1,10 +1,19 @@
 //! The load of a first look: shorter than the study asks for.
 
+use crate::TrialSpec;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
 use std::time::Duration;
 
 const WARMUP: Duration = Duration::from_secs(1);
 const MEASURE: Duration = Duration::from_secs(3);
+
+/// The trial in a first look. It has no time for a number of iterations, nor for the rows that all of them leave.
+pub(crate) fn first_look(mut spec: TrialSpec) -> TrialSpec {
+    if matches!(spec.load.stop, Stop::Iterations { .. } | Stop::IterationsPerUser { .. }) {
+        spec.databases.iter_mut().for_each(|database| database.expected.clear());
+    }
+    TrialSpec { load: shortened(spec.load), ..spec }
+}
 
 /// The load of a trial in a first look.
 pub(crate) fn shortened(mut load: LoadProfile) -> LoadProfile {

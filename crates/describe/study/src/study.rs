@@ -2,7 +2,7 @@
 
 use crate::document::{Diagnostic, Fault, Faults, Severity, did_you_mean};
 use crate::hosts::may_load;
-use crate::quick_load::shortened;
+use crate::quick_load::{first_look, shortened};
 use crate::sample_size;
 use crate::table::design::DesignSpec;
 use crate::table::generator::LostAgent;
@@ -111,7 +111,7 @@ impl Study {
     pub fn resolve(&self, assignment: &Assignment, bindings: &Bindings) -> Result<TrialSpec, Vec<Diagnostic>> {
         let mut faults = Faults::new(self.tables.source.clone());
         match self.tables.resolve(assignment, bindings, &mut faults) {
-            Some(spec) if self.quick => Ok(TrialSpec { load: shortened(spec.load), ..spec }),
+            Some(spec) if self.quick => Ok(first_look(spec)),
             Some(spec) => Ok(spec),
             None => Err(faults.into_diagnostics()),
         }
@@ -132,11 +132,17 @@ impl Study {
     #[must_use]
     pub fn search(&self, condition: &Assignment) -> Option<SearchRange> {
         let mut ignored = Faults::new(self.tables.source.clone());
+        // The databases of variants may allow for different numbers of users: all go as far as the one that allows for fewest.
+        let compared = combinations(self.factors.iter().filter(|factor| factor.is_compared()));
+        let most =
+            compared.iter().filter_map(|variant| Some(self.tables.search(&variant.and(condition), &mut ignored)?.most));
+        let most = most.fold(f64::INFINITY, f64::min);
         let search = self.tables.search(&self.baseline_under(condition), &mut ignored)?;
+        let search = SearchRange { most: search.most.min(most), ..search };
         // A first look has no time for a minute.
         let most = self.phase_lengths(condition).measure * 3;
         let [confirm, recover] = [search.confirm, search.recover].map(|time| time.min(most));
-        let quick = SearchRange { confirm, recover, longest: std::time::Duration::ZERO, ..search };
+        let quick = SearchRange { confirm, recover, longest: std::time::Duration::ZERO, new_users: None, ..search };
         Some(if self.quick { quick } else { search })
     }
 

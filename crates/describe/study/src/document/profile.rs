@@ -20,6 +20,12 @@ pub(crate) fn names(document: &DeTable<'_>) -> Vec<String> {
 
 /// The document as the profile has it, or as it is without one.
 pub(crate) fn apply<'a>(mut document: DeTable<'a>, profile: Option<&str>, faults: &mut Faults) -> Option<DeTable<'a>> {
+    if let Some(found) = document.get(KEY).filter(|found| !matches!(found.get_ref(), DeValue::Table(_))) {
+        let fault =
+            Fault::error(&found.span(), "expected `[profile.NAME]`, with what is different in it, found no table");
+        faults.add(fault.help("what a load is for belongs into `[load]`: `profile = \"soak\"`"));
+        return None;
+    }
     let known = names(&document);
     let profiles = document.remove(KEY).map(toml::Spanned::into_inner);
     let Some(wanted) = profile else { return Some(document) };

@@ -76,7 +76,7 @@ impl FromToml for Factors {
 }
 
 fn check_name(name: &str, node: &Node<'_>, faults: &mut Faults) {
-    const TAKEN: [&str; 3] = ["port", "address", "plimsoll"];
+    const TAKEN: [&str; 5] = ["port", "address", "files", "instance", "plimsoll"];
     if !is_name(name) {
         let message = format!("a factor cannot be named `{name}`");
         let help = "a name is a letter, then letters, digits, `_` and `-`, so that `{name}` can stand for it";

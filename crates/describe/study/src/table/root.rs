@@ -298,6 +298,11 @@ impl StudyTable {
                 faults.add(fault.help("measure `request_duration`"));
                 return;
             }
+            Series::ResponseTime(_) if self.load().is_some_and(|load| !load.is_open()) => {
+                let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
+                faults.add(fault.help("measure `request_duration`, or offer open load with `rate`"));
+                return;
+            }
             Series::RequestDuration(Some(name))
             | Series::ResponseTime(Some(name))
             | Series::FirstByte(Some(name))
@@ -318,11 +323,6 @@ impl StudyTable {
             }
             Series::Exposed(name) => {
                 self.check_exposed(name, &measure.span, faults);
-                return;
-            }
-            Series::ResponseTime(None) if self.load().is_some_and(|load| !load.is_open()) => {
-                let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
-                faults.add(fault.help("measure `request_duration`, or offer open load with `rate`"));
                 return;
             }
             _ => return,
@@ -372,7 +372,7 @@ impl StudyTable {
         }
         if self.workload().is_some_and(WorkloadTable::is_storage) {
             let fault = Fault::error(search, format!("{what} is not for a storage workload"));
-            faults.add(fault.help("make the number of users a factor: `factor.users`"));
+            faults.add(fault.help("make the number of users a factor: `factors.users`"));
         }
         if load.is_feedback() && self.workload().is_some_and(|workload| workload.sql().is_some()) {
             let fault =
