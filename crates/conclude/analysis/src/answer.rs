@@ -208,14 +208,17 @@ impl VariantSentences<'_> {
         format!("{verb} {} {what} than", self.range_of_changes(contrasts, size))
     }
 
-    /// The smallest and the largest change in words, or the only one.
+    /// The smallest and the largest change in words, or the only one. Of changes up and down they are those furthest apart.
     fn range_of_changes(&self, contrasts: &[&Contrast], show: impl Fn(f64) -> String) -> String {
         let size = |value: f64| match self.measure.effect() {
             Effect::Ratio => value.ln().abs(),
             Effect::Difference => value.abs(),
         };
         let mut values: Vec<f64> = contrasts.iter().map(|contrast| contrast.value).collect();
-        values.sort_by(|one, other| size(*one).total_cmp(&size(*other)));
+        let nothing = no_change(self.measure.effect());
+        let has_both_signs = values.iter().any(|value| *value > nothing) && values.iter().any(|value| *value < nothing);
+        let place = |value: f64| if has_both_signs { value } else { size(value) };
+        values.sort_by(|one, other| place(*one).total_cmp(&place(*other)));
         let (Some(least), Some(most)) = (values.first(), values.last()) else { return "unknown".to_owned() };
         let (least, most) = (show(*least), show(*most));
         if least == most { least } else { format!("{least} to {most}") }

@@ -22,10 +22,15 @@ pub fn show(value: f64, unit: Unit) -> String {
     }
 }
 
-/// Formats a share as a percentage: `5 %`, `0.25 %`.
+/// Formats a share as a percentage: `5 %`, `0.25 %`. What lacks little of everything is not everything: `99.97 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
+    if (99.5..100.0).contains(&percent) {
+        let rounded_down = (percent * 1000.0 + 1e-6).floor() / 1000.0;
+        let decimals = if percent < 99.95 { 1 } else { 3 };
+        return format!("{} %", without_trailing_zeros(&format!("{rounded_down:.decimals$}")));
+    }
     let decimals = if percent == 0.0 || percent.abs() >= 9.995 {
         0
     } else if percent.abs() >= 0.095 {
@@ -46,8 +51,14 @@ pub fn change(ratio: f64) -> String {
     if ratio >= MULTIPLE {
         return format!("×{}", significant(ratio));
     }
-    let decimals = usize::from(percent.abs() < 99.95);
-    let digits = format!("{:.decimals$}", percent.abs());
+    let digits = |decimals: usize| format!("{:.decimals$}", percent.abs());
+    let digits = match percent {
+        percent if percent >= 99.95 => digits(0),
+        // Whatever is left of something is told.
+        percent if percent <= -99.95 && ratio > 0.0 => digits((100.0 * ratio).log10().floor().abs() as usize),
+        percent if percent <= -99.95 => digits(0),
+        _ => digits(1),
+    };
     let sign = match percent {
         _ if digits.parse() == Ok(0.0) => "±",
         percent if percent > 0.0 => "+",
@@ -235,6 +246,11 @@ mod tests {
             (0.0123, Unit::Share, "1.2 %"),
             (0.000_02, Unit::Share, "0.002 %"),
             (0.5, Unit::Share, "50 %"),
+            (0.994, Unit::Share, "99 %"),
+            (0.995, Unit::Share, "99.5 %"),
+            (0.9996, Unit::Share, "99.96 %"),
+            (0.999_999_9, Unit::Share, "99.999 %"),
+            (1.0, Unit::Share, "100 %"),
         ] {
             assert_eq!(show(value, unit), expected);
         }
@@ -249,6 +265,10 @@ mod tests {
             (0.99999, "±0.0 %", "0.0 %"),
             (2.5, "+150 %", "150 %"),
             (6.21, "×6.21", "6.21"),
+            (0.01, "−99.0 %", "99.0 %"),
+            (0.0004, "−99.96 %", "99.96 %"),
+            (0.000_01, "−99.999 %", "99.999 %"),
+            (0.0, "−100 %", "100 %"),
         ] {
             assert_eq!(change(ratio), expected);
             assert_eq!(size_of_change(ratio), size);

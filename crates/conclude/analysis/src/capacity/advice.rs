@@ -40,10 +40,11 @@ fn choice(input: &Input, capacity: &Comparison, comparisons: &[Comparison], noun
         Outcome::Void => return None,
     };
     let is_beside = |one: &&Comparison| (one.condition, one.variant) == (capacity.condition, capacity.variant);
+    let are_several = comparisons.iter().any(|one| is_of_a_system(&one.measure, true));
     let uses: Vec<(&Comparison, &Contrast)> = comparisons
         .iter()
         .filter(is_beside)
-        .filter(|one| is_of_a_system(&one.measure))
+        .filter(|one| is_of_a_system(&one.measure, are_several))
         .filter_map(|one| Some((one, one.contrast.as_ref().ok().filter(|contrast| is_clear(contrast))?)))
         .collect();
     let worse =
@@ -69,12 +70,12 @@ fn choice(input: &Input, capacity: &Comparison, comparisons: &[Comparison], noun
     is_told.then(|| Sentence { outcome: None, claim, evidence: format!("({})", parts.join("; ")) })
 }
 
-/// True for the CPU and the memory of a single system.
-fn is_of_a_system(measure: &Measure) -> bool {
-    matches!(
-        (&measure.series, measure.statistic),
-        (Series::Cpu(Some(_)), Statistic::Avg) | (Series::Memory(Some(_)), Statistic::Max)
-    )
+/// True for the CPU and the memory of a single system: of one of several by its name, of the only one without.
+fn is_of_a_system(measure: &Measure, are_several: bool) -> bool {
+    match (&measure.series, measure.statistic) {
+        (Series::Cpu(name), Statistic::Avg) | (Series::Memory(name), Statistic::Max) => name.is_some() == are_several,
+        _ => false,
+    }
 }
 
 /// True for a change of some size whose interval leaves out that there is none.
@@ -110,6 +111,11 @@ fn plan_for(input: &Input, cell: &CapacityCell, noun: &str) -> Option<Sentence> 
         });
     }
     let level = confirmed.map_or(interval.low, |passed| passed.level.min(interval.low));
+    let of_level = if level < interval.low.floor() {
+        "below the interval of the capacity"
+    } else {
+        "the lower end of the interval of the capacity"
+    };
     let longer = match confirmed {
         Some(passed) => format!("a load of {:.0} s at {} passed", passed.seconds, grouped(passed.level.round())),
         None if input.plan.is_stress() => "a search for the capacity would confirm it by a longer load".to_owned(),
@@ -118,7 +124,7 @@ fn plan_for(input: &Input, cell: &CapacityCell, noun: &str) -> Option<Sentence> 
     Some(Sentence {
         outcome: None,
         claim: format!("Plan for at most {} {noun}{}", grouped(level.floor()), with(input, cell)),
-        evidence: format!("(the lower end of the interval of the capacity; {longer})"),
+        evidence: format!("({of_level}; {longer})"),
     })
 }
 
@@ -221,11 +227,18 @@ mod tests {
                 "Take new: it carries more users than old (+37.0 % (95 % interval +32.9 % to +41.1 %); each at its capacity, it \
                  costs mean CPU of web +54.0 % (95 % interval +49.4 % to +58.6 %); each at its capacity, it saves peak memory of \
                  web −42.0 % (95 % interval −43.7 % to −40.3 %)).",
-                "Plan for at most 380 users with new (the lower end of the interval of the capacity; a load of 60 s at 380 \
-                 passed).",
+                "Plan for at most 380 users with new (below the interval of the capacity; a load of 60 s at 380 passed).",
                 "Watch the processors of the machine with new (what gave out first; at 75 % from 300 users on).",
             ]
         );
+    }
+
+    #[test]
+    fn the_only_system_has_no_name_in_what_it_costs() {
+        let mut comparisons = comparisons(Outcome::Better, 1.37, 1.54, 1.0);
+        comparisons.retain(|one| !matches!(one.measure.series, Series::Cpu(Some(_)) | Series::Memory(Some(_))));
+        let told = told(&comparisons, Vec::new());
+        assert!(told[0].contains("each at its capacity, it costs mean CPU +54.0 % ("), "{told:?}");
     }
 
     #[test]
