@@ -98,6 +98,7 @@ mod tests {
             adjusted_p: None,
             needed: None,
             not_inferior,
+            gate_objection: None,
             blocked_by_floor: false,
             exceeds_floor: false,
             holds_despite_floor: false,

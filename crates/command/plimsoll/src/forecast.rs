@@ -5,7 +5,7 @@ use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::forecast::forecast;
 use plimsoll_analysis::quantity::margin;
 use plimsoll_analysis::verdict::roughly;
-use plimsoll_analysis::{Analysis, estimate, words};
+use plimsoll_analysis::{Analysis, Goal, estimate, words};
 use plimsoll_model::event::Event;
 use plimsoll_model::look::Look;
 use plimsoll_model::start::{Plan, Start};
@@ -65,9 +65,14 @@ impl Forecaster {
     }
 }
 
-/// The forecast after `done` repeats in a line; none where nothing can be said.
-pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repeat: Duration) -> Option<String> {
-    let forecast = forecast(analysis)?;
+/// The forecast of when the goal is reached, after `done` repeats, in a line; none where nothing can be said.
+pub(crate) fn in_words(
+    (analysis, goal): (&Analysis, Goal),
+    plan: &Plan,
+    done: u32,
+    time_of_repeat: Duration,
+) -> Option<String> {
+    let forecast = forecast(analysis, goal)?;
     let left = plan.repeats.saturating_sub(done) as usize;
     let unit = if plan.design.is_trials() || plan.conditions.len() > 1 { "repeat" } else { "start" };
     let spans = Spans { unit, time_of_repeat };
@@ -75,10 +80,11 @@ pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repe
         0 => "the plan is at its end".to_owned(),
         left => format!("the plan has {} left, about {}", spans.units(left), spans.takes(left)),
     };
-    let count = forecast.decided.len() + forecast.in_time.len() + forecast.unforeseeable.len();
+    let with_interval = forecast.decided.len() + forecast.in_time.len() + forecast.unforeseeable.len();
+    let count = with_interval + forecast.too_few.len();
     let more = |needed: usize| needed.saturating_sub(done as usize).max(1);
     let said = match (forecast.in_time.last(), forecast.unforeseeable.first()) {
-        (None, None) => {
+        (None, None) if forecast.too_few.is_empty() => {
             let decided = if count == 1 { margin_of(forecast.decided[0]) } else { "everything".to_owned() };
             format!("{decided} is decided as it stands")
         }
@@ -100,6 +106,9 @@ pub(crate) fn in_words(analysis: &Analysis, plan: &Plan, done: u32, time_of_repe
             }));
             if !forecast.unforeseeable.is_empty() {
                 parts.push(format!("{} probably not by more {unit}s", forecast.unforeseeable.len()));
+            }
+            if !forecast.too_few.is_empty() {
+                parts.push(format!("{} without an interval yet", forecast.too_few.len()));
             }
             parts.join(", ")
         }

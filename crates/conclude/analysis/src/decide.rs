@@ -159,6 +159,20 @@ pub struct Decision {
     pub for_good: bool,
     /// True if the interval lies inside the margin, and something speaks against *equivalent*.
     pub equivalence_withdrawn: bool,
+    /// What speaks, where nothing is decided, against that the difference is no larger than the interval says: upwards, and
+    /// downwards.
+    pub end_in_doubt: [Option<EndDoubt>; 2],
+}
+
+/// A doubt about one end of an interval that decides nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndDoubt {
+    /// The noise floor is in doubt, or reaches beyond the margin when it is added.
+    NoiseFloor,
+    /// With what slices do to others taken out, it would reach beyond the margin.
+    Influence,
+    /// A larger difference may be hidden.
+    MayHide,
 }
 
 /// The basis of a decision.
@@ -269,6 +283,12 @@ pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
                     adjusted_p: Some(adjusted_p),
                     for_good: member.is_for_good(outcome),
                     equivalence_withdrawn: member.is_inside(interval) && outcome != Outcome::Equivalent,
+                    end_in_doubt: match outcome {
+                        Outcome::Open => {
+                            [Outcome::Above, Outcome::Below].map(|side| member.end_in_doubt(side, comparison))
+                        }
+                        _ => [None; 2],
+                    },
                 }
             }
             _ => {
@@ -280,6 +300,7 @@ pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
                     adjusted_p: None,
                     for_good: false,
                     equivalence_withdrawn: false,
+                    end_in_doubt: [None; 2],
                 }
             }
         })
@@ -380,6 +401,24 @@ impl FamilyMember<'_> {
             ((Outcome::Equivalent, _), Some(by)) => (Outcome::Open, Basis::MayHide(by)),
             (decided, _) => decided,
         }
+    }
+
+    /// What speaks against that the difference ends at this end of the interval, or inside the margin: the same that speaks
+    /// against *equivalent*, which looks at both ends.
+    fn end_in_doubt(&self, side: Outcome, comparison: &ComparisonToDecide) -> Option<EndDoubt> {
+        let end = |interval: Interval| if side == Outcome::Above { interval.high } else { -interval.low };
+        let floor = comparison.floor.as_ref().and_then(|of_study| {
+            let Floor { evidence: floor, rule, widest_in_margins, is_only } = of_study;
+            let doubt = doubt(floor, widest_in_margins * self.margin, self.alpha)?;
+            let with_floor = end(self.interval()) + reach(floor.test.interval(1.0 - self.alpha));
+            let holds = doubt == Doubt::NotZero && *rule == FloorRule::Beyond && *is_only && with_floor <= self.margin;
+            (!holds).then_some(EndDoubt::NoiseFloor)
+        });
+        let influence = comparison.influence.as_ref().and_then(|found| {
+            let is_shown = doubt_by_influence(found, self.margin)? == InfluenceDoubt::Shown;
+            (is_shown || end(found.without?) > self.margin).then_some(EndDoubt::Influence)
+        });
+        floor.or(influence).or(comparison.hidden_by.map(|_| EndDoubt::MayHide))
     }
 
     fn unless_ranks_object(&self, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {

@@ -2,13 +2,13 @@
 
 use crate::analysis::Analysis;
 use crate::compare::Comparison;
+use crate::conclusion::Goal;
 use crate::decide::MAX_FORECAST_REPEATS;
-use crate::verdict::Outcome;
 
 /// The comparisons that decide, as they stand after some repeats.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast<'a> {
-    /// Decided comparisons.
+    /// Comparisons that have reached the goal.
     pub decided: Vec<&'a Comparison>,
     /// Comparisons that more repeats would probably decide, each with the number of repeats in all. The one that takes
     /// most comes last.
@@ -16,25 +16,29 @@ pub struct Forecast<'a> {
     /// Comparisons that would take more than [`MAX_FORECAST_REPEATS`], or that no number of repeats decides: the noise
     /// floor leaves out a change of zero, single trials dominate, or nothing could be compared.
     pub unforeseeable: Vec<&'a Comparison>,
+    /// Comparisons that have too few pairs yet for an interval.
+    pub too_few: Vec<&'a Comparison>,
 }
 
-/// The forecast for the comparisons that decide; none where there are none, or where one of them has too few repeats yet.
+/// The forecast for the comparisons that decide; none where none of them has enough repeats yet.
 #[must_use]
-pub fn forecast(analysis: &Analysis) -> Option<Forecast<'_>> {
+pub fn forecast(analysis: &Analysis, goal: Goal) -> Option<Forecast<'_>> {
     let mut forecast = Forecast::default();
     for comparison in &analysis.comparisons {
         let Some(verdict) = &comparison.verdict else { continue };
-        comparison.contrast.as_ref().ok()?.interval.as_ref().ok()?;
-        match (verdict.outcome, verdict.needed) {
-            (Outcome::Worse | Outcome::Better | Outcome::Equivalent, _) => forecast.decided.push(comparison),
-            (Outcome::Inconclusive, Some(needed)) if needed <= MAX_FORECAST_REPEATS => {
-                forecast.in_time.push((comparison, needed));
-            }
-            (Outcome::Inconclusive | Outcome::Void, _) => forecast.unforeseeable.push(comparison),
+        if !comparison.contrast.as_ref().is_ok_and(|contrast| contrast.interval.is_ok()) {
+            forecast.too_few.push(comparison);
+            continue;
+        }
+        match verdict.needed {
+            _ if goal.is_reached(verdict) => forecast.decided.push(comparison),
+            Some(needed) if needed <= MAX_FORECAST_REPEATS => forecast.in_time.push((comparison, needed)),
+            _ => forecast.unforeseeable.push(comparison),
         }
     }
     forecast.in_time.sort_by_key(|(_, needed)| *needed);
-    (forecast != Forecast::default()).then_some(forecast)
+    let of_some = Forecast { too_few: Vec::new(), ..forecast.clone() };
+    (of_some != Forecast::default()).then_some(forecast)
 }
 
 #[cfg(test)]
@@ -51,7 +55,7 @@ mod tests {
             start(if number % 2 == 1 { 1.0 } else { ratio * spread })
         };
         let analysis = analyse(&input(repeats, value));
-        let forecast = forecast(&analysis)?;
+        let forecast = forecast(&analysis, Goal::Verdicts)?;
         Some((forecast.decided.len(), forecast.in_time.iter().map(|(_, needed)| *needed).collect()))
     }
 

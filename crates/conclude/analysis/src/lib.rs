@@ -73,7 +73,7 @@ pub mod words;
 pub use analysis::Analysis;
 pub use catalogue::{decisions, headline};
 pub use compare::level;
-pub use conclusion::Conclusion;
+pub use conclusion::{Conclusion, Goal};
 pub use distinct::distinct;
 pub use excluded::{ExcludedLoad, NOT_RUN, RUN_AGAIN};
 pub use input::Input;

@@ -21,8 +21,10 @@ pub struct NextStep {
     pub decides: (usize, usize),
     /// The time that they take from the first on, as long as those that ran; none where nothing ran.
     pub time: Option<Duration>,
-    /// The command that gives them their time; none where they would not decide.
+    /// The command that gives them their time; none where they would not decide, or where the run has them yet to come.
     pub command: Option<String>,
+    /// True if the run did not come to its end, and what it has yet to run would probably do.
+    pub resumes: bool,
     /// Why more repeats would not do; empty where they would.
     pub obstacle: String,
     /// What is cheaper, or helps at all.
@@ -33,7 +35,8 @@ impl fmt::Display for NextStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.repeats {
             Some(repeats) => {
-                write!(f, "about {} repeats in all would probably decide", roughly(repeats))?;
+                let resume = if self.resumes { "resume the run: " } else { "" };
+                write!(f, "{resume}about {} repeats in all would probably decide", roughly(repeats))?;
                 let (decided, open) = self.decides;
                 if decided < open {
                     write!(f, " {decided} of the {open} open comparisons")?;
@@ -64,6 +67,7 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
             decides: (0, open.len()),
             time: None,
             command: None,
+            resumes: false,
             obstacle: obstacle.to_owned(),
             alternative,
         })
@@ -84,11 +88,13 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
     };
     let needed: Vec<usize> = open.iter().filter_map(|one| one.verdict.as_ref()?.needed).collect();
     let repeats = needed.iter().copied().max();
+    let resumes = !input.complete && repeats.is_some_and(|repeats| repeats <= input.plan.repeats as usize);
     Some(NextStep {
         repeats,
         decides: (needed.len(), open.len()),
         time: repeats.and_then(|repeats| Some(total(repeats, time_per_repeat(input)?))),
-        command: repeats.map(|repeats| input.command_to_run(Some(under_load(input, repeats)))),
+        command: repeats.filter(|_| !resumes).map(|repeats| input.command_to_run(Some(under_load(input, repeats)))),
+        resumes,
         obstacle: "more repeats alone would not decide; what may".to_owned(),
         alternative: alternative(input, analysis, &open),
     })
@@ -101,8 +107,12 @@ fn under_load(input: &Input, repeats: usize) -> Duration {
         let starts = plan.starts.iter().filter(|start| start.condition == condition);
         plan.time_under_load(starts) / plan.repeats_of(condition).max(1)
     };
-    let planned: Duration = (0..plan.conditions.len()).map(of_condition).sum();
-    let seconds = total(repeats, planned).as_secs_f64();
+    // The first and the last repeat of a search take longer than those between.
+    let planned = match plan.searches() {
+        true => plan.time_of_repeats(u32::try_from(repeats).unwrap_or(u32::MAX)),
+        false => total(repeats, (0..plan.conditions.len()).map(of_condition).sum()),
+    };
+    let seconds = planned.as_secs_f64();
     let unit = if seconds < 120.0 { 10.0 } else { 60.0 };
     Duration::from_secs_f64((seconds / unit).ceil() * unit)
 }
@@ -118,6 +128,7 @@ fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> NextStep {
         decides: (0, 0),
         time: None,
         command: None,
+        resumes: false,
         obstacle: obstacle.to_owned(),
         alternative,
     };
@@ -262,9 +273,30 @@ mod tests {
         let text = next.to_string();
         assert!(text.contains(" repeats in all would probably decide, which takes "), "{text}");
         assert!(text.contains("; may be cheaper: `design = \"turns\"`"), "{text}");
+        study.complete = false;
+        study.plan.repeats = 1000;
+        let text = analyse(&study).next.expect("a next step").to_string();
+        assert!(text.starts_with("resume the run: about ") && !text.contains("plimsoll run"), "{text}");
+        study.complete = true;
         study.facts.can_take_turns = false;
         let text = analyse(&study).next.expect("a next step").to_string();
         assert!(!text.contains("turns"), "variants that cannot take turns: {text}");
+    }
+
+    #[test]
+    fn where_pairs_are_lost_the_next_step_takes_as_many_more_repeats() {
+        let mut study = noisy(8, 0.4);
+        study.facts.decide.truncate(1);
+        let whole = analyse(&study).next.and_then(|next| next.repeats).expect("a forecast");
+        // Every second pair is lost; those that are left have the same spread.
+        let mut study = noisy(16, 0.4);
+        study.facts.decide.truncate(1);
+        for start in study.starts.iter_mut().filter(|one| one.summary.start.repeat > 8) {
+            start.summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        }
+        let verdict = analyse(&study).verdicts().next().cloned().expect("a verdict");
+        assert_eq!(verdict.needed, Some(2 * whole));
+        assert!(verdict.reason.contains(&format!("about {} repeats in all", 2 * whole)), "{}", verdict.reason);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Verdicts: decisions in words, in terms of better and worse.
 
-use crate::decide::{self, Basis, Decision, Doubt, HiddenBy, InfluenceDoubt, MAX_FORECAST_REPEATS};
+use crate::decide::{self, Basis, Decision, Doubt, EndDoubt, HiddenBy, InfluenceDoubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, ends, natural, natural_interval, shown};
 use crate::estimate::too_few;
 use crate::quantity::{grouped, margin as margin_in_words, p_value, significant};
@@ -33,6 +33,8 @@ pub struct Verdict {
     pub needed: Option<usize>,
     /// True if the variant is shown to be non-inferior to the baseline by the margin.
     pub not_inferior: bool,
+    /// What speaks against that alone, where the interval excludes that the variant is worse by the margin.
+    pub gate_objection: Option<&'static str>,
     /// True if what slices do to others leaves the verdict open.
     pub withheld_by_influence: bool,
     /// True if doubt about the noise floor leaves the verdict open.
@@ -85,6 +87,7 @@ impl Verdict {
             adjusted_p: None,
             needed: None,
             not_inferior: false,
+            gate_objection: None,
             withheld_by_influence: false,
             blocked_by_floor: false,
             exceeds_floor: false,
@@ -110,6 +113,8 @@ pub(crate) struct Circumstances {
     pub(crate) losses: Option<String>,
     /// The time that one more repeat takes.
     pub(crate) per_repeat: Option<Duration>,
+    /// The repeats in which both were loaded, whether their pair counts or not. As many as pairs, if it is less.
+    pub(crate) repeats: usize,
 }
 
 /// The verdict on a comparison in `measure` over `n` repeats, or a void one with the reason.
@@ -165,8 +170,9 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         )
         .then_some(why),
         adjusted_p: decision.adjusted_p,
-        needed: needed(&decision.basis),
-        not_inferior: not_inferior(measure, decision, margin),
+        needed: reason.in_repeats(needed(&decision.basis)),
+        not_inferior: not_inferior(measure, decision, margin) && end_in_doubt(measure, decision).is_none(),
+        gate_objection: end_in_doubt(measure, decision).filter(|_| not_inferior(measure, decision, margin)),
         withheld_by_influence: matches!(decision.basis, Basis::Influence { .. } | Basis::MayHide(_)),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
@@ -207,6 +213,20 @@ fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
             Direction::Lower => interval.high < margin,
             Direction::Higher => interval.low > -margin,
         })
+}
+
+/// What speaks against the worse end of the interval of what is not decided, in words.
+fn end_in_doubt(measure: &Measure, decision: &Decision) -> Option<&'static str> {
+    let [above, below] = decision.end_in_doubt;
+    let worse = match measure.direction() {
+        Direction::Lower => above,
+        Direction::Higher => below,
+    };
+    worse.map(|doubt| match doubt {
+        EndDoubt::NoiseFloor => "the noise floor is in doubt",
+        EndDoubt::Influence => "slices change others",
+        EndDoubt::MayHide => "a larger difference may be hidden",
+    })
 }
 
 /// Writes the reason of a decision.
@@ -309,11 +329,18 @@ impl Reason<'_> {
         }
     }
 
+    /// The repeats that bring so many pairs, where as many of them count as until now; none above [`MAX_FORECAST_REPEATS`].
+    fn in_repeats(&self, pairs: Option<usize>) -> Option<usize> {
+        let repeats = self.circumstances.repeats.max(self.n);
+        let needed = (pairs? * repeats).div_ceil(self.n.max(1));
+        (needed <= MAX_FORECAST_REPEATS).then_some(needed)
+    }
+
     /// What would decide, for an open verdict.
     fn next(&self) -> Option<String> {
         match &self.decision.basis {
             Basis::Inside { .. } | Basis::Shown { .. } | Basis::TooFew => None,
-            Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => Some(self.forecast(*needed)),
+            Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => Some(self.forecast(self.in_repeats(*needed))),
             Basis::OutlierSensitive { .. } => Some("look at them".to_owned()),
             Basis::Influence { kind, doubt: InfluenceDoubt::Shown, .. } => Some(match kind {
                 InfluenceKind::CarryOver => "a longer `settle` or `design = \"trials\"` helps, more repeats do not".to_owned(),
@@ -327,8 +354,10 @@ impl Reason<'_> {
                 "`design = \"trials\"` can show that there is none, and so can processors of their own (`cpus = \"own\"`)"
                     .to_owned(),
             ),
-            Basis::Influence { doubt: InfluenceDoubt::Hides, needed, .. } => Some(self.forecast(*needed)),
-            Basis::NoiseFloor { doubt, beyond, needed, .. } => Some(self.next_over_floor(*doubt, *beyond, *needed)),
+            Basis::Influence { doubt: InfluenceDoubt::Hides, needed, .. } => Some(self.forecast(self.in_repeats(*needed))),
+            Basis::NoiseFloor { doubt, beyond, needed, .. } => {
+                Some(self.next_over_floor(*doubt, *beyond, self.in_repeats(*needed)))
+            }
         }
     }
 
@@ -526,6 +555,29 @@ mod tests {
             "the interval lies within the margin of 5 %, even with all added by which the baseline differs from its \
              duplicate (+0.8 % to +1.3 %)"
         );
+    }
+
+    #[test]
+    fn whatever_forbids_equivalence_forbids_the_gate_where_nothing_is_decided() {
+        // About −13 % to +2 %.
+        let differences = [-0.10, 0.01, -0.14, -0.02, -0.03];
+        let wide = Evidence::paired(&[0.0, 0.08, -0.08, 0.05, -0.05], 1e-9, 0.05).map(|evidence| Floor {
+            evidence,
+            rule: FloorRule::Beyond,
+            widest_in_margins: 1.0,
+            is_only: true,
+        });
+        let of = |floor: Option<Floor>, hidden_by: Option<HiddenBy>| {
+            let evidence = Evidence::paired(&differences, 1e-9, 0.05);
+            let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by };
+            let measure: Measure = "iteration_duration.p95".parse().expect("a measure");
+            let verdict = of_decision(&measure, 5, &decide(&[to_decide], 0.05).remove(0), 0.05);
+            assert_eq!(verdict.outcome, Outcome::Inconclusive);
+            (verdict.not_inferior, verdict.gate_objection)
+        };
+        assert_eq!(of(None, None), (true, None));
+        assert_eq!(of(wide, None), (false, Some("the noise floor is in doubt")));
+        assert_eq!(of(None, Some(HiddenBy::SharedProcessors)), (false, Some("a larger difference may be hidden")));
     }
 
     #[test]

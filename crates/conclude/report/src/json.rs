@@ -286,7 +286,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
             plimsoll_analysis::Conclusion::Worse => "worse",
             plimsoll_analysis::Conclusion::Open => "open",
         },
-        passes_gate: analysis.passes_gate(),
+        passes_gate: input.complete && analysis.passes_gate(),
         repeats: input.plan.repeats,
         looks: &input.plan.looks,
         seed: input.plan.seed,

@@ -271,11 +271,14 @@ fn looks(input: &Input, analysis: &Analysis) -> String {
 const NAMED: usize = 3;
 
 /// Whether the study passes the gate, which demands proof that nothing is worse; if not, the
-/// comparisons that fail it.
+/// comparisons that fail it. A run that did not come to its end passes no gate.
 #[must_use]
 pub fn gate(input: &Input, analysis: &Analysis) -> String {
     let fails = |one: &&Comparison| one.verdict.as_ref().is_some_and(|verdict| !verdict.not_inferior);
     let failing: Vec<&Comparison> = analysis.comparisons.iter().filter(fails).collect();
+    if !input.complete {
+        return "not passed: the run did not come to its end; `plimsoll run --resume` goes on with it".to_owned();
+    }
     if input.plan.variants.len() < 2 {
         return String::new();
     }
@@ -290,10 +293,14 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
             Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.blocked_by_floor) => {
                 "has a noise floor in doubt".to_owned()
             }
-            Some(end) => match one.verdict.as_ref().and_then(|verdict| verdict.objection.as_ref()) {
-                Some(why) if one.is_inside(margin_of(input, one)) => format!("is open: {why}"),
-                _ => format!("may reach {end}, where the margin is {limit}"),
-            },
+            Some(end) => {
+                let verdict = one.verdict.as_ref();
+                match (verdict.and_then(|one| one.gate_objection), verdict.and_then(|one| one.objection.as_ref())) {
+                    (Some(why), _) => format!("reaches {end} at most, but {why}"),
+                    (_, Some(why)) if one.is_inside(margin_of(input, one)) => format!("is open: {why}"),
+                    _ => format!("may reach {end}, where the margin is {limit}"),
+                }
+            }
             None => "is not known".to_owned(),
         };
         format!("{}, {place}: {measure} {reach}", input.plan.label(one.variant))

@@ -304,6 +304,15 @@ impl Plan {
         starts.into_iter().map(|start| of_turns(start) * self.slices_after_each_other(start)).sum()
     }
 
+    /// The time under load of so many repeats under all conditions: each has the starts of the first one.
+    #[must_use]
+    pub fn time_of_repeats(&self, repeats: u32) -> Duration {
+        let first = self.starts.iter().filter(|start| start.repeat == 1 && start.attempt == 1);
+        let starts: Vec<Start> =
+            first.flat_map(|start| (1..=repeats).map(move |repeat| Start { repeat, ..start.clone() })).collect();
+        Plan { repeats, ..self.clone() }.time_under_load(&starts)
+    }
+
     /// True if each load has a level of its own: the capacity is searched for, or loads go up by equal steps.
     #[must_use]
     pub fn searches(&self) -> bool {

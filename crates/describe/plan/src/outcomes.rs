@@ -2,6 +2,7 @@
 
 use plimsoll_model::look::Look;
 use plimsoll_model::start::{Load, Plan, Start};
+use std::collections::HashMap;
 
 /// How a start ended, as far as it decides whether its block runs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct EndedLoad {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
     ended: Vec<(Start, Outcome, Vec<EndedLoad>)>,
+    /// The places in `ended`, by the number of the start. Strategies ask for each start before each other one.
+    place_of: HashMap<u32, usize>,
     under_way: Option<(Start, Vec<EndedLoad>)>,
     looks: Vec<Look>,
     recent_blocks: Vec<RecentBlock>,
@@ -89,7 +92,11 @@ impl Outcomes {
             Some(block) => block.disturbed |= disturbed,
             None => self.recent_blocks.push(RecentBlock { number: start.block, disturbed }),
         }
-        self.ended.retain(|(known, ..)| known.number != start.number);
+        if self.place_of.contains_key(&start.number) {
+            self.ended.retain(|(known, ..)| known.number != start.number);
+            self.place_of = self.ended.iter().enumerate().map(|(place, (known, ..))| (known.number, place)).collect();
+        }
+        self.place_of.insert(start.number, self.ended.len());
         self.ended.push((start, outcome, ran));
     }
 
@@ -128,7 +135,9 @@ impl Outcomes {
     /// The outcome of `start`; none where it has not ended, or where only another start with its
     /// number has.
     pub(crate) fn of(&self, start: &Start) -> Option<Outcome> {
-        self.ended.iter().find(|(known, ..)| known == start).map(|(_, outcome, _)| *outcome)
+        let place = *self.place_of.get(&start.number)?;
+        let (known, outcome, _) = &self.ended[place];
+        (known == start).then_some(*outcome)
     }
 
     /// The look after this many repeats, if it was taken.

@@ -49,12 +49,16 @@ impl std::fmt::Display for PreflightFault {
 
 /// Finds what would go wrong, each fault once: programs that are not found, ports in use, targets that the study may
 /// not load, folders that hold no data of Plimsoll's, `.proto` files that do not compile, calls and messages that do
-/// not fit, measures of metrics that scripts do not make, secrets that are not there. Empty when the study can start.
+/// not fit, measures of metrics that scripts do not make, secrets that are not there. Empty when the study can start. A run
+/// that `resumes` first ends what the interrupted one has left, which may still have ports.
 #[must_use]
-pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<PreflightFault> {
+pub fn preflight(study: &Study, plan: &Plan, program: &Path, resumes: bool) -> Vec<PreflightFault> {
     let mut faults: Vec<PreflightFault> = Vec::new();
     let mut texts = BTreeSet::new();
-    let of_trials = assignments(plan).into_iter().flat_map(|assignment| faults_of(study, &assignment, program));
+    let of_trials = assignments(plan).into_iter().flat_map(|assignment| {
+        let of_ports = if resumes { Vec::new() } else { faults_of_ports(study, &assignment) };
+        [of_ports, faults_of(study, &assignment, program)].concat()
+    });
     let of_databases = faults_of_databases(&databases(study, plan, program)).into_iter().map(PreflightFault::Elsewhere);
     let of_containers = faults_of_containers(study, plan, program).into_iter().map(PreflightFault::Elsewhere);
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
@@ -248,17 +252,19 @@ pub(crate) fn stand_in_at(
     study.resolve(assignment, &bindings)
 }
 
+/// The ports that the study fixes and that are in use. Other hosts are asked when the run has them.
+fn faults_of_ports(study: &Study, assignment: &Assignment) -> Vec<PreflightFault> {
+    let elsewhere: BTreeMap<String, String> = study.system_hosts(assignment).into_iter().collect();
+    let here = study.system_ports(assignment).into_iter().filter(|(name, _)| !elsewhere.contains_key(name));
+    let in_use = here.filter_map(|(_, choice)| match choice {
+        PortChoice::Fixed(port) => check_port_free(port).err(),
+        _ => None,
+    });
+    in_use.map(|error| PreflightFault::Elsewhere(error.to_string())).collect()
+}
+
 fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<PreflightFault> {
     let mut faults: Vec<String> = Vec::new();
-    // Other hosts are asked when the run has them.
-    let elsewhere: BTreeMap<String, String> = study.system_hosts(assignment).into_iter().collect();
-    for (name, choice) in study.system_ports(assignment) {
-        if let PortChoice::Fixed(port) = choice
-            && !elsewhere.contains_key(&name)
-        {
-            faults.extend(check_port_free(port).err().map(|error| error.to_string()));
-        }
-    }
     let spec = match stand_in(study, assignment, program) {
         Ok(spec) => spec,
         Err(diagnostics) => {

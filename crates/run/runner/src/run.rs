@@ -100,12 +100,12 @@ pub enum RunError {
     /// The first trial of a variant could not begin, or all its exchanges failed, for the reason that
     /// its summary gives.
     #[error(
-        "trial {trial} failed, and so would another of `{variant}`, so the run was broken off; correct that, and run \
-         the study into a new folder"
+        "{start} failed, and so would another of `{variant}`, so the run was broken off; correct that, and run the study into \
+         a new folder"
     )]
     NeverWorked {
-        /// The trial's number.
-        trial: u32,
+        /// The start, as in reports: `trial 1`.
+        start: String,
         /// The variant, as in reports.
         variant: String,
     },
@@ -376,7 +376,8 @@ impl<'a> Walk<'a> {
             }
         }
         self.tell_left_out(context.plan.repeats)?;
-        Ok(None)
+        // A run that was interrupted between its last look and its end has nothing left to do.
+        Ok(self.recorded.looks.iter().find(|look| look.decided).map(|look| look.repeats))
     }
 
     /// Breaks the run off, unless it was asked to go on.
@@ -493,7 +494,7 @@ impl<'a> Walk<'a> {
         let ended = running.stop(self.context, self.tell);
         // The systems have ended by now, even if the start failed.
         let secrets = self.context.keys.secrets(databases);
-        let EndedStart { finished, outcomes, executables, of_containers, slow_to_stop } = ended?;
+        let EndedStart { finished, outcomes, executables, of_containers, slow_to_stop, not_up } = ended?;
         let number = finished.summary.start.number;
         secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(number, secret))?;
         let finished = without_secrets(&secrets, finished);
@@ -524,7 +525,9 @@ impl<'a> Walk<'a> {
             self.tell(&Event::Warning { message })?;
         }
         let mut worked: BTreeMap<usize, bool> = BTreeMap::new();
-        for (load, outcome) in finished.loads.iter().zip(&outcomes) {
+        // Where the systems of one variant did not come up, the others had no load, and may well work.
+        let tried = |variant: usize| not_up.is_none_or(|not_up| not_up == variant);
+        for (load, outcome) in finished.loads.iter().zip(&outcomes).filter(|(load, _)| tried(load.load.variant)) {
             *worked.entry(load.load.variant).or_default() |= outcome.worked;
         }
         self.break_off_what_never_works(&start, worked)
@@ -538,8 +541,10 @@ impl<'a> Walk<'a> {
             if worked {
                 self.working.insert(program);
             } else if !self.working.contains(&program) {
-                let variant = self.context.plan.label(program);
-                return Err(Stop::Abort(RunError::NeverWorked { trial: start.number, variant }));
+                let plan = self.context.plan;
+                let what = if plan.design.is_trials() { "trial" } else { "start" };
+                let (start, variant) = (format!("{what} {}", start.number), plan.label(program));
+                return Err(Stop::Abort(RunError::NeverWorked { start, variant }));
             }
         }
         self.all_starts_failed().map_or(Ok(()), |trials| Err(Stop::Abort(RunError::NeverRight { trials })))

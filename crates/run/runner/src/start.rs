@@ -34,6 +34,8 @@ pub(crate) struct EndedStart {
     pub(crate) of_containers: Vec<Version>,
     /// A sentence for each system that took long to stop. They are among the warnings of the start too.
     pub(crate) slow_to_stop: Vec<String>,
+    /// The variant whose systems did not come up, so that none was loaded.
+    pub(crate) not_up: Option<usize>,
 }
 
 /// The file that the first process of a system ran.
@@ -127,6 +129,8 @@ pub(crate) struct RunningStart {
     warnings: Vec<String>,
     /// A failure for each database that ended its sessions under load.
     lost: Vec<String>,
+    /// The variant whose systems did not come up, if that is why the start has failed.
+    not_up: Option<usize>,
 }
 
 /// The running systems of a variant. Its fields are dropped in this order: users that stay end before the servers, and
@@ -169,6 +173,7 @@ impl RunningStart {
             failures: Vec::new(),
             warnings: Vec::new(),
             lost: Vec::new(),
+            not_up: None,
         };
         tell(&phase(start, Phase::Setup, None))?;
         let set_up = running.set_up(context, databases, tell);
@@ -182,16 +187,18 @@ impl RunningStart {
         databases: &mut Databases,
         tell: &mut EventSink<'_>,
     ) -> Result<(), Fault> {
-        let several = self.start.variants.len() > 1;
         let mut memory = MemoryOfVariants::new(memory_available());
         for variant in self.start.variants.clone() {
             memory.check().map_err(Fault::Failed)?;
-            let outputs = OutputNames { context, start: self.start.number, variant: several.then_some(variant) };
-            let spec = resolve(context, &self.start, variant)?;
-            let running = RunningVariant::start(context, databases, variant, spec, &outputs, tell)?;
-            let checked = databases::check_expected(context, &running.databases);
-            self.variants.push(running);
-            checked.map_err(Fault::Failed)?;
+            self.bring_up(context, databases, variant, tell).map_err(|fault| {
+                self.not_up = Some(variant);
+                match fault {
+                    Fault::Failed(reason) if self.start.variants.len() > 1 => {
+                        Fault::Failed(format!("{}: {reason}", context.plan.label(variant)))
+                    }
+                    fault => fault,
+                }
+            })?;
             memory.started(memory_available());
         }
         let hosts = hosts_of(context, &self.variants)?;
@@ -199,6 +206,23 @@ impl RunningStart {
         self.hosts = facts.collect::<Result<_, HostError>>()?;
         self.sampler = Some(Samplers::start(context, &self.variants, &hosts)?);
         Ok(())
+    }
+
+    /// Starts the systems of a variant.
+    fn bring_up(
+        &mut self,
+        context: &Context<'_>,
+        databases: &mut Databases,
+        variant: usize,
+        tell: &mut EventSink<'_>,
+    ) -> Result<(), Fault> {
+        let several = self.start.variants.len() > 1;
+        let outputs = OutputNames { context, start: self.start.number, variant: several.then_some(variant) };
+        let spec = resolve(context, &self.start, variant)?;
+        let running = RunningVariant::start(context, databases, variant, spec, &outputs, tell)?;
+        let checked = databases::check_expected(context, &running.databases);
+        self.variants.push(running);
+        checked.map_err(Fault::Failed)
     }
 
     /// Offers loads at the same time, each to the systems of its variant, unless the start has failed.
@@ -344,7 +368,8 @@ impl RunningStart {
             hosts: self.hosts,
         };
         let finished = FinishedStart { summary, loads: self.summaries };
-        Ok(EndedStart { finished, outcomes: self.outcomes, executables, of_containers, slow_to_stop })
+        let (outcomes, not_up) = (self.outcomes, self.not_up);
+        Ok(EndedStart { finished, outcomes, executables, of_containers, slow_to_stop, not_up })
     }
 
     /// True if every server that the loads go to was started by this run, so that what is left of the machine's use

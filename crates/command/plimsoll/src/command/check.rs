@@ -8,7 +8,7 @@ use std::path::Path;
 
 pub(crate) fn check(path: &Path, profile: Option<&str>) -> Result<Exit, Failure> {
     let (study, plan) = study::plan(study::read(path, profile)?.study, Extent::Whole)?;
-    study::check_before_start(&path.display().to_string(), &study, &plan)?;
+    study::check_before_start(&path.display().to_string(), &study, &plan, false)?;
     say::result(&format!("{}: no errors; {}", path.display(), plan::in_short(&study, &plan)))?;
     if study.compares() {
         say::result(&format!("design      {}", plan::design(&study, &plan)))?;

@@ -4,7 +4,7 @@ use super::study;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::Context;
-use plimsoll_analysis::{Analysis, Input, analyse};
+use plimsoll_analysis::{Analysis, Goal, Input, analyse};
 use plimsoll_bundle::{Contents, RunFolder};
 use plimsoll_model::start::Validity;
 use plimsoll_report::{Document, Gate};
@@ -37,7 +37,7 @@ pub(super) fn report(bundle: &Path, out: Option<&Path>, gate: bool) -> Result<Ex
     }
     study::must_compare(written.analysis.described.is_empty(), "--gate", WHAT_A_GATE_DOES)?;
     if !written.complete {
-        say::result("gate    not passed: the run did not come to its end; `plimsoll run --resume` goes on with it")?;
+        say::result(&format!("gate    {}", written.gate))?;
         return Ok(Exit::GateNotPassed);
     }
     written.judged(Judge::Gate)
@@ -55,6 +55,11 @@ pub(super) enum Judge {
 }
 
 impl Judge {
+    /// What the run is to reach.
+    pub(super) fn goal(self) -> Goal {
+        if matches!(self, Judge::Gate) { Goal::Gate } else { Goal::Verdicts }
+    }
+
     /// The gate, as far as it was asked for.
     pub(super) fn gate(self) -> Gate {
         if matches!(self, Judge::Gate) { Gate::Asked } else { Gate::NotAsked }
@@ -72,7 +77,11 @@ impl Written {
             return Ok(Exit::SystemFailed);
         }
         if !self.validities.iter().any(Validity::counts) {
-            return Ok(Exit::Open);
+            return Ok(match judge {
+                Judge::Nothing => Exit::Fine,
+                Judge::Verdicts => Exit::Open,
+                Judge::Gate => Exit::GateNotPassed,
+            });
         }
         Ok(match judge {
             Judge::Nothing => Exit::Fine,

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::forecast::{self, Forecaster};
 use crate::progress::Progress;
 use crate::say;
-use plimsoll_analysis::analyse;
+use plimsoll_analysis::{Goal, analyse};
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
 use plimsoll_model::event::Event;
@@ -38,9 +38,11 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let named_by = if stem == "study" { folder_name(&file.study).unwrap_or(stem) } else { stem };
     let out = arguments.output.out.clone().unwrap_or_else(|| new_folder(&named_by));
     let resume_command = format!(
-        "plimsoll run {name}{}{}{} --resume --out {}",
+        "plimsoll run {name}{}{}{}{}{} --resume --out {}",
         file.flag(),
         extent.flag(),
+        if arguments.gate { " --gate" } else { "" },
+        if arguments.keep_going { " --keep-going" } else { "" },
         arguments.fleet.flags(),
         out.display()
     );
@@ -107,7 +109,7 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
 /// Runs the study and writes its report into the bundle.
 pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     let (study, plan) = study::plan(as_it_began(task), task.extent)?;
-    study::check_before_start(task.name, &study, &plan)?;
+    study::check_before_start(task.name, &study, &plan, task.resume)?;
     task.signals.say(words_of_signals(task));
     let mut broken_off = false;
     // Without agents there is no new bundle either; a bundle to go on with may be complete.
@@ -186,7 +188,7 @@ fn carry_out(
         pause_after: None,
     };
     let mut look = |repeats| {
-        look(task.out, repeats).unwrap_or_else(|error| {
+        look(task.out, repeats, task.judge.goal()).unwrap_or_else(|error| {
             say::note(&format!("the verdicts after {repeats} repeats cannot be told, so the run goes on: {error:#}"));
             Look::open(repeats)
         })
@@ -197,7 +199,7 @@ fn carry_out(
         progress.show(event);
         if let Some(repeats) = forecaster.repeats_after(event) {
             let began = Instant::now();
-            if let Ok(Some(text)) = forecast_after(task.out, repeats, &forecaster) {
+            if let Ok(Some(text)) = forecast_after(task, repeats, &forecaster) {
                 progress.forecast(text);
             }
             forecaster.spend(began.elapsed());
@@ -343,27 +345,21 @@ fn words_of_signals(task: &Task<'_>) -> Words {
 }
 
 /// The forecast after so many repeats of a run that is not over yet.
-fn forecast_after(bundle: &Path, repeats: u32, forecaster: &Forecaster) -> anyhow::Result<Option<String>> {
-    let mut contents = plimsoll_bundle::read(bundle)?;
+fn forecast_after(task: &Task<'_>, repeats: u32, forecaster: &Forecaster) -> anyhow::Result<Option<String>> {
+    let mut contents = plimsoll_bundle::read(task.out)?;
     let plan = contents.plan.clone();
     let done = repeats.min(plan.repeats);
     contents.plan = contents.plan.up_to(done);
     let analysis = analyse(&report::input_of(contents));
-    Ok(forecast::in_words(&analysis, &plan, done, forecaster.time_of_repeat()))
+    Ok(forecast::in_words((&analysis, task.judge.goal()), &plan, done, forecaster.time_of_repeat()))
 }
 
-/// A look at the verdicts after `repeats` repeats of a run that is not over yet.
-fn look(bundle: &Path, repeats: u32) -> anyhow::Result<Look> {
+/// A look after `repeats` repeats of a run that is not over yet.
+fn look(bundle: &Path, repeats: u32, goal: Goal) -> anyhow::Result<Look> {
     let mut contents = plimsoll_bundle::read(bundle)?;
     contents.plan = contents.plan.up_to(repeats);
     contents.starts.retain(|start| start.summary.start.repeat <= repeats);
-    let searches = contents.plan.searches();
-    let mut look = analyse(&report::input_of(contents)).look(repeats);
-    if searches {
-        // Under each condition, the last start of a search confirms what the others have found.
-        look.conditions.clear();
-    }
-    Ok(look)
+    Ok(analyse(&report::input_of(contents)).look(repeats, goal))
 }
 
 /// A study without a design of its own goes on as its run began, whatever the default is by now.

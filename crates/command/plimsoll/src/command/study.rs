@@ -125,10 +125,22 @@ pub(crate) fn must_compare(compares: bool, flag: &str, what_it_does: &str) -> Re
     ))
 }
 
-/// Refuses `--until-decided` for a study without verdicts.
+/// Refuses `--until-decided` for a study without verdicts or looks.
 pub(crate) fn check_extent(study: &Study, extent: Extent) -> Result<(), Failure> {
-    let ends_early = extent == Extent::UntilDecided;
-    must_compare(study.compares() || !ends_early, "--until-decided", "ends a run when every verdict is reached")
+    if extent != Extent::UntilDecided {
+        return Ok(());
+    }
+    must_compare(study.compares(), "--until-decided", "ends a run when every verdict is reached")?;
+    if study.searches() {
+        return Err(Failure::new(
+            Exit::Usage,
+            anyhow!(
+                "`--until-decided` ends a run at a look, and a search for the capacity has none: its last start confirms what \
+                 all have found; leave `--until-decided` out, or give it a time (`--for`)"
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// The looks of a study that names none.
@@ -151,7 +163,7 @@ pub(crate) fn plan(study: Study, extent: Extent) -> Result<(Study, Plan), Failur
         Extent::For(given) => {
             // In a soak test of one system the interval comes from the load itself.
             let fewest = if study.is_soak() && !study.compares() { 1 } else { MIN_REPEATS as u32 };
-            let repeats = repeats_within(&plan_of(&study, 1, &[]), given, fewest)?;
+            let repeats = repeats_within(&plan_of(&study, fewest, &[]), given, fewest)?;
             Plan { given_time: Some(given), ..plan_of(&study, repeats, &[]) }
         }
         _ => plan_of(&study, looks.last().copied().unwrap_or(study.repeats), &looks),
@@ -179,14 +191,16 @@ fn with_turns_for(study: Study, given: Duration) -> Study {
     study.with_turns(turns.unwrap_or(FEWEST_TURNS))
 }
 
-/// The repeats that fit into the time, by the plan of one repeat; a study takes at least `fewest` of them.
-fn repeats_within(one: &Plan, given: Duration, fewest: u32) -> Result<u32, Failure> {
-    let each = one.time_under_load(&one.starts);
-    let repeats = (given.as_secs_f64() / each.as_secs_f64().max(1e-3)) as u32;
-    if repeats >= fewest {
-        return Ok(repeats);
+/// The repeats that fit into the time, by a plan of some; a study takes at least `fewest` of them. The first and the last one of
+/// a search take longer than those between.
+fn repeats_within(plan: &Plan, given: Duration, fewest: u32) -> Result<u32, Failure> {
+    let (first, least) = (plan.time_of_repeats(1), plan.time_of_repeats(fewest));
+    if given >= least {
+        let further = plan.time_of_repeats(fewest + 1) - least;
+        let more = (given - least).as_nanos() / further.as_nanos().max(1);
+        return Ok(fewest.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)));
     }
-    let least = Duration::from_secs((each * fewest).as_secs_f64().ceil() as u64);
+    let least = Duration::from_secs(least.as_secs_f64().ceil() as u64);
     Err(Failure::new(
         Exit::Usage,
         anyhow!(
@@ -194,7 +208,7 @@ fn repeats_within(one: &Plan, given: Duration, fewest: u32) -> Result<u32, Failu
              shorten `load.duration`",
             time(least),
             time(given),
-            time(each),
+            time(first),
             if fewest > 1 { format!(", and an interval takes {fewest} of them") } else { String::new() }
         ),
     ))
@@ -216,10 +230,10 @@ fn plan_of(study: &Study, repeats: u32, looks: &[u32]) -> Plan {
     Plan { searches, ..plan }
 }
 
-/// Finds everything else that would go wrong, before anything is started.
-pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Result<(), Failure> {
+/// Finds everything else that would go wrong, before anything is started by a run that begins or resumes.
+pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan, resumes: bool) -> Result<(), Failure> {
     let program = this_program()?;
-    let faults = preflight(study, plan, &program);
+    let faults = preflight(study, plan, &program, resumes);
     if faults.is_empty() {
         show(&plimsoll_runner::notes(study, plan, &program));
         return Ok(());

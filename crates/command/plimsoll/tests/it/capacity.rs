@@ -37,6 +37,23 @@ max_cpu      = "100%"
 max_lateness = "10s"
 "#;
 
+#[test]
+fn a_time_counts_the_bracket_and_the_confirmation_once() {
+    let place = Place::with_study(STUDY);
+    // A bracket and ladders of eight loads of 250 ms each, and 400 ms to confirm: 4.4 s for the first repeat, 2 s for each other.
+    let planned = place.plimsoll(&["plan", "study.toml", "--for", "30s"]).with(0);
+    planned.prints(&["repeats     13: as many as fit into 30 s under load"]);
+    place.plimsoll(&["plan", "study.toml", "--for", "8s"]).with(2).says(&["expected at least 9 s for `--for`"]);
+}
+
+#[test]
+fn a_search_has_no_looks_to_end_at() {
+    let versions = "[factors]\nversion = { levels = [8, 12], compare = true, baseline = 8 }\n\n[system.counter]";
+    let study = edited(&edited(STUDY, "[system.counter]", versions), "{port} 8 1000", "{port} {version} 1000");
+    let refused = "`--until-decided` ends a run at a look, and a search for the capacity has none";
+    Place::with_study(&study).plimsoll(&["plan", "study.toml", "--until-decided"]).with(2).says(&[refused]);
+}
+
 /// Takes 10 ms for each request. With more than so many at the same time it refuses one, and with many more it ends. Where a
 /// number of seconds is given, it refuses all for so long after it has refused one for that reason.
 pub(crate) const COUNTER: &str = r#"

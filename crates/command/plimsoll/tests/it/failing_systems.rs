@@ -91,6 +91,19 @@ fn a_system_that_never_gets_ready_ends_the_run_with_its_last_output() {
 }
 
 #[test]
+fn in_turns_it_is_the_variant_that_does_not_come_up_which_is_named() {
+    let start = "start = \"sh -c '[ {mode} = mutex ] || exit 1; exec \\\"$0\\\" demo-server --mode {mode} --listen {address}' \
+                 '{plimsoll}'\"";
+    let study = edited(TINY, START, start).replace("design   = \"trials\"", "design   = \"turns\"");
+    let place = Place::with_study(&study);
+    place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[
+        "failed: inputQ: the system `counter` ended by itself",
+        "start 1 failed, and so would another of `inputQ`, so the run was broken off",
+    ]);
+    place.nothing_runs();
+}
+
+#[test]
 fn a_build_that_fails_ends_the_run_with_its_last_output() {
     let build = format!("build = \"sh -c 'echo undefined: counter; exit 2'\"\n{START}");
     let place = Place::with_study(&edited(TINY, START, &build));

@@ -73,8 +73,12 @@ pub(super) fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[Dra
     let per_repeat = time_per_repeat(input);
     let decisive = drafts.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
     for ((margin, comparison), decision) in decisive.zip(&decisions) {
-        let circumstances =
-            Circumstances { why_void: why_void(input, comparison), losses: losses(input, comparison), per_repeat };
+        let circumstances = Circumstances {
+            why_void: why_void(input, comparison),
+            losses: losses(input, comparison),
+            per_repeat,
+            repeats: repeats_of_both(input, comparison),
+        };
         let n = comparison.contrast.as_ref().map(|contrast| contrast.n).map_err(Clone::clone);
         comparison.verdict = Some(verdict::verdict(&comparison.measure, n, decision, margin, &circumstances));
     }
@@ -98,6 +102,15 @@ pub fn time_per_repeat(input: &Input) -> Option<Duration> {
     }
     let took: Duration = took_by_repeats.iter().map(|(repeats, took)| *took / (*repeats).max(1)).sum();
     (!took.is_zero()).then_some(took)
+}
+
+/// The repeats in which both the variant and the baseline were loaded, whether their values count or not.
+fn repeats_of_both(input: &Input, comparison: &Comparison) -> usize {
+    let repeats_of = |variant: usize| -> BTreeSet<u32> {
+        let of_condition = input.trials().filter(|trial| trial.condition() == comparison.condition);
+        of_condition.filter(|trial| trial.variant() == variant).map(|trial| trial.identity().repeat).collect()
+    };
+    repeats_of(0).intersection(&repeats_of(comparison.variant)).count()
 }
 
 /// What became of the trials of a comparison, where some do not count and fewer pairs are left than an interval takes:

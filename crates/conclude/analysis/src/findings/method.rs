@@ -10,14 +10,16 @@ use crate::quantity::{confidence, margin, show, significant};
 use crate::verdict::Outcome;
 use crate::{order, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
-use plimsoll_model::result::StartResult;
+use plimsoll_model::result::{StartResult, StartSummary};
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [
         sequential(context),
+        apart(context),
         noise_floor(context),
         floor_beneath_differences(context),
         no_noise_floor(context),
@@ -56,6 +58,48 @@ fn sequential(context: &Context<'_>) -> Option<Finding> {
                 .to_owned(),
         evidence,
     })
+}
+
+/// The longest pause between trials of a repeat in which a machine is taken to be the same: ten minutes.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// Repeats whose trials ran far apart, because a run went on in the middle of one after it was interrupted.
+fn apart(context: &Context<'_>) -> Option<Finding> {
+    let plan = &context.input.plan;
+    let mut blocks: BTreeMap<u32, Vec<&StartSummary>> = BTreeMap::new();
+    for start in context.input.starts.iter().map(|start| &start.summary).filter(|one| !plan.is_superseded(&one.start)) {
+        blocks.entry(start.start.block).or_default().push(start);
+    }
+    let unit = words::unit(plan);
+    let (mut torn, mut evidence) = (0, Vec::new());
+    for starts in blocks.values_mut() {
+        starts.sort_by_key(|start| start.start.position);
+        let pauses = starts.iter().zip(&starts[1..]).map(|(before, after)| (before, after, pause(before, after)));
+        let long: Vec<_> = pauses.filter(|(.., pause)| *pause > LONGEST_PAUSE).collect();
+        torn += usize::from(!long.is_empty());
+        evidence.extend(long.into_iter().map(|(before, after, pause)| {
+            let (condition, repeat) = (context.condition(before.start.condition), before.start.repeat);
+            let [before, after] = [before, after].map(|one| one.start.number);
+            format!("{condition}, repeat {repeat}: {} between {unit} {before} and {unit} {after}", words::span(pause))
+        }));
+    }
+    (!evidence.is_empty()).then(|| Finding {
+        severity: Severity::Caution,
+        topic: "trials of a repeat far apart",
+        sentence: format!(
+            "The run was interrupted in the middle of {} and went on later: what changed on the machine meanwhile looks like a \
+             difference between variants.",
+            words::counted(torn, "repeat")
+        ),
+        evidence,
+    })
+}
+
+/// How long it took from the end of one start to the begin of another.
+fn pause(before: &StartSummary, after: &StartSummary) -> Duration {
+    let between = after.timing.started_unix_ms - before.timing.started_unix_ms;
+    let took = Duration::from_nanos(before.timing.took.0);
+    Duration::from_millis(u64::try_from(between).unwrap_or(0)).saturating_sub(took)
 }
 
 /// Noise floors in doubt.

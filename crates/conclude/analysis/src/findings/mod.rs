@@ -352,6 +352,26 @@ mod tests {
     }
 
     #[test]
+    fn repeats_that_an_interruption_tears_apart_are_found() {
+        let went_on_later = |input: &mut Input, pause: i64, from: u32| {
+            let later = input.starts.iter_mut().filter(|one| one.summary.start.number >= from);
+            later.for_each(|one| one.summary.timing.started_unix_ms += pause * 1000);
+        };
+        let study = || input(4, |number| start(1.0 + f64::from(number % 3) / 100.0));
+        for (pause, from, expected) in [(0, 1, false), (300, 4, false), (36_000, 5, false), (36_000, 4, true)] {
+            let mut input = study();
+            went_on_later(&mut input, pause, from);
+            let found = analyse(&input).findings.into_iter().find(|one| one.topic == "trials of a repeat far apart");
+            assert_eq!(found.is_some(), expected, "{pause} s before trial {from}");
+            let evidence = found.map_or(Vec::new(), |finding| finding.evidence);
+            assert!(
+                evidence.iter().all(|one| one.ends_with("repeat 2: 10 h between trial 3 and trial 4")),
+                "{evidence:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_baseline_that_drifts_is_found() {
         let input = input(8, |number| start(1.0 + f64::from(number) / 20.0));
         assert!(topics(&input).contains(&"drift"));

@@ -48,6 +48,26 @@ fn the_markdown_of_three_variants() {
 }
 
 #[test]
+fn each_chart_has_a_file_of_its_own() {
+    let documents = documents(&sample::told_apart_by_signs());
+    let paths: BTreeSet<&str> = documents.iter().map(|document| document.path.as_str()).collect();
+    assert_eq!(paths.len(), documents.len(), "no path is written twice");
+    for path in [
+        "charts/throughput-nice-5.png",
+        "charts/throughput-nice-5-2.png",
+        "charts/over-time-requests-nice-5-2.png",
+        "charts/compared-request-duration-a-b-p95-2.png",
+    ] {
+        assert!(paths.contains(path), "{path}: {paths:#?}");
+    }
+    let markdown = text(&documents, "report.md");
+    let named = markdown.split("](charts/").skip(1).filter_map(|rest| rest.split(')').next());
+    for chart in named {
+        assert!(paths.contains(format!("charts/{chart}").as_str()), "{chart}");
+    }
+}
+
+#[test]
 fn the_markdown_of_one_system() {
     let documents = documents(&sample::one_system());
     keep(&documents, "one-system");
@@ -332,6 +352,20 @@ fn a_block_that_was_run_again_is_listed_and_counts_for_nothing() {
     let markdown = text(&documents(&input), "report.md");
     assert_eq!(markdown.matches("| run again |").count(), 3, "a trial of each variant, and the duplicate");
     assert!(markdown.contains("**blocks run again** (note)"), "{markdown}");
+}
+
+#[test]
+fn a_run_that_did_not_come_to_its_end_passes_no_gate() {
+    let mut input = sample::study();
+    input.facts.decide.iter_mut().for_each(|decision| decision.margin = 50.0);
+    input.facts.floor_rule = FloorRule::Beyond;
+    for (complete, said) in [(true, "passed: every variant"), (false, "not passed: the run did not come to its end")] {
+        input.complete = complete;
+        let documents = render(&input, &analyse(&input), Gate::Asked);
+        assert!(text(&documents, "summary.md").contains(said), "{}", text(&documents, "summary.md"));
+        let json: Value = serde_json::from_str(&text(&documents, "report.json")).expect("JSON");
+        assert_eq!(json["passes_gate"], complete);
+    }
 }
 
 #[test]

@@ -178,6 +178,16 @@ fn loads_near_the_capacity_have_enough_requests_to_weigh_what_misses() {
 }
 
 #[test]
+fn only_the_first_start_brackets_and_only_the_last_one_confirms() {
+    let plan = planned(1, 1000.0, Design::Trials);
+    let of = |repeats: u32| plan.time_of_repeats(repeats);
+    assert_eq!(of(plan.repeats), plan.time_under_load(&plan.starts));
+    // A ladder of eight loads of 1 s and 10 s is all that the others have.
+    assert_eq!(of(12) - of(11), 8 * 11 * SECOND);
+    assert!(of(1) > 8 * 11 * SECOND + 60 * SECOND);
+}
+
+#[test]
 fn where_loads_contradict_one_another_the_plan_knows_how_many_more_there_may_be() {
     let mut plan = planned(1, 1000.0, Design::Trials);
     plan.searches[0].range.longest = 30 * SECOND;

@@ -131,7 +131,7 @@ impl DesignUnderTest {
         let text = STUDY.replace("{design}", design) + turns;
         let source = study::read_text("noise.toml", text, None, Path::new("."))?;
         let (study, plan) = study::plan(source.study, Extent::Whole)?;
-        study::check_before_start("noise.toml", &study, &plan)?;
+        study::check_before_start("noise.toml", &study, &plan, false)?;
         let bundle = folder.join(design);
         Ok(DesignUnderTest {
             design,
