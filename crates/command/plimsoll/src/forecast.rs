@@ -81,10 +81,10 @@ pub(crate) fn in_words(
         left => format!("the plan has {} left, about {}", spans.units(left), spans.takes(left)),
     };
     let with_interval = forecast.decided.len() + forecast.in_time.len() + forecast.unforeseeable.len();
-    let count = with_interval + forecast.too_few.len();
+    let count = with_interval + forecast.without_interval.len();
     let more = |needed: usize| needed.saturating_sub(done as usize).max(1);
     let said = match (forecast.in_time.last(), forecast.unforeseeable.first()) {
-        (None, None) if forecast.too_few.is_empty() => {
+        (None, None) if forecast.without_interval.is_empty() => {
             let decided = if count == 1 { margin_of(forecast.decided[0]) } else { "everything".to_owned() };
             format!("{decided} is decided as it stands")
         }
@@ -107,8 +107,8 @@ pub(crate) fn in_words(
             if !forecast.unforeseeable.is_empty() {
                 parts.push(format!("{} probably not by more {unit}s", forecast.unforeseeable.len()));
             }
-            if !forecast.too_few.is_empty() {
-                parts.push(format!("{} without an interval yet", forecast.too_few.len()));
+            if !forecast.without_interval.is_empty() {
+                parts.push(format!("{} without an interval yet", forecast.without_interval.len()));
             }
             parts.join(", ")
         }

@@ -301,10 +301,10 @@ fn is_output(line: &str) -> bool {
 /// The line about a look. `less` is what is left out because of it, if anything.
 fn look_line(Look { repeats, decided, conditions }: &Look, of: usize, less: Option<String>) -> String {
     match less {
-        _ if *decided => format!("after {repeats} repeats every verdict is reached: the run ends here"),
-        None => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
+        _ if *decided => format!("after {repeats} repeats everything is decided: the run ends here"),
+        None => format!("after {repeats} repeats not everything is decided: the run goes on"),
         Some(less) => format!(
-            "after {repeats} repeats every verdict is reached for good under {} of {of} conditions, which run no further: {less} less",
+            "after {repeats} repeats everything is decided for good under {} of {of} conditions, which run no further: {less} less",
             conditions.len()
         ),
     }
@@ -353,12 +353,12 @@ mod tests {
         let look = |decided, conditions: &[usize]| Look { repeats: 5, decided, conditions: conditions.to_vec() };
         let less = || Some("8 starts and 2 min under load".to_owned());
         for (look, less, line) in [
-            (look(true, &[]), less(), "after 5 repeats every verdict is reached: the run ends here"),
-            (look(false, &[]), None, "after 5 repeats not every verdict is reached: the run goes on"),
+            (look(true, &[]), less(), "after 5 repeats everything is decided: the run ends here"),
+            (look(false, &[]), None, "after 5 repeats not everything is decided: the run goes on"),
             (
                 look(false, &[0, 2]),
                 less(),
-                "after 5 repeats every verdict is reached for good under 2 of 6 conditions, which run no further: 8 starts and \
+                "after 5 repeats everything is decided for good under 2 of 6 conditions, which run no further: 8 starts and \
                  2 min under load less",
             ),
         ] {

@@ -18,7 +18,7 @@ pub enum Conclusion {
     Open,
 }
 
-/// What a run is to reach.
+/// The goal of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// A verdict on each comparison.
@@ -28,11 +28,15 @@ pub enum Goal {
 }
 
 impl Goal {
+    /// True if this verdict passes the gate, and nothing else is asked for.
+    fn passes(self, verdict: &Verdict) -> bool {
+        self == Goal::Gate && verdict.not_inferior
+    }
+
     /// True if a comparison with this verdict takes no more repeats.
     #[must_use]
     pub fn is_reached(self, verdict: &Verdict) -> bool {
-        let passes = self == Goal::Gate && verdict.not_inferior;
-        passes || !matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void)
+        self.passes(verdict) || !matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void)
     }
 }
 
@@ -58,15 +62,14 @@ impl Analysis {
         if self.lacks_a_value() { Conclusion::Open } else { conclusion(self.verdicts()) }
     }
 
-    /// A look after so many repeats at whether the goal is reached. What the gate needs does not depend on other comparisons.
+    /// A look after `repeats` repeats. Whether a variant passes the gate does not depend on other comparisons, so it is for good.
     #[must_use]
     pub fn look(&self, repeats: u32, goal: Goal) -> Look {
         let decided = self.verdicts().next().is_some() && self.verdicts().all(|verdict| goal.is_reached(verdict));
         let mut under: BTreeMap<usize, bool> = BTreeMap::new();
         for one in &self.comparisons {
             if let Some(verdict) = &one.verdict {
-                let passes = goal == Goal::Gate && verdict.not_inferior;
-                *under.entry(one.condition).or_insert(true) &= passes || verdict.for_good;
+                *under.entry(one.condition).or_insert(true) &= goal.passes(verdict) || verdict.for_good;
             }
         }
         let for_good = under.into_iter().filter(|(_, for_good)| *for_good && !decided);

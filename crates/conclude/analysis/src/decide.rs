@@ -159,17 +159,16 @@ pub struct Decision {
     pub for_good: bool,
     /// True if the interval lies inside the margin, and something speaks against *equivalent*.
     pub equivalence_withdrawn: bool,
-    /// What speaks, where nothing is decided, against that the difference is no larger than the interval says: upwards, and
-    /// downwards.
+    /// Doubts about the upper and the lower end of the interval, where nothing is decided.
     pub end_in_doubt: [Option<EndDoubt>; 2],
 }
 
 /// A doubt about one end of an interval that decides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndDoubt {
-    /// The noise floor is in doubt, or reaches beyond the margin when it is added.
+    /// The noise floor is in doubt, and the end does not stay inside the margin with all of it added.
     NoiseFloor,
-    /// With what slices do to others taken out, it would reach beyond the margin.
+    /// Slices change one another; or they may, and with that taken out the end lies beyond the margin.
     Influence,
     /// A larger difference may be hidden.
     MayHide,
@@ -403,8 +402,7 @@ impl FamilyMember<'_> {
         }
     }
 
-    /// What speaks against that the difference ends at this end of the interval, or inside the margin: the same that speaks
-    /// against *equivalent*, which looks at both ends.
+    /// The doubt about one end of the interval, if there is one: the same that withdraws *equivalent*, which needs both ends.
     fn end_in_doubt(&self, side: Outcome, comparison: &ComparisonToDecide) -> Option<EndDoubt> {
         let end = |interval: Interval| if side == Outcome::Above { interval.high } else { -interval.low };
         let floor = comparison.floor.as_ref().and_then(|of_study| {

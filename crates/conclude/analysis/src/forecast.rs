@@ -14,10 +14,10 @@ pub struct Forecast<'a> {
     /// most comes last.
     pub in_time: Vec<(&'a Comparison, usize)>,
     /// Comparisons that would take more than [`MAX_FORECAST_REPEATS`], or that no number of repeats decides: the noise
-    /// floor leaves out a change of zero, single trials dominate, or nothing could be compared.
+    /// floor leaves out a change of zero, or single trials dominate.
     pub unforeseeable: Vec<&'a Comparison>,
-    /// Comparisons that have too few pairs yet for an interval.
-    pub too_few: Vec<&'a Comparison>,
+    /// Comparisons without an interval: they have too few pairs yet, or could not be made.
+    pub without_interval: Vec<&'a Comparison>,
 }
 
 /// The forecast for the comparisons that decide; none where none of them has enough repeats yet.
@@ -27,7 +27,7 @@ pub fn forecast(analysis: &Analysis, goal: Goal) -> Option<Forecast<'_>> {
     for comparison in &analysis.comparisons {
         let Some(verdict) = &comparison.verdict else { continue };
         if !comparison.contrast.as_ref().is_ok_and(|contrast| contrast.interval.is_ok()) {
-            forecast.too_few.push(comparison);
+            forecast.without_interval.push(comparison);
             continue;
         }
         match verdict.needed {
@@ -37,8 +37,8 @@ pub fn forecast(analysis: &Analysis, goal: Goal) -> Option<Forecast<'_>> {
         }
     }
     forecast.in_time.sort_by_key(|(_, needed)| *needed);
-    let of_some = Forecast { too_few: Vec::new(), ..forecast.clone() };
-    (of_some != Forecast::default()).then_some(forecast)
+    let says_nothing = forecast.decided.is_empty() && forecast.in_time.is_empty() && forecast.unforeseeable.is_empty();
+    (!says_nothing).then_some(forecast)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct NextStep {
     pub time: Option<Duration>,
     /// The command that gives them their time; none where they would not decide, or where the run has them yet to come.
     pub command: Option<String>,
-    /// True if the run did not come to its end, and what it has yet to run would probably do.
+    /// True if the run was interrupted, and the repeats that it still has to run would probably decide.
     pub resumes: bool,
     /// Why more repeats would not do; empty where they would.
     pub obstacle: String,

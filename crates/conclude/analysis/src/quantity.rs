@@ -22,7 +22,7 @@ pub fn show(value: f64, unit: Unit) -> String {
     }
 }
 
-/// Formats a share as a percentage: `5 %`, `0.25 %`. What lacks little of everything is not everything: `99.97 %`.
+/// Formats a share as a percentage: `5 %`, `0.25 %`. A share just below 1 is never rounded up to 100 %: `99.97 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -51,14 +51,13 @@ pub fn change(ratio: f64) -> String {
     if ratio >= MULTIPLE {
         return format!("×{}", significant(ratio));
     }
-    let digits = |decimals: usize| format!("{:.decimals$}", percent.abs());
-    let digits = match percent {
-        percent if percent >= 99.95 => digits(0),
-        // Whatever is left of something is told.
-        percent if percent <= -99.95 && ratio > 0.0 => digits((100.0 * ratio).log10().floor().abs() as usize),
-        percent if percent <= -99.95 => digits(0),
-        _ => digits(1),
+    let decimals = match percent.abs() {
+        size if size < 99.95 => 1,
+        // Enough digits for what is left.
+        _ if percent < 0.0 && ratio > 0.0 => (100.0 * ratio).log10().floor().abs() as usize,
+        _ => 0,
     };
+    let digits = format!("{:.decimals$}", percent.abs());
     let sign = match percent {
         _ if digits.parse() == Ok(0.0) => "±",
         percent if percent > 0.0 => "+",

@@ -33,7 +33,7 @@ pub struct Verdict {
     pub needed: Option<usize>,
     /// True if the variant is shown to be non-inferior to the baseline by the margin.
     pub not_inferior: bool,
-    /// What speaks against that alone, where the interval excludes that the variant is worse by the margin.
+    /// The doubt that keeps it from passing the gate, where the interval alone would let it pass.
     pub gate_objection: Option<&'static str>,
     /// True if what slices do to others leaves the verdict open.
     pub withheld_by_influence: bool,
@@ -146,6 +146,8 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         Direction::Lower => (Outcome::Worse, Outcome::Better),
         Direction::Higher => (Outcome::Better, Outcome::Worse),
     };
+    let is_inside = not_inferior(measure, decision, margin);
+    let gate_objection = end_in_doubt(measure, decision).filter(|_| is_inside);
     let outcome = match decision.outcome {
         decide::Outcome::Above => above,
         decide::Outcome::Below => below,
@@ -171,8 +173,8 @@ fn under(circumstances: &Circumstances, measure: &Measure, n: usize, decision: &
         .then_some(why),
         adjusted_p: decision.adjusted_p,
         needed: reason.in_repeats(needed(&decision.basis)),
-        not_inferior: not_inferior(measure, decision, margin) && end_in_doubt(measure, decision).is_none(),
-        gate_objection: end_in_doubt(measure, decision).filter(|_| not_inferior(measure, decision, margin)),
+        not_inferior: is_inside && gate_objection.is_none(),
+        gate_objection,
         withheld_by_influence: matches!(decision.basis, Basis::Influence { .. } | Basis::MayHide(_)),
         blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
         exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
@@ -215,7 +217,7 @@ fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
         })
 }
 
-/// What speaks against the worse end of the interval of what is not decided, in words.
+/// The doubt about the worse end of an interval that decides nothing, in words.
 fn end_in_doubt(measure: &Measure, decision: &Decision) -> Option<&'static str> {
     let [above, below] = decision.end_in_doubt;
     let worse = match measure.direction() {
@@ -224,7 +226,7 @@ fn end_in_doubt(measure: &Measure, decision: &Decision) -> Option<&'static str> 
     };
     worse.map(|doubt| match doubt {
         EndDoubt::NoiseFloor => "the noise floor is in doubt",
-        EndDoubt::Influence => "slices change others",
+        EndDoubt::Influence => "slices may change one another",
         EndDoubt::MayHide => "a larger difference may be hidden",
     })
 }

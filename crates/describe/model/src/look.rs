@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Look {
     /// The repeats that had run.
     pub repeats: u32,
-    /// True if every verdict was reached, so that the run ends.
+    /// True if everything was decided, so that the run ends: each verdict was reached, or the gate passed where that was asked for.
     pub decided: bool,
-    /// The conditions that run no further while others do, because every verdict under them was reached for good.
+    /// The conditions that run no further while others do, because everything under them was decided for good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<usize>,
 }

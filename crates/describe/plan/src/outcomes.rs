@@ -55,7 +55,7 @@ pub struct EndedLoad {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
     ended: Vec<(Start, Outcome, Vec<EndedLoad>)>,
-    /// The places in `ended`, by the number of the start. Strategies ask for each start before each other one.
+    /// The places in `ended`, by the number of the start. Each step looks up the outcome of every start.
     place_of: HashMap<u32, usize>,
     under_way: Option<(Start, Vec<EndedLoad>)>,
     looks: Vec<Look>,

@@ -52,7 +52,7 @@ pub trait BlockingWorkload: Send + Sync + 'static {
     /// The user cannot be made ready.
     fn user(&self, number: u32, over: &Arc<AtomicBool>) -> Result<Self::User, Failure>;
 
-    /// A number that grows while users get ready, of a workload whose users may take long for that.
+    /// The progress of users that are getting ready: a number that grows. Users that take longer than a time-out need it.
     fn readied(&self) -> u64 {
         0
     }
@@ -182,7 +182,7 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
         let clock = clock.inspect_err(|_| {
             shared.over.store(true, Ordering::Relaxed);
             threads.iter().for_each(|thread| thread.thread().unpark());
-            // What they still write would be left behind.
+            // Whatever they write after the clean-up would be left behind.
             wait_for_threads(&threads, self.grace);
         })?;
         let receiver = shared.open_logs(&self.names, clock);

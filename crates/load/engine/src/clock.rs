@@ -80,9 +80,9 @@ impl Clock {
         Instant(-self.warmup)
     }
 
-    /// The phase of what arrived at `due`, in a load whose measure phase ends at `end`. For users that stay, loads follow one
-    /// another without a gap, each as long as this one: what arrived before it, and waited for a free user since, belongs to the
-    /// phase that there was then.
+    /// The phase of what arrived at `due`, in a load whose measure phase ends at `end`. Where users stay, loads follow one another
+    /// without a gap, and an arrival from before this one keeps the phase of its time. All loads are taken to be as long as this
+    /// one: the longer warm-up of the first is not known here.
     #[inline]
     pub fn phase_of_arrival(&self, due: Instant, end: Instant) -> RecordedPhase {
         let (first, length) = (self.first(), end.0 + self.warmup);

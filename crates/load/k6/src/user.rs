@@ -63,16 +63,15 @@ pub(crate) struct Iteration {
     pub(crate) metadata: Rc<Tags>,
 }
 
-/// The group, tags and metadata of an instant. Samples of what goes on while the script does other things have those of when it
-/// began.
+/// The group, tags and metadata of an instant. Samples of a request that goes on in the background have those of its start.
 #[derive(Clone, Debug)]
-pub(crate) struct Labels {
+pub(crate) struct SampleLabels {
     group: Rc<str>,
     tags: Rc<Tags>,
     metadata: Rc<Tags>,
 }
 
-impl Labels {
+impl SampleLabels {
     pub(crate) fn tags(&self) -> &[(String, String)] {
         &self.tags
     }
@@ -221,10 +220,10 @@ impl User {
         self.add_measured(at, samples, None, (tags, None));
     }
 
-    /// The labels of now.
-    pub(crate) fn labels(&self) -> Labels {
+    /// The present labels.
+    pub(crate) fn labels(&self) -> SampleLabels {
         let Iteration { group, tags, metadata, .. } = &*self.iteration.borrow();
-        Labels { group: Rc::clone(group), tags: Rc::clone(tags), metadata: Rc::clone(metadata) }
+        SampleLabels { group: Rc::clone(group), tags: Rc::clone(tags), metadata: Rc::clone(metadata) }
     }
 
     /// As [`Self::add`], with tags that are derived from a measurement when they are looked at, and with these labels instead
@@ -234,7 +233,7 @@ impl User {
         at: Instant,
         samples: &[(MetricId, f64)],
         measured: Option<&dyn Measured>,
-        (own, labels): (&[(&str, &str)], Option<&Labels>),
+        (own, labels): (&[(&str, &str)], Option<&SampleLabels>),
     ) {
         let iteration = self.iteration.borrow();
         let (group, tags, metadata) = match labels {

@@ -22,7 +22,8 @@ impl CallLimits {
         CallLimits { timeout, cancelled: Arc::default(), deadline: None }
     }
 
-    /// The limit that a call has reached which began at this instant, in words that follow "no answer"; none while it may go on.
+    /// The limit that a call has reached which began at this instant, in words after "no answer" or "no connection"; none while it
+    /// may go on.
     pub(crate) fn reached(&self, began: Instant) -> Option<String> {
         let now = Instant::now();
         if self.cancelled.load(Ordering::Relaxed) {

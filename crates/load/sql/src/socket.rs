@@ -255,8 +255,8 @@ fn new_socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Connects a socket, which waits for its write time-out at a time. A server that hangs does not take connections from its
-/// queue; once that is full, a UNIX socket without a time-out would wait for ever.
+/// Connects a socket with a write time-out, which limits each attempt. A server that hangs leaves its queue full, and a UNIX socket
+/// without a time-out would then wait for ever.
 fn until_connected(socket: impl AsFd, address: &impl SocketAddrArg, limits: &CallLimits) -> io::Result<()> {
     let began = Instant::now();
     loop {

@@ -162,7 +162,7 @@ impl Store for DirectoryStore {
         };
         if let Some(trial) = directory_of_trial.trial.take() {
             if !remove_objects(&trial, cleaning) {
-                return vec![format!("{}: it took so long that nobody waits for the rest", trial.display())];
+                return Vec::new();
             }
             note(&trial, fs::remove_dir_all(&trial));
         }
@@ -227,17 +227,14 @@ impl Session for DirectorySession {
     fn delete(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
         unlinkat(&self.folder, &object.name, AtFlags::empty())
             .map_err(|error| self.failed("delete", &object.name, error))?;
-        if self.storage.syncs_directory() {
-            call.part(Part::Sync, |_| fsync(&self.folder).map_err(|error| failed("sync", &self.path, error)))?;
-        }
-        Ok(())
+        self.sync_deletion(call)
     }
 
     fn discard(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
         match unlinkat(&self.folder, &object.name, AtFlags::empty()) {
-            Err(Errno::NOENT) => Ok(()),
+            // An earlier attempt may have deleted it, and failed afterwards.
+            Ok(()) | Err(Errno::NOENT) => self.sync_deletion(call),
             Err(error) => Err(self.failed("delete", &object.name, error)),
-            Ok(()) => call.go_on(),
         }
     }
 
@@ -254,6 +251,14 @@ impl Session for DirectorySession {
 }
 
 impl DirectorySession {
+    /// Syncs the directory after a deletion, if the study syncs directories.
+    fn sync_deletion(&self, call: &mut Call) -> Result<(), Failure> {
+        if self.storage.syncs_directory() {
+            call.part(Part::Sync, |_| fsync(&self.folder).map_err(|error| failed("sync", &self.path, error)))?;
+        }
+        Ok(())
+    }
+
     /// Opens the file of an object for writing. Returns also whether it is new.
     fn open_to_write(&self, name: &str) -> Result<(OwnedFd, bool), Failure> {
         let flags = OFlags::WRONLY | self.flags;

@@ -45,8 +45,7 @@ pub(crate) struct Cleaning {
 }
 
 impl Cleaning {
-    /// Notes that something was removed, or found. Returns false if nobody waits for the rest any more, which must stay then:
-    /// the next trial may be under way.
+    /// Notes progress. Returns false if nobody waits any more: then the rest must stay, because the next trial may be under way.
     pub(crate) fn goes_on(&self) -> bool {
         self.steps.fetch_add(1, Ordering::Relaxed);
         !self.is_given_up.load(Ordering::Relaxed)
@@ -76,7 +75,8 @@ pub(crate) trait Store: Send + Sync {
     fn describe(&self, facts: &mut StorageFacts);
 
     /// Removes the place that [`Store::prepare`] made, with all objects of this trial in it, and nothing
-    /// else, until nobody waits for it any more. Returns the paths that could not be removed, with reasons.
+    /// else. Returns the paths that could not be removed, with reasons. It stops when [`Cleaning::goes_on`] says so; nobody reads
+    /// what it returns then.
     fn clean_up(&self, cleaning: &Cleaning) -> Vec<String>;
 }
 

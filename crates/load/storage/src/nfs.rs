@@ -165,7 +165,7 @@ impl NfsStore {
             let folder = client.look_up(&place.folder, user, &self.call())?.handle;
             self.empty(client, place, &folder, |client, object| {
                 client.remove(&folder, object, &self.call())?;
-                let given_up = || Failure::new(ErrorKind::Timeout, "it took so long that nobody waits for the rest");
+                let given_up = || Failure::new(ErrorKind::Timeout, "given up");
                 cleaning.goes_on().then_some(()).ok_or_else(given_up)
             })?;
             client.remove_folder(&place.folder, user, &self.call())

@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 /// The time that preparing the back end, or removing an object of it, may take beyond the timeout of a call.
 const EXTRA_TIME: Duration = Duration::from_secs(30);
 
-/// How often it is looked at whether that goes on, and how long what is told to stop may take for it.
+/// The time between two looks at its progress.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The time that work has to stop when it is told to.
 const TIME_TO_STOP: Duration = Duration::from_secs(5);
 
 /// One of this many reads measures the page cache first, in modes other than `cold`. That takes as long as
@@ -95,7 +97,7 @@ impl StorageUsers {
         let limit = self.timeout + EXTRA_TIME;
         let cleaned = run_with_limit(limit, &Arc::default(), move |cleaning| store.clean_up(cleaning));
         facts.left_behind =
-            cleaned.unwrap_or_else(|| vec![format!("everything in {}: removing it hangs", facts.place)]);
+            cleaned.unwrap_or_else(|| vec![format!("what is left in {}: removing it hangs", facts.place)]);
         facts
     }
 
@@ -254,7 +256,7 @@ impl StorageUser {
         Object { name: format!("object-{}", number & ((1 << NUMBER_BITS) - 1)), number, size }
     }
 
-    /// Counts an object no longer, which is the oldest or the newest: looking for it would take time that is measured.
+    /// Counts an object no longer. It is the oldest or the newest as a rule, so that no search falls into the measured time.
     fn forget(&mut self, object: &Object) {
         if self.objects.back() == Some(object) {
             self.objects.pop_back();
@@ -273,8 +275,8 @@ fn needs_objects(storage: &Storage) -> bool {
     firsts.any(|operation| operation != Operation::Write)
 }
 
-/// Runs `work` on a thread. Returns `None` where it does not go on for `limit`, tells it to stop, and leaves behind a thread that
-/// does not.
+/// Runs `work` on a thread. Returns `None` if it makes no progress for `limit`: it is told to stop, and a thread that does not is
+/// left behind.
 fn run_with_limit<T: Send + 'static>(
     limit: Duration,
     cleaning: &Arc<Cleaning>,

@@ -27,7 +27,7 @@ pub struct CounterSampler {
     thread: Option<JoinHandle<Sampled>>,
 }
 
-/// What the thread of a sampler has: its samples, and the rates from the last one to the end, with how long that was.
+/// The result of a sampling thread: its samples, and the rates over `last_span`, from the last sample to the end.
 #[derive(Debug, Default)]
 struct Sampled {
     series: CounterSeries,

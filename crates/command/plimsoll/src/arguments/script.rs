@@ -279,7 +279,7 @@ pub(crate) struct Flags {
     /// A folder into which `handleSummary` may write, besides the current one [may be repeated]
     #[arg(long, value_name = "DIR")]
     pub(crate) allow_write: Vec<PathBuf>,
-    /// How many threads run users [default: one for each processor]
+    /// How many threads run users [default: one for each processor, fewer where an arrival rate has few users]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// How much memory the script of one user may take, in MiB

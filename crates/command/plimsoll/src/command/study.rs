@@ -135,8 +135,8 @@ pub(crate) fn check_extent(study: &Study, extent: Extent) -> Result<(), Failure>
         return Err(Failure::new(
             Exit::Usage,
             anyhow!(
-                "`--until-decided` ends a run at a look, and a search for the capacity has none: its last start confirms what \
-                 all have found; leave `--until-decided` out, or give it a time (`--for`)"
+                "`--until-decided` ends a run at a look, and a search for the capacity or a stress test has none; leave it out, or \
+                 give the run a time (`--for`)"
             ),
         ));
     }
@@ -163,7 +163,7 @@ pub(crate) fn plan(study: Study, extent: Extent) -> Result<(Study, Plan), Failur
         Extent::For(given) => {
             // In a soak test of one system the interval comes from the load itself.
             let fewest = if study.is_soak() && !study.compares() { 1 } else { MIN_REPEATS as u32 };
-            let repeats = repeats_within(&plan_of(&study, fewest, &[]), given, fewest)?;
+            let repeats = repeats_within(&plan_of(&study, 1, &[]), given, fewest)?;
             Plan { given_time: Some(given), ..plan_of(&study, repeats, &[]) }
         }
         _ => plan_of(&study, looks.last().copied().unwrap_or(study.repeats), &looks),
@@ -191,10 +191,10 @@ fn with_turns_for(study: Study, given: Duration) -> Study {
     study.with_turns(turns.unwrap_or(FEWEST_TURNS))
 }
 
-/// The repeats that fit into the time, by a plan of some; a study takes at least `fewest` of them. The first and the last one of
-/// a search take longer than those between.
+/// The repeats that fit into the time, by the plan of one; at least `fewest`. The first and the last repeat of a search take longer
+/// than those between.
 fn repeats_within(plan: &Plan, given: Duration, fewest: u32) -> Result<u32, Failure> {
-    let (first, least) = (plan.time_of_repeats(1), plan.time_of_repeats(fewest));
+    let least = plan.time_of_repeats(fewest);
     if given >= least {
         let further = plan.time_of_repeats(fewest + 1) - least;
         let more = (given - least).as_nanos() / further.as_nanos().max(1);
@@ -204,12 +204,11 @@ fn repeats_within(plan: &Plan, given: Duration, fewest: u32) -> Result<u32, Fail
     Err(Failure::new(
         Exit::Usage,
         anyhow!(
-            "expected at least {} for `--for`, found {}: one repeat of this study takes {} under load{}; give more time, or \
+            "expected at least {} for `--for`, found {}: {} of this study, which take that long under load; give more time, or \
              shorten `load.duration`",
             time(least),
             time(given),
-            time(first),
-            if fewest > 1 { format!(", and an interval takes {fewest} of them") } else { String::new() }
+            if fewest > 1 { format!("an interval takes {fewest} repeats") } else { "it takes one repeat".to_owned() }
         ),
     ))
 }

@@ -27,7 +27,7 @@ fn a_run_ends_when_every_verdict_is_reached() {
         .says(&[
             "looks after 3 and 4 repeats; the run ends at the first at which every verdict is reached",
             "12 trials",
-            "after 3 repeats every verdict is reached: the run ends here",
+            "after 3 repeats everything is decided: the run ends here",
         ])
         .prints(&["Does a channel cost more than a mutex?", "equivalent"]);
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
@@ -55,7 +55,7 @@ fn a_run_in_which_nothing_can_be_decided_goes_on_to_its_last_repeat() {
     let place = Place::with_study(&study);
     // A machine that is busy with other tests would end it before.
     let run = [&RUN[..], &["--keep-going"]].concat();
-    place.plimsoll(&run).with(4).says(&["after 3 repeats not every verdict is reached: the run goes on", "12/12"]);
+    place.plimsoll(&run).with(4).says(&["after 3 repeats not everything is decided: the run goes on", "12/12"]);
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
     assert_eq!((bundle.complete, bundle.plan.repeats, bundle.starts.len()), (true, 4, 12));
 }

@@ -104,7 +104,7 @@ impl CellMeans {
     }
 }
 
-/// The share and mean duration of COMMIT over all transactions; none where not all of these count.
+/// The share and mean duration of COMMIT over all transactions; none where slices were lost, so that the two do not match.
 fn commit(cell: &Cell) -> Option<(f64, f64)> {
     let commits: Vec<&Statement> =
         cell.statements.iter().filter(|one| one.statement.eq_ignore_ascii_case("commit")).collect();

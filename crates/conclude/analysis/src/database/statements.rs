@@ -50,7 +50,7 @@ impl Statement {
     }
 }
 
-/// The statements of all trials together, in the workload's order. Each trial has so many turns.
+/// The statements of all trials together, in the workload's order. `turns` is the number of slices of a trial that lost none.
 pub(super) fn statements(readers: &[&TrialReader<'_>], turns: u32) -> Vec<Statement> {
     let facts = readers.iter().filter_map(|reader| work(reader)).flat_map(|facts| &facts.work.statements);
     let facts: Vec<&StatementFacts> = facts.collect();
@@ -71,7 +71,7 @@ fn place(one: &StatementFacts) -> (&str, &str) {
 struct Ended {
     count: f64,
     time: f64,
-    /// False if slices do not count, of which statements tell as well.
+    /// False if a trial lost slices: statements are counted over all slices, transactions only over those that count.
     is_whole: bool,
 }
 

@@ -52,7 +52,7 @@ fn points(analysis: &Analysis, report: &DatabaseReport, row: &Row, variant: usiz
 pub(crate) fn over_one_trial(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
     let trials: Vec<(usize, TrialResult<'_>)> = (0..input.plan.variants.len())
         .filter_map(|variant| Some((variant, median_trial(input, analysis, report, variant)?)))
-        // In turns it is one moment of many in which a variant is under load.
+        // In turns, a variant is under load for a small part of the time shown.
         .filter(|(_, trial)| trial.load.slices.is_empty())
         .collect();
     let counters = [

@@ -33,6 +33,8 @@ pub(super) struct UserLog {
     /// True while the user is in an iteration or between two of them.
     pub(super) is_active: bool,
     pub(super) pending: Option<PendingCall>,
+    /// When the user began what it does between two calls, which may hang like a call.
+    pub(super) between_calls: Option<Instant>,
     /// In open load the arrival that the user has taken and not done with.
     pub(super) arrival: Option<TakenArrival>,
     /// The number that the kernel gave the user's thread.
@@ -102,7 +104,7 @@ impl UserLog {
     pub(super) fn begin(&mut self, call: PendingCall) -> bool {
         if self.is_open {
             self.made[call.step] += 1;
-            self.pending = Some(call);
+            (self.pending, self.between_calls) = (Some(call), None);
             if let Some(arrival) = &mut self.arrival {
                 arrival.has_called = true;
             }
@@ -145,7 +147,8 @@ impl SharedRecorder {
         SharedRecorder { recorder, entries: Vec::new() }
     }
 
-    /// Takes the entries out of all logs, and counts the users at work. Returns when the oldest pending call was sent.
+    /// Takes the entries out of all logs, and counts the users at work. Returns when the oldest pending call was sent, or the
+    /// oldest work between calls was begun.
     pub(super) fn collect(&mut self, shared: &Shared) -> Option<Instant> {
         let (mut users, mut in_flight, mut oldest) = (0, 0, None);
         for index in 0..shared.logs.len() {
@@ -153,10 +156,9 @@ impl SharedRecorder {
             self.entries.append(&mut log.entries);
             log.left = 0;
             users += u64::from(log.is_active);
-            if let Some(call) = log.pending {
-                in_flight += 1;
-                oldest = Some(oldest.map_or(call.sent, |before: Instant| before.min(call.sent)));
-            }
+            in_flight += u64::from(log.pending.is_some());
+            let began = log.pending.map(|call| call.sent).or(log.between_calls);
+            oldest = began.into_iter().chain(oldest).min();
         }
         (self.recorder.generator.users, self.recorder.generator.in_flight) = (users, in_flight);
         oldest

@@ -326,6 +326,15 @@ fn a_call_that_does_not_come_back_ends_the_load_and_is_named() {
 }
 
 #[test]
+fn what_hangs_before_a_call_ends_the_load_too() {
+    let stop = Stop::After(Duration::from_secs(60));
+    let hangs = Some((u32::MAX, Duration::ZERO));
+    let calls = Sleeps { before: Duration::from_millis(1900), hangs, ..Sleeps::default() };
+    let (_, faults) = run_all(calls, 2, &closed(2.0, stop)).expect("a run");
+    assert!(faults.len() == 1 && faults[0].starts_with("the load ended 5"), "{faults:?}");
+}
+
+#[test]
 fn a_call_that_comes_back_too_late_has_cut_the_load_short() {
     let stop = Stop::After(Duration::from_secs(60));
     let calls =

@@ -220,7 +220,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
                     let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
                     let due = arrivals.next_if(|due| due < self.shared.window.end)?;
                     let due = self.quota.admit(due, &self.shared.window, &mut self.own_quota).then_some(due)?;
-                    // Whoever closes the logs takes what arrivals are left first, so that each is in one of the two.
+                    // Closing takes the remaining arrivals before it takes the logs, so that each arrival is in one of the two.
                     self.shared.log(self.index).take(due);
                     due
                 };
@@ -274,17 +274,19 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         }
         self.end(due, took, outcome);
         self.workload.end_iteration(&mut self.user);
+        self.shared.log(self.index).between_calls = None;
         outcome
     }
 
     /// Makes the call of a step and records it. Returns its result and duration.
     fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), ErrorKind>, Nanos) {
         let asked = self.clock.now();
+        self.shared.log(self.index).between_calls = Some(asked);
         let before = self.workload.before_call(&mut self.user, step);
         let ready = self.clock.now();
         let sent = match before {
             Ok(()) => ready,
-            // It takes the time in which it could not be made: that of a connection that did not come, say.
+            // A call that could not be made lasts as long as the attempt: to connect, for example.
             Err(_) if is_first => self.begun.max(iteration),
             Err(_) => asked,
         };
@@ -313,7 +315,7 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
             true => Entry::Exchange(subject, phase, exchange),
             false => Entry::Unsent(subject, phase, exchange),
         };
-        self.log(step, phase, entry, result.err());
+        self.log(step, (phase, done), entry, result.err());
         let kind = match outcome {
             Outcome::Ok => Ok(()),
             Outcome::Failed(kind) => Err(kind),
@@ -330,9 +332,9 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
     }
 
     /// Logs how the call of a step ended, with its parts.
-    fn log(&mut self, step: usize, phase: RecordedPhase, entry: Entry, failure: Option<Failure>) {
+    fn log(&mut self, step: usize, (phase, ended): (RecordedPhase, Instant), entry: Entry, failure: Option<Failure>) {
         let mut log = self.shared.log(self.index);
-        log.pending = None;
+        (log.pending, log.between_calls) = (None, Some(ended));
         log.add(entry);
         for made in self.call.parts.drain(..) {
             let scheduled = made.sent;

@@ -170,12 +170,15 @@ fn at_least_one(table: &mut Table<'_>, name: &'static str) -> u64 {
     number
 }
 
+/// The iterations in each `timeUnit`, which must be named.
 fn needed_rate(table: &mut Table<'_>) -> u64 {
-    let rate = table.take("rate").unwrap_or(0);
-    if rate == 0 {
-        table.fault("rate", "expected the iterations in each `timeUnit`, at least 1, found none");
+    let rate: Option<u64> = table.take("rate");
+    match rate {
+        None => table.fault("rate", "expected the iterations in each `timeUnit`, at least 1, found none"),
+        Some(0) => table.fault("rate", "expected at least 1, found 0"),
+        Some(_) => {}
     }
-    rate
+    rate.unwrap_or(1)
 }
 
 fn needed(table: &mut Table<'_>, name: &'static str) -> Option<Duration> {

@@ -4,7 +4,7 @@ use crate::fetch::headers::Headers;
 use crate::fetch::request::unix_time;
 use crate::modules::http;
 use crate::operations::{HttpReply, SocketClosed, SocketRequest};
-use crate::user::{Labels, User, milliseconds, read_tags};
+use crate::user::{SampleLabels, User, milliseconds, read_tags};
 use crate::value::{is_nothing, non_null, text, thrown};
 use plimsoll_k6_run::metrics::{MetricId, builtin};
 use plimsoll_model::units::{Instant, Nanos};
@@ -147,7 +147,7 @@ pub(crate) fn url_of(ctx: &Ctx<'_>, written: &str) -> Result<Url> {
 /// The samples of a socket, with the labels of when the script asked for it.
 pub(crate) struct Session {
     user: Rc<User>,
-    labels: Labels,
+    labels: SampleLabels,
     began: Instant,
     tags: RefCell<Vec<(String, String)>>,
     /// The send times of pings without a pong, by their payload.

@@ -318,7 +318,8 @@ fn what_breaks_the_protocol_ends_the_socket_and_is_told() {
 #[test]
 fn messages_are_compressed_where_both_sides_want_it() {
     let opening = Handshake { deflate: true, ..ASKED };
-    let extension = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; server_max_window_bits=12\r\n";
+    let extension =
+        "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; server_max_window_bits=12\r\n";
     let (mut socket, _) = open(&opening, |request| response(request, extension), usize::MAX);
     let hello = [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00];
     // The second message is the same in two fragments; the third one is not compressed.

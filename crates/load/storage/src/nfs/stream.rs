@@ -93,7 +93,7 @@ impl BlockingStream {
     /// ever.
     fn wait_for(&mut self, mut transfer: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
-            // A server that sends byte by byte would never let it wait.
+            // Checked before each transfer: with a server that sends byte by byte, the socket never times out.
             self.dialer.go_on()?;
             match transfer(&mut self.stream) {
                 Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),

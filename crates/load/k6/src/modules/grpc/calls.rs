@@ -4,7 +4,7 @@ use super::params::CallParams;
 use crate::native::Native;
 use crate::operations::{Event, GrpcCall, GrpcEnd, GrpcEvent, Metadata, Op};
 use crate::schema::{decode, path_of};
-use crate::user::{Labels, User, milliseconds};
+use crate::user::{SampleLabels, User, milliseconds};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use plimsoll_grpc::status;
@@ -23,7 +23,7 @@ pub(super) const LONGEST_CALL: Nanos = Nanos(120_000_000_000);
 pub(super) struct CallSamples {
     user: Rc<User>,
     tags: Vec<(String, String)>,
-    labels: Labels,
+    labels: SampleLabels,
 }
 
 impl CallSamples {

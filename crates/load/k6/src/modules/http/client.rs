@@ -9,7 +9,7 @@ use crate::fetch::fault::Fault;
 use crate::fetch::request::ScriptRequest;
 use crate::fetch::{Fetch, FetchResult, Progress};
 use crate::operations::{Event, K6, Op, Statuses};
-use crate::user::{Labels, User, warn_of_kind};
+use crate::user::{SampleLabels, User, warn_of_kind};
 use crate::value::{settle, thrown};
 use plimsoll_javascript::{EventLoop, HeldMemory, OpId, Then, Wakeup};
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Persistent, Promise, Result};
@@ -148,7 +148,7 @@ impl Client {
     }
 
     /// Makes the next exchange, and the one after its reply, up to the last. Their samples have these labels.
-    fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, progress: Progress, promise: Settle, labels: Labels) -> Result<()> {
+    fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, progress: Progress, promise: Settle, labels: SampleLabels) -> Result<()> {
         let fetch = match progress {
             Progress::Exchange(fetch) => fetch,
             Progress::Done(answer) => {
@@ -216,7 +216,7 @@ impl Client {
     }
 
     /// Takes the response of an exchange, and adds its samples, with these labels or those of now.
-    fn receive(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Event, labels: Option<&Labels>) -> Result<Progress> {
+    fn receive(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Event, labels: Option<&SampleLabels>) -> Result<Progress> {
         let Event::Http(response) = event else {
             return Err(Exception::throw_internal(ctx, "a request was answered with something else"));
         };

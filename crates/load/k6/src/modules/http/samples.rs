@@ -1,7 +1,7 @@
 //! The samples of an exchange.
 
 use crate::fetch::Exchange;
-use crate::user::{Labels, User};
+use crate::user::{SampleLabels, User};
 use plimsoll_k6_run::metrics::{Measured, MetricId, builtin};
 use plimsoll_model::units::{Instant, Nanos};
 use std::cell::OnceCell;
@@ -34,7 +34,12 @@ struct Tags<'a> {
 }
 
 /// Adds the samples of an exchange that ended at this instant, with the labels of its request, or those of now.
-pub(crate) fn add((user, labels): (&User, Option<&Labels>), wanted: WantedTags, at: Instant, exchange: &Exchange<'_>) {
+pub(crate) fn add(
+    (user, labels): (&User, Option<&SampleLabels>),
+    wanted: WantedTags,
+    at: Instant,
+    exchange: &Exchange<'_>,
+) {
     let named = labels.map_or_else(|| name_among(&user.iteration().tags), |labels| name_among(labels.tags()));
     let name = exchange.name.or(named.as_deref()).unwrap_or(exchange.url);
     let (status, error_code, ip) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
@@ -102,7 +107,7 @@ impl Digits {
     }
 }
 
-/// The tag `name` of all samples of the user.
+/// The tag `name` among these tags.
 fn name_among(tags: &[(String, String)]) -> Option<String> {
     tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone())
 }

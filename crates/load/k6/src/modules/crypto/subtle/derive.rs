@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::hash_name::{HashName, by_hash};
 
-/// The most rounds of PBKDF2, for each hash of the result: nothing can interrupt them, and they take a few seconds.
+/// The most rounds of PBKDF2, over all hashes of the result together: nothing can interrupt them, and so many take a few seconds.
 const MOST_ROUNDS: u64 = 10_000_000;
 
 pub(super) fn pbkdf2(
