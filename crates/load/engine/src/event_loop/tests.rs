@@ -267,6 +267,15 @@ fn users_start_once_iterate_and_stop_in_the_end() {
 }
 
 #[test]
+fn what_users_do_to_stop_after_the_end_of_a_load_is_not_measured() {
+    let lines = Lines { on_stop: vec![say("bye")], ..lines() };
+    let result = run_lines(&lines, &[offering(closed(2.0), Stop::After(Duration::from_millis(100)))], 2);
+    assert!(result.received.iter().all(|received| received.ends_with(" bye")), "{:?}", result.received);
+    assert_eq!(result.request("bye"), (0, 0));
+    assert_eq!(result.findings.accounts["request:bye"].answered, 2);
+}
+
+#[test]
 fn several_offers_have_users_of_their_own() {
     let later = Offering { start: Instant(20_000_000), ..offering(closed(2.0), per_user(1)) };
     let result = run_lines(&lines(), &[offering(closed(1.0), per_user(3)), later], 3);
