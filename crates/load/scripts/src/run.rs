@@ -425,7 +425,7 @@ impl RunOutcome {
 /// The latest samples of each thread.
 struct SampleCopies {
     receiver: Receiver<SampleCopy>,
-    /// Those from before the threads began.
+    /// Samples from before the threads began: those of `setup`.
     before: Sinks,
     latest: Vec<Option<Sinks>>,
 }

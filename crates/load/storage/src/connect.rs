@@ -7,11 +7,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How often a socket that waits looks whether its call has ended.
-pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest wait of a socket before it looks whether its call has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Connects to a server, from a port of this machine if one is named, for as long as `go_on` does not fail. The socket waits for
-/// [`POLL_INTERVAL`] at a time.
+/// Connects to a server, from a port of this machine if one is named, for as long as `go_on` does not fail. The socket waits for a
+/// tenth of a second at a time.
 pub(crate) fn connect(
     server: SocketAddr,
     local_port: Option<u16>,

@@ -55,7 +55,7 @@ pub(super) enum Judge {
 }
 
 impl Judge {
-    /// What the run is to reach.
+    /// The goal of the run.
     pub(super) fn goal(self) -> Goal {
         if matches!(self, Judge::Gate) { Goal::Gate } else { Goal::Verdicts }
     }

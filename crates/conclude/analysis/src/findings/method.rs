@@ -95,7 +95,7 @@ fn apart(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// How long it took from the end of one start to the begin of another.
+/// The pause between two starts, from the end of the one to the begin of the other.
 fn pause(before: &StartSummary, after: &StartSummary) -> Duration {
     let between = after.timing.started_unix_ms - before.timing.started_unix_ms;
     let took = Duration::from_nanos(before.timing.took.0);

@@ -33,7 +33,7 @@ pub(super) struct UserLog {
     /// True while the user is in an iteration or between two of them.
     pub(super) is_active: bool,
     pub(super) pending: Option<PendingCall>,
-    /// When the user began what it does between two calls, which may hang like a call.
+    /// The begin of the user's work between two calls, which may hang like a call.
     pub(super) between_calls: Option<Instant>,
     /// In open load the arrival that the user has taken and not done with.
     pub(super) arrival: Option<TakenArrival>,

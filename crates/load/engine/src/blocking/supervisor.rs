@@ -70,7 +70,7 @@ impl<U> Supervisor<'_, U> {
         self.job.is_interrupted() || self.clock.now() >= drain_end || self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// True if a call hangs: the oldest pending call is so far over its time-out that it cannot have noticed it.
+    /// True if a call hangs, or the work before or after one: the oldest is so far over the time-out that it cannot have noticed it.
     fn is_overdue(&self, oldest_call: Option<Instant>) -> bool {
         let longest = nanos(self.shared.timeout + self.grace).unsigned_abs();
         oldest_call.is_some_and(|sent| self.clock.now().since(sent).0 > longest)
@@ -81,7 +81,7 @@ impl<U> Supervisor<'_, U> {
         let left = self.shared.window.end.since(self.clock.now());
         (!self.is_over() && left > Nanos(0)).then(|| {
             format!(
-                "the load ended {:.1} s early, because a call had not come back {} s after its time-out of {} s (steps: `{}`)",
+                "the load ended {:.1} s early, because a call, or its preparation, had not come back {} s after the time-out of {} s (steps: `{}`)",
                 left.seconds(),
                 self.grace.as_secs_f64(),
                 self.shared.timeout.as_secs_f64(),

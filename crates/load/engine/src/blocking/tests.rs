@@ -343,7 +343,9 @@ fn a_call_that_comes_back_too_late_has_cut_the_load_short() {
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(faults[0].starts_with("the load ended 5"), "{faults:?}");
     assert!(
-        faults[0].contains(" s early, because a call had not come back 1 s after its time-out of 0.4 s"),
+        faults[0].contains(
+            " s early, because a call, or its preparation, had not come back 1 s after the time-out of 0.4 s"
+        ),
         "{faults:?}"
     );
 }

@@ -32,7 +32,7 @@ pub trait Work {
         (0..arrivals).for_each(|_| self.unsent(context, offer, now, now));
     }
 
-    /// So many iterations of a closed loop that no user had begun when its time was over.
+    /// Iterations of a closed loop, this many, that no user had begun when its time was over.
     fn left_over(&mut self, _context: &mut LoopContext<'_>, _offer: usize, _iterations: u64, _now: Instant) {}
 
     /// True if users have steps for stopping: only then [`Work::retire`] is called.
