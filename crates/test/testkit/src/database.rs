@@ -14,10 +14,13 @@
 use crate::skip::skipped;
 use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_model::storage::Secret;
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -62,7 +65,7 @@ const SYSTEM_TABLES: [&str; 2] = ["share/mysql_system_tables.sql", "share/mysql_
 pub struct Database {
     engine: Engine,
     folder: Folder,
-    port: u16,
+    port: Port,
     child: Child,
 }
 
@@ -118,7 +121,7 @@ impl Database {
     #[must_use]
     pub fn unix(&self) -> Endpoint {
         let name = match self.engine {
-            Engine::Postgresql => format!(".s.PGSQL.{}", self.port),
+            Engine::Postgresql => format!(".s.PGSQL.{}", self.port.number),
             Engine::Mariadb | Engine::Mysql => "socket".to_owned(),
         };
         self.endpoint(Address::Unix(self.folder.0.join(name)))
@@ -127,7 +130,7 @@ impl Database {
     /// The endpoint of its TCP port.
     #[must_use]
     pub fn tcp(&self) -> Endpoint {
-        self.endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: self.port })
+        self.endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: self.port.number })
     }
 
     /// The process of the server.
@@ -167,8 +170,8 @@ impl Database {
     fn start(engine: Engine, programs: &Programs) -> Result<Database, String> {
         let folder = Folder::new(programs.user).map_err(|error| format!("no folder for its data: {error}"))?;
         programs.initialise(&folder.0)?;
-        let port = free_port().map_err(|error| format!("no port: {error}"))?;
-        let child = programs.serve(&folder.0, port)?;
+        let port = Port::reserve().map_err(|error| format!("no port: {error}"))?;
+        let child = programs.serve(&folder.0, port.number)?;
         let mut server = Database { engine, folder, port, child };
         server.wait_until_ready()?;
         Ok(server)
@@ -205,6 +208,27 @@ impl Drop for Database {
     }
 }
 
+/// A TCP port that the kernel gives to nobody else.
+///
+/// A bound socket that does not listen holds it. A server may bind the same port, because it permits to use
+/// an address again as this socket does. A port that is only looked up can become that of a connection of
+/// another test before the server listens.
+#[derive(Debug)]
+struct Port {
+    number: u16,
+    _held: OwnedFd,
+}
+
+impl Port {
+    fn reserve() -> io::Result<Port> {
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        set_socket_reuseaddr(&socket, true)?;
+        bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+        let address = SocketAddrV4::try_from(getsockname(&socket)?)?;
+        Ok(Port { number: address.port(), _held: socket })
+    }
+}
+
 /// A folder that is removed when dropped.
 #[derive(Debug)]
 struct Folder(PathBuf);
@@ -227,7 +251,8 @@ impl Folder {
     fn said(&self) -> String {
         let said = fs::read_to_string(self.0.join("said")).unwrap_or_default();
         let lines: Vec<&str> = said.lines().collect();
-        lines[lines.len().saturating_sub(10)..].join("\n")
+        // MySQL lists some twenty parts that it ends after it has said why.
+        lines[lines.len().saturating_sub(40)..].join("\n")
     }
 }
 
@@ -426,10 +451,6 @@ fn is_open(path: &Path) -> bool {
 /// The folder of a whole server.
 fn base(server: &Path) -> &Path {
     server.ancestors().nth(2).unwrap_or(server)
-}
-
-fn free_port() -> io::Result<u16> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr().map(|address| address.port())
 }
 
 #[cfg(test)]
