@@ -11,16 +11,13 @@
 //! }
 //! ```
 
+use crate::port::ReservedPort;
 use crate::skip::skipped;
 use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_model::storage::Secret;
-use rustix::net::sockopt::set_socket_reuseaddr;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -65,7 +62,7 @@ const SYSTEM_TABLES: [&str; 2] = ["share/mysql_system_tables.sql", "share/mysql_
 pub struct Database {
     engine: Engine,
     folder: Folder,
-    port: Port,
+    port: ReservedPort,
     child: Child,
 }
 
@@ -121,7 +118,7 @@ impl Database {
     #[must_use]
     pub fn unix(&self) -> Endpoint {
         let name = match self.engine {
-            Engine::Postgresql => format!(".s.PGSQL.{}", self.port.number),
+            Engine::Postgresql => format!(".s.PGSQL.{}", self.port.number()),
             Engine::Mariadb | Engine::Mysql => "socket".to_owned(),
         };
         self.endpoint(Address::Unix(self.folder.0.join(name)))
@@ -130,7 +127,7 @@ impl Database {
     /// The endpoint of its TCP port.
     #[must_use]
     pub fn tcp(&self) -> Endpoint {
-        self.endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: self.port.number })
+        self.endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: self.port.number() })
     }
 
     /// The process of the server.
@@ -170,8 +167,8 @@ impl Database {
     fn start(engine: Engine, programs: &Programs) -> Result<Database, String> {
         let folder = Folder::new(programs.user).map_err(|error| format!("no folder for its data: {error}"))?;
         programs.initialise(&folder.0)?;
-        let port = Port::reserve().map_err(|error| format!("no port: {error}"))?;
-        let child = programs.serve(&folder.0, port.number)?;
+        let port = ReservedPort::new().map_err(|error| format!("no port: {error}"))?;
+        let child = programs.serve(&folder.0, port.number())?;
         let mut server = Database { engine, folder, port, child };
         server.wait_until_ready()?;
         Ok(server)
@@ -205,27 +202,6 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-/// A TCP port that the kernel gives to nobody else.
-///
-/// A bound socket that does not listen holds it. A server may bind the same port, because it permits to use
-/// an address again as this socket does. A port that is only looked up can become that of a connection of
-/// another test before the server listens.
-#[derive(Debug)]
-struct Port {
-    number: u16,
-    _held: OwnedFd,
-}
-
-impl Port {
-    fn reserve() -> io::Result<Port> {
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        set_socket_reuseaddr(&socket, true)?;
-        bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
-        let address = SocketAddrV4::try_from(getsockname(&socket)?)?;
-        Ok(Port { number: address.port(), _held: socket })
     }
 }
 

@@ -1,8 +1,9 @@
 //! A real `nats-server` with JetStream, on a port of the loopback that stays the same when it restarts.
 
+use crate::port::ReservedPort;
 use std::fs;
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A running server. Dropping it ends it.
 #[derive(Debug)]
 pub struct Server {
-    address: SocketAddr,
+    port: ReservedPort,
     configuration: PathBuf,
     child: Option<Child>,
 }
@@ -36,12 +37,12 @@ impl Server {
         if program().is_none() {
             return Ok(None);
         }
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let port = ReservedPort::new()?;
         let configuration = folder.join("nats.conf");
         let store = folder.join("jetstream");
-        let text = format!("listen: \"{address}\"\njetstream {{ store_dir: {store:?} }}\n{more}\n");
+        let text = format!("listen: \"{}\"\njetstream {{ store_dir: {store:?} }}\n{more}\n", port.address());
         fs::write(&configuration, text)?;
-        let mut server = Server { address, configuration, child: None };
+        let mut server = Server { port, configuration, child: None };
         server.restart()?;
         Ok(Some(server))
     }
@@ -49,13 +50,13 @@ impl Server {
     /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.port.address()
     }
 
     /// That address as a URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("nats://{}", self.address)
+        format!("nats://{}", self.address())
     }
 
     /// Ends the server at once.
@@ -89,7 +90,7 @@ impl Server {
     /// True if a connection is greeted.
     fn greets(&self) -> bool {
         let greeting = || {
-            let mut stream = TcpStream::connect_timeout(&self.address, Duration::from_secs(1)).ok()?;
+            let mut stream = TcpStream::connect_timeout(&self.address(), Duration::from_secs(1)).ok()?;
             stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
             let mut word = [0; 4];
             stream.read_exact(&mut word).ok()?;

@@ -2,17 +2,16 @@
 //! OTLP, which that version of Prometheus does not take.
 
 use crate::common::wait_until;
-use plimsoll_testkit::skipped;
+use plimsoll_testkit::{ReservedPort, skipped};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// A receiver that keeps what it gets, until it is dropped.
 pub(super) struct Receiver {
-    address: String,
+    port: ReservedPort,
     process: Child,
     _folder: TempDir,
 }
@@ -57,17 +56,16 @@ pub(super) fn victoria_metrics() -> Option<Receiver> {
 impl Receiver {
     fn start(program: &Path, flags: impl FnOnce(&str, &Path) -> Vec<String>) -> Receiver {
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
+        let port = ReservedPort::new().unwrap();
         let mut command = Command::new(program);
-        command.args(flags(&address, folder.path())).current_dir(folder.path());
+        command.args(flags(&port.address().to_string(), folder.path())).current_dir(folder.path());
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        Receiver { address, process, _folder: folder }
+        Receiver { port, process, _folder: folder }
     }
 
     /// Its address with a path.
     pub(super) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("http://{}{path}", self.port.address())
     }
 
     fn wait_for(&self, path: &str) {
