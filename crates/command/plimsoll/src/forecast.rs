@@ -8,7 +8,8 @@ use plimsoll_analysis::verdict::roughly;
 use plimsoll_analysis::{Analysis, Goal, estimate, words};
 use plimsoll_model::event::Event;
 use plimsoll_model::look::Look;
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::Start;
 use std::time::{Duration, Instant};
 
 /// Follows a run, and knows after which starts a forecast is worth its time.

@@ -3,7 +3,7 @@
 use plimsoll_analysis::quantity::{percent, show};
 use plimsoll_model::host::{CROWDED, OtherProcesses};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::study::StudyFacts;
 
 /// Shares of the processors that others may use: above the first they widen intervals, above the second loads do not

@@ -28,7 +28,8 @@ use crate::verdict::Verdict;
 use condition::{DraftComparison, UnderCondition};
 use judge::{explore, judge};
 use plimsoll_model::measure::{Effect, Measure};
-use plimsoll_model::start::{Design, Plan};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::Design;
 use plimsoll_statistics::Interval;
 
 /// A variant compared with the baseline under a condition, in one measure.

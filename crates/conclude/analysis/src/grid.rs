@@ -2,7 +2,7 @@
 
 use crate::words;
 use plimsoll_model::factor::{Assignment, Level, Role};
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::study::StudyFacts;
 
 /// The conditions of a study as rows along an axis.

@@ -3,9 +3,9 @@
 use plimsoll_model::exposed::ExposedSeries;
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::{Measure, Noted, Series};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::Metric;
 use plimsoll_model::result::{StartResult, TrialResult};
-use plimsoll_model::start::Plan;
 use plimsoll_model::study::{Origin, StudyFacts};
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -3,12 +3,13 @@
 use crate::input::Input;
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::Host;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{
     LoadResult, LoadSecond, LoadSummary, LoadTiming, StartResult, StartSummary, StartTiming, Steadiness, TrialResult,
     VariantSystems,
 };
-use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Protocol;

@@ -3,7 +3,8 @@
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::start::{Plan, Validity};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::Validity;
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::words::and_list;
 use std::time::Duration;

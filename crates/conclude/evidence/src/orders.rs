@@ -1,7 +1,8 @@
 //! The orders in which the product runs trials.
 
 use plimsoll_model::factor::{Factor, Level, Role};
-use plimsoll_model::start::{Design, PhaseLengths, Plan, Start, Turns};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::{Design, PhaseLengths, Start, Turns};
 use plimsoll_plan::Options;
 use std::time::Duration;
 

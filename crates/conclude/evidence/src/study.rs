@@ -5,13 +5,14 @@ use crate::orders;
 use crate::rules::FLOOR_RULE;
 use plimsoll_analysis::Input;
 use plimsoll_model::host::Host;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{
     GeneratorRow, LoadResult, LoadSecond, LoadSummary, LoadTiming, StartResult, StartSummary, StartTiming, Steadiness,
     VariantSystems,
 };
 use plimsoll_model::sample::{HostSample, ProcessSample};
-use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Load, PhaseLengths, Start, Validity};
 use plimsoll_model::study::{Decision, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::Protocol;

@@ -19,6 +19,7 @@ pub mod load;
 pub mod look;
 pub mod measure;
 pub mod objective;
+pub mod plan;
 pub mod record;
 pub mod result;
 pub mod sample;

@@ -14,8 +14,9 @@ mod recovery;
 use self::recovery::Recovery;
 use crate::blocks::shuffled;
 use crate::outcomes::{EndedLoad, Outcome, Outcomes, Shown};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::search::{CapacitySearch, SearchRange};
-use plimsoll_model::start::{Load, PhaseLengths, Plan, Rung, RungPart, Start};
+use plimsoll_model::start::{Load, PhaseLengths, Rung, RungPart, Start};
 use plimsoll_statistics::capacity::{
     Capacity, LOADS, MOST_LOADS, Next, Part, Range, Search, Tried, capacity, contradiction, most_loads, over_starts,
 };

@@ -4,7 +4,7 @@
 use crate::outcomes::Outcomes;
 use crate::spare;
 use crate::step::Step;
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 
 /// The next step on the way through all looks to the last repeat; none at the end of the run.
 pub(crate) fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {

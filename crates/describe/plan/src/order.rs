@@ -2,7 +2,8 @@
 
 use crate::blocks::{BlockOrders, shuffled};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
-use plimsoll_model::start::{Design, PhaseLengths, Plan, Start};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::{Design, PhaseLengths, Start};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 

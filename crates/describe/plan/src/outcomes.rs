@@ -1,7 +1,8 @@
 //! The recorded outcomes of a run so far, from which the next step follows.
 
 use plimsoll_model::look::Look;
-use plimsoll_model::start::{Load, Plan, Start};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::{Load, Start};
 use std::collections::HashMap;
 
 /// How a start ended, as far as it decides whether its block runs again.

@@ -1,7 +1,8 @@
 //! The loads on a start: where variants take turns, the order of their slices.
 
 use crate::blocks::BlockOrders;
-use plimsoll_model::start::{Load, Plan, Start};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::{Load, Start};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 

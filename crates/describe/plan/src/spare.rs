@@ -5,7 +5,8 @@
 //! discarded.
 
 use crate::outcomes::{Outcome, Outcomes};
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::Start;
 use std::collections::BTreeMap;
 
 /// The largest number of attempts at a block. A block that does not count three times will not

@@ -9,7 +9,8 @@ use crate::outcomes::{EndedLoad, Outcome, Outcomes};
 use crate::slices::loads;
 use crate::step::Step;
 use plimsoll_model::look::Look;
-use plimsoll_model::start::{Load, Plan, Start};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::{Load, Start};
 
 /// The next step; none when the run has come to its end.
 #[must_use]

@@ -2,8 +2,9 @@
 //! that was damaged, or made by somebody else, may say anything.
 
 use plimsoll_model::factor::Role;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::result::FinishedStart;
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::start::Start;
 use plimsoll_model::study::StudyFacts;
 use std::time::Duration;
 

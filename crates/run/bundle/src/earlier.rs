@@ -3,13 +3,14 @@
 use crate::files::{STARTS, SUMMARY};
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::factor::Assignment;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{ErrorKind, SequenceCheck};
 use plimsoll_model::result::{
     FinishedStart, Headroom, LoadSummary, LoadTiming, Replies, StartSummary, StartTiming, Steadiness, VariantSystems,
     Work,
 };
 use plimsoll_model::script::ScriptFacts;
-use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Start, Validity};
 use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};

@@ -8,12 +8,13 @@ use crate::interval_log::{self, Selection};
 use crate::manifest::{self, Manifest, STUDY_PART, VERSIONS_PART};
 use crate::tables::{ErrorRow, TotalRow, read_csv};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{LONGEST, RecordedPhase, Subject, Tally};
 use plimsoll_model::result::{
     FinishedStart, GeneratorRow, LoadResult, LoadSecond, LoadSummary, PooledLoads, PooledRungs, StartResult,
     common_cuts, validity_of_loads, whole_turns,
 };
-use plimsoll_model::start::{Design, Plan, Validity};
+use plimsoll_model::start::{Design, Validity};
 use plimsoll_model::study::{Origin, StudyFacts};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@
 
 mod databases;
 mod disk_space;
+mod ending;
 mod feedback;
 pub mod generator;
 pub mod host;
@@ -26,9 +27,10 @@ mod target;
 mod validity;
 mod written_files;
 
+pub use ending::{Ending, RunError};
 pub use plimsoll_database::expected_size;
 pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers, systems_on, workloads};
 pub use programs::arguments;
-pub use run::{Ending, EventSink, LookAt, Run, RunError, run};
+pub use run::{EventSink, LookAt, Run, run};
 pub use sampled::target;
 pub use written_files::FilesOfSystem;

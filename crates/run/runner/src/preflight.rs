@@ -12,7 +12,7 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::measure::{Measure, Series};
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::Processors;
 use plimsoll_model::words::and_list;

@@ -1,9 +1,10 @@
 //! The programs of the systems, and the files that users work with. Each is built and described once in a run, before
 //! the first trial that needs it.
 
+use crate::ending::Stop;
 use crate::host::{Host, HostError};
 use crate::preflight::{STAND_IN, measured_services, stand_in_at, with_words_for_ports};
-use crate::run::{Context, EventSink, Stop};
+use crate::run::{Context, EventSink};
 use crate::start::Executable;
 use plimsoll_bundle::BundleError;
 use plimsoll_model::database::{Database, Origin};

@@ -1,6 +1,7 @@
 //! The run: carries out one step of the plan's strategy after another.
 
 use crate::databases;
+use crate::ending::{Ending, RunError, Stop};
 use crate::generator::Generator;
 use crate::host::{Host, HostError};
 use crate::keys::{Keys, without_secrets};
@@ -8,17 +9,18 @@ use crate::outcome::{Machine, others_in_void_loads, outcome, shown};
 use crate::preflight;
 use crate::programs::Programs;
 use crate::scripts::MissingNames;
-use crate::start::{Abort, EndedStart, RunningStart};
+use crate::start::{EndedStart, RunningStart};
 use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
 use plimsoll_model::look::Look;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::result::{FinishedStart, RecordedRun};
-use plimsoll_model::start::{Plan, Start, Validity};
+use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_plan::{MOST_DISTURBED, Outcome, Outcomes, Step, left_out, next, remaining};
 use plimsoll_study::{Place, Study};
-use plimsoll_system::{Interrupt, Launcher, SystemError};
+use plimsoll_system::{Interrupt, Launcher};
 use plimsoll_telemetry::other_processes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -76,54 +78,6 @@ pub(crate) struct Context<'a> {
     pub(crate) observe: Duration,
     pub(crate) keep_going: bool,
     pub(crate) pause_after: Option<u32>,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Every start that was needed has run. Whether it counts is in its summary.
-    Complete,
-    /// It was stopped from outside. The starts that had ended are in the bundle.
-    Interrupted,
-    /// It was broken off, because others used so much of the processors that loads did not count.
-    BrokenOff,
-    /// It has run as many starts as it was asked to, and there are more.
-    Paused,
-}
-
-/// Why a run ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A system could not be built or described.
-    #[error("{0}")]
-    System(String),
-    /// The first trial of a variant could not begin, or all its exchanges failed, for the reason that
-    /// its summary gives.
-    #[error(
-        "{start} failed, and so would another of `{variant}`, so the run was broken off; correct that, and run the study into \
-         a new folder"
-    )]
-    NeverWorked {
-        /// The start, as in reports: `trial 1`.
-        start: String,
-        /// The variant, as in reports.
-        variant: String,
-    },
-    /// Every trial of a whole block failed, although systems answered, and no earlier trial succeeded.
-    #[error(
-        "all {trials} trials failed, and so would others, so the run was broken off; correct that, and run the study into a \
-         new folder"
-    )]
-    NeverRight {
-        /// The number of trials.
-        trials: usize,
-    },
-    /// Agents that were to generate load, or to run systems, are lost.
-    #[error("{0}")]
-    Agents(String),
-    /// The results cannot be written.
-    #[error(transparent)]
-    Bundle(#[from] BundleError),
 }
 
 /// Runs the starts that the bundle does not have yet.
@@ -205,39 +159,6 @@ fn walk(
                 Stop::Paused => Ok(Ending::Paused),
                 Stop::Abort(error) => Err(error),
             }
-        }
-    }
-}
-
-/// Why the run stopped before the end of its plan.
-pub(crate) enum Stop {
-    Interrupted,
-    BrokenOff,
-    Paused,
-    Abort(RunError),
-}
-
-impl From<BundleError> for Stop {
-    fn from(error: BundleError) -> Self {
-        Stop::Abort(error.into())
-    }
-}
-
-impl From<SystemError> for Stop {
-    fn from(error: SystemError) -> Self {
-        match error {
-            SystemError::Interrupted { .. } => Stop::Interrupted,
-            error => Stop::Abort(RunError::System(error.to_string())),
-        }
-    }
-}
-
-impl From<HostError> for Stop {
-    fn from(error: HostError) -> Self {
-        match error {
-            HostError::Interrupted => Stop::Interrupted,
-            HostError::Failed(reason) => Stop::Abort(RunError::System(reason)),
-            HostError::Lost(reason) => Stop::Abort(RunError::Agents(reason)),
         }
     }
 }
@@ -567,16 +488,6 @@ impl<'a> Walk<'a> {
     /// The variant whose programs `variant` runs: for the duplicate, the baseline.
     fn program_of(&self, variant: usize) -> usize {
         if variant < self.context.plan.variants.len() { variant } else { 0 }
-    }
-}
-
-impl From<Abort> for Stop {
-    fn from(abort: Abort) -> Self {
-        match abort {
-            Abort::Interrupted => Stop::Interrupted,
-            Abort::Bundle(error) => error.into(),
-            Abort::Agents(reason) => Stop::Abort(RunError::Agents(reason)),
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use plimsoll_analysis::cross_run::{
 };
 use plimsoll_analysis::{Analysis, Input, OrReason, analyse};
 use plimsoll_model::flow::{Body, FlowRequest, JsonPiece, Piece, Text};
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::system::{CommandLine, Probe};
 use plimsoll_model::workload::Steps;
 use plimsoll_outside::limits::limits;

@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use plimsoll_analysis::quantity;
 use plimsoll_model::database::{Database, Dataset, Origin, Snapshot};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_study::Study;
 
 /// A line for each database and each kind of data in it: `db: MariaDB with TPC-C of 2 warehouses; loaded once, copied

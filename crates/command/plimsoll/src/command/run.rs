@@ -15,7 +15,7 @@ use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
 use plimsoll_model::look::Look;
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_runner::generator::{Generator, LocalThreads};
 use plimsoll_runner::host::Host;

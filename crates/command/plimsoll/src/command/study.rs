@@ -6,7 +6,7 @@ use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_analysis::estimate::{CONFIDENCE, MIN_REPEATS};
 use plimsoll_k6_run::duration;
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_runner::{PreflightFault, preflight};
 use plimsoll_statistics::lengths::{Costs, FEWEST_TURNS, TwoLevels};
 use plimsoll_study::{Diagnostic, Severity, Study, Style};

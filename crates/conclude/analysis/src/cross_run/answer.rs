@@ -10,7 +10,7 @@ use crate::verdict::Outcome;
 use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure};
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 
 /// Outcomes that share a sentence, and its phrase.
 type OutcomePhrase = (&'static [Outcome], &'static str);

@@ -5,10 +5,11 @@ use crate::input::Input;
 use crate::testing::{blocks, input, placed, start};
 use plimsoll_model::database::{DatabaseFacts, Setting, SqlFacts, StatementFacts};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role, combinations};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{GeneratorRow, LoadResult, LoadSecond, StartResult, StartSummary};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::start::Start;
 use plimsoll_model::workload::Protocol;
 
 /// The place of a trial in the study.

@@ -3,9 +3,10 @@
 use crate::input::Input;
 use crate::testing::{blocks, input, placed, start};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{LoadResult, StartResult, Work};
-use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::start::Start;
 use plimsoll_model::storage::{Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::workload::Protocol;
 

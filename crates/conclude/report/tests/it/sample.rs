@@ -3,13 +3,14 @@
 use plimsoll_analysis::Input;
 use plimsoll_model::factor::{Factor, Level, Role, combinations};
 use plimsoll_model::host::{Host, Version};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject, Tally};
 use plimsoll_model::result::{
     GeneratorRow, LoadResult, LoadSecond, LoadSummary, LoadTiming, PooledLoads, StartResult, StartSummary, StartTiming,
     Steadiness, VariantSystems,
 };
 use plimsoll_model::sample::ProcessSample;
-use plimsoll_model::start::{Design, Load, PhaseLengths, Plan, Start, Turns, Validity};
+use plimsoll_model::start::{Design, Load, PhaseLengths, Start, Turns, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use plimsoll_model::workload::Protocol;

@@ -2,7 +2,8 @@
 
 use plimsoll_model::factor::{Factor, Level, Role};
 use plimsoll_model::look::Look;
-use plimsoll_model::start::{Design, PhaseLengths, Plan, Start};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::start::{Design, PhaseLengths, Start};
 use plimsoll_plan::{MOST_ATTEMPTS, Options, Outcome, Outcomes, Step, next, remaining};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

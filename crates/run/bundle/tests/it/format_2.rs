@@ -4,9 +4,10 @@
 use crate::fixture;
 use crate::given::{self, SECOND, named};
 use plimsoll_bundle::{BundleError, BundleWriter, Contents, read};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::Subject;
 use plimsoll_model::result::{StartResult, VariantSystems};
-use plimsoll_model::start::{Plan, Start, Validity};
+use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::study::{Origin, StudyFacts};
 use plimsoll_model::units::{Instant, Nanos};
 use serde_json::{Value, json};

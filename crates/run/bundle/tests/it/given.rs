@@ -11,6 +11,7 @@ use plimsoll_model::host::{Host, LOCAL, Version};
 use plimsoll_model::load::Share;
 use plimsoll_model::look::Look;
 use plimsoll_model::objective::{self, Judged, Passed, Reading};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{Account, ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
 use plimsoll_model::result::{
     FinishedStart, Headroom, LoadResult, LoadSummary, LoadTiming, Replies, StartResult, StartSummary, StartTiming,
@@ -18,7 +19,7 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, Samples, WaitSample};
 use plimsoll_model::script::ScriptFacts;
-use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::start::{Load, PhaseLengths, Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 

@@ -3,10 +3,11 @@
 use crate::given::{self, SECOND};
 use crate::round_trip::{any_intervals, assert_same, merged};
 use plimsoll_bundle::{BundleWriter, Contents, read};
+use plimsoll_model::plan::Plan;
 use plimsoll_model::record::{ErrorKind, Interval, Subject, Tally};
 use plimsoll_model::result::{FinishedStart, LoadResult, LoadSummary, LoadTiming, Steadiness, Work};
 use plimsoll_model::sample::{DatabaseSample, ProcessSample, Samples};
-use plimsoll_model::start::{Load, Plan, Start, Validity};
+use plimsoll_model::start::{Load, Start, Validity};
 use plimsoll_model::units::{Instant, Nanos};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

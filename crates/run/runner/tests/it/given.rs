@@ -3,7 +3,7 @@
 use plimsoll_bundle::{BundleWriter, Contents};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::Host;
-use plimsoll_model::start::Plan;
+use plimsoll_model::plan::Plan;
 use plimsoll_plan::Options;
 use plimsoll_runner::generator::LocalThreads;
 use plimsoll_runner::{Ending, LookAt, Run};
