@@ -16,59 +16,131 @@ pub(crate) struct Change {
     pub(crate) half_step: f64,
     /// As published.
     pub(crate) text: String,
+    /// How it is written.
+    pub(crate) form: Form,
+    /// The claim of the word behind it: `20 % faster`.
+    pub(crate) said: Option<Claim>,
+}
+
+/// The form of a change, which shows whether its direction is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// With a sign, or with a word such as `reduction`.
+    Signed,
+    /// A share without a sign: `20 %`.
+    Share,
+    /// A factor: `×1.25`.
+    Factor,
 }
 
 impl Change {
     /// A change that is calculated from other numbers.
     pub(crate) fn calculated(share: f64) -> Change {
-        Change { low: share, high: share, half_step: 0.0, text: show_change(1.0 + share) }
+        let (half_step, text) = (0.0, show_change(1.0 + share));
+        Change { low: share, high: share, half_step, text, form: Form::Signed, said: None }
     }
 
     /// The middle.
     pub(crate) fn middle(&self) -> f64 {
         f64::midpoint(self.low, self.high)
     }
+
+    /// A rise without a sign, read as a fall; `actual` is the change of the numbers, if known.
+    ///
+    /// `25 % faster` is said of a time that falls by 25 %, and of a speed that rises by 25 %. The reading nearer to the
+    /// numbers counts. What improves by more than 100 % cannot fall by as much;
+    /// by just 100 % it may have been halved, or be gone.
+    pub(crate) fn as_fall(&self, actual: Option<f64>) -> Change {
+        let (fall, inverse) = (Change { low: -self.high, high: -self.low, ..self.clone() }, self.inverse());
+        let apart = |reading: &Change, actual: f64| (reading.middle() - actual).abs();
+        let nearer = actual.is_some_and(|actual| apart(&inverse, actual) < apart(&fall, actual));
+        let inverted =
+            self.form == Form::Factor || self.high > 1.0 || ((self.said.is_some() || self.high >= 1.0) && nearer);
+        if inverted { inverse } else { fall }
+    }
+
+    /// The change of one over the number: of a rise by 25 %, a fall by 20 %.
+    fn inverse(&self) -> Change {
+        let (least, most) = (1.0 + self.low, 1.0 + self.high);
+        let half_step = self.half_step / (least * (least - self.half_step).max(f64::MIN_POSITIVE));
+        Change { low: 1.0 / most - 1.0, high: 1.0 / least - 1.0, half_step, ..self.clone() }
+    }
 }
 
-/// Words that reverse the direction of a change without a sign.
-const WORDS_OF_DECREASE: [&str; 5] = ["reduction", "decrease", "less", "lower", "fewer"];
+/// The meaning of a word after a change.
+#[derive(Clone, Copy)]
+enum Word {
+    /// The number falls.
+    Falls,
+    /// The number rises.
+    Rises,
+    /// The number is better or worse, whichever way that is.
+    Claims(Claim),
+}
 
-/// Words that may follow a change and keep its direction.
-const WORDS_OF_INCREASE: [&str; 7] = ["increase", "more", "higher", "improvement", "faster", "slower", "worse"];
+/// Words that may follow a change.
+const WORDS: [(&str, Word); 13] = [
+    ("reduction", Word::Falls),
+    ("decrease", Word::Falls),
+    ("less", Word::Falls),
+    ("lower", Word::Falls),
+    ("fewer", Word::Falls),
+    ("increase", Word::Rises),
+    ("more", Word::Rises),
+    ("higher", Word::Rises),
+    ("improvement", Word::Claims(Claim::Improvement)),
+    ("better", Word::Claims(Claim::Improvement)),
+    ("faster", Word::Claims(Claim::Improvement)),
+    ("slower", Word::Claims(Claim::Regression)),
+    ("worse", Word::Claims(Claim::Regression)),
+];
 
 /// Parses a published change.
 pub(crate) fn change(text: &str) -> Result<Change, Unreadable> {
     let expected = || Unreadable::expected("a change such as `+5.66 %`, `×1.5` or `21-41 %`");
     let trimmed = text.trim().trim_start_matches('\\');
-    let (body, less) = without_word(trimmed.trim_start_matches('(').trim_end_matches(')'));
+    let (body, word) = without_word(trimmed.trim_start_matches('(').trim_end_matches(')'));
+    let signed = body.trim_start_matches(['~', '≈', ' ']).starts_with(['-', '−', '–', '+']);
+    let falls = !signed && matches!(word, Some(Word::Falls));
+    let said = match word {
+        Some(Word::Claims(claim)) => Some(claim),
+        _ => None,
+    };
+    let directed = signed || matches!(word, Some(Word::Falls | Word::Rises));
     if let Some(times) = body.strip_prefix(['×', 'x']).or_else(|| body.strip_suffix(['×', 'x'])) {
         let factor = quantity(times).map_err(|_| expected())?;
         let share = factor.value - 1.0;
-        return Ok(Change { low: share, high: share, half_step: factor.half_step, text: trimmed.to_owned() });
+        let (half_step, text) = (factor.half_step, trimmed.to_owned());
+        let form = if directed { Form::Signed } else { Form::Factor };
+        let change = Change { low: share, high: share, half_step, text, form, said };
+        // `2x lower` is half.
+        return Ok(if falls && share > 0.0 { change.inverse() } else { change });
     }
     let ends: Vec<Quantity> =
         range(body).into_iter().map(|end| quantity(&end)).collect::<Result<_, _>>().map_err(|_| expected())?;
     if ends.iter().any(|end| end.unit != Unit::Share) {
         return Err(expected().with_hint(format!("is it per cent? then write `{body} %`")));
     }
-    let sign = if less && !body.starts_with(['-', '−', '+']) { -1.0 } else { 1.0 };
+    let sign = if falls { -1.0 } else { 1.0 };
     let shares = ends.iter().map(|end| end.value * sign);
     Ok(Change {
         low: shares.clone().fold(f64::INFINITY, f64::min),
         high: shares.fold(f64::NEG_INFINITY, f64::max),
         half_step: ends.iter().map(|end| end.half_step).fold(0.0, f64::max),
         text: trimmed.to_owned(),
+        form: if directed { Form::Signed } else { Form::Share },
+        said,
     })
 }
 
-/// Splits `42% reduction` into the change and true if the word means a decrease.
-fn without_word(text: &str) -> (&str, bool) {
-    let Some((rest, word)) = text.trim().rsplit_once([' ', '\u{a0}']) else { return (text.trim(), false) };
-    let word = word.to_lowercase();
-    match word.as_str() {
-        word if WORDS_OF_DECREASE.contains(&word) => (rest.trim(), true),
-        word if WORDS_OF_INCREASE.contains(&word) => (rest.trim(), false),
-        _ => (text.trim(), false),
+/// Splits `42% reduction` into the change and the meaning of the word.
+fn without_word(text: &str) -> (&str, Option<Word>) {
+    let text = text.trim();
+    let Some((rest, last)) = text.rsplit_once([' ', '\u{a0}']) else { return (text, None) };
+    let last = last.to_lowercase();
+    match WORDS.iter().find(|(word, _)| *word == last) {
+        Some((_, meaning)) => (rest.trim(), Some(*meaning)),
+        None => (text, None),
     }
 }
 
@@ -296,6 +368,37 @@ mod tests {
         }
         assert_eq!(change("5").expect_err("no unit").hint.as_deref(), Some("is it per cent? then write `5 %`"));
         assert!(change("faster").is_err());
+    }
+
+    #[test]
+    fn a_size_without_a_sign_has_its_direction_from_the_claim() {
+        let (better, worse) = (Some(Claim::Improvement), Some(Claim::Regression));
+        for (text, form, said) in [
+            ("20%", Form::Share, None),
+            ("20% faster", Form::Share, better),
+            ("20% better", Form::Share, better),
+            ("20% worse", Form::Share, worse),
+            ("1.25x slower", Form::Factor, worse),
+            ("+20%", Form::Signed, None),
+            ("~ -20%", Form::Signed, None),
+            ("20% more", Form::Signed, None),
+            ("20% less", Form::Signed, None),
+        ] {
+            let read = change(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+            assert_eq!((read.form, read.said), (form, said), "{text}");
+        }
+        for (text, actual, expected) in [
+            ("20%", None, -0.2),
+            ("25%", Some(-0.2), -0.25),
+            ("25% faster", Some(-0.2), -0.2),
+            ("25% faster", Some(-0.25), -0.25),
+            ("1.25x faster", None, -0.2),
+            ("150%", None, -0.6),
+        ] {
+            let read = change(text).unwrap_or_else(|error| panic!("{text}: {error:?}")).as_fall(actual);
+            assert!((read.middle() - expected).abs() < 1e-9, "{text}: {read:?}");
+        }
+        assert!(change("2x lower").is_ok_and(|read| (read.middle() + 0.5).abs() < 1e-9));
     }
 
     #[test]

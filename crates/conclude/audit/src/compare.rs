@@ -1,7 +1,7 @@
 //! The comparisons of a table: two numbers in one row, or rows of two variants that are equal in
 //! everything else.
 
-use crate::cell::{Change, Claim};
+use crate::cell::{Change, Claim, Form};
 use crate::column::Statistic;
 use crate::quantity::Quantity;
 use crate::row::Row;
@@ -54,6 +54,32 @@ impl Comparison<'_> {
         (from.unit == to.unit && !from.bound && !to.bound && apart).then_some(to.value > from.value)
     }
 
+    /// Gives a published size without a sign the direction of its claim: a latency that improves by 20 % falls.
+    fn directed(mut self) -> Self {
+        let falls = self.published && self.change.as_ref().is_some_and(|change| self.means_a_fall(change));
+        if falls {
+            let ends = self.from.as_ref().zip(self.to.as_ref());
+            let ends = ends.filter(|(from, to)| from.unit == to.unit && from.value > 0.0);
+            let actual = ends.map(|(from, to)| to.value / from.value - 1.0);
+            self.change = self.change.as_ref().map(|change| change.as_fall(actual));
+        }
+        self
+    }
+
+    /// True if a rise without a sign stands for a fall.
+    fn means_a_fall(&self, change: &Change) -> bool {
+        let claim = change.said.or(self.claim).filter(|claim| *claim != Claim::Same);
+        let Some(claim) = claim.filter(|_| change.form != Form::Signed && change.low > 0.0) else { return false };
+        match self.direction() {
+            // Numbers that rise make the claim wrong, and not the change.
+            Some(direction) => {
+                (claim == Claim::Improvement) == (direction == Direction::Lower) && self.rises() != Some(true)
+            }
+            // Nothing tells which way is better: the size is that of the numbers.
+            None => self.rises() == Some(false),
+        }
+    }
+
     /// The known numbers: `10,081 → 10,652, +5.7 %`.
     pub(crate) fn numbers(&self) -> String {
         let ends = self.from.as_ref().zip(self.to.as_ref()).map(|(from, to)| format!("{} → {}", from.text, to.text));
@@ -97,8 +123,8 @@ pub(crate) fn variants<'a>(group: &[&'a Row]) -> Vec<(&'a str, Vec<&'a Row>)> {
 
 /// All comparisons of the table.
 pub(crate) fn comparisons(rows: &[Row]) -> Vec<Comparison<'_>> {
-    // Rows of one variant with different settings are a grid; each setting is a group.
-    let cells = groups(rows).into_iter().flat_map(|group| by_settings(&group));
+    // Rows of one variant that were set up in different ways are no repeated runs: each way is a group.
+    let cells = groups(rows).into_iter().flat_map(|group| split(&group, Row::setup));
     let mut comparisons: Vec<Comparison<'_>> = cells.flat_map(|cell| between_rows(&cell)).collect();
     let covered: BTreeSet<u64> = comparisons.iter().flat_map(|comparison| comparison.lines.clone()).collect();
     comparisons.extend(rows.iter().filter(|row| !covered.contains(&row.line)).filter_map(in_one_row));
@@ -106,20 +132,21 @@ pub(crate) fn comparisons(rows: &[Row]) -> Vec<Comparison<'_>> {
     comparisons
 }
 
-/// The rows of a group by their settings, where a variant has several.
-fn by_settings<'a>(group: &[&'a Row]) -> Vec<Vec<&'a Row>> {
-    let several = variants(group).iter().any(|(_, rows)| rows.iter().any(|row| row.settings != rows[0].settings));
+/// The rows of a group by a key, where a variant has several.
+pub(crate) fn split<'a, K: PartialEq>(group: &[&'a Row], key: impl Fn(&'a Row) -> K) -> Vec<Vec<&'a Row>> {
+    let several = variants(group).iter().any(|(_, rows)| rows.iter().any(|&row| key(row) != key(rows[0])));
     if !several {
         return vec![group.to_vec()];
     }
-    let mut cells: Vec<Vec<&Row>> = Vec::new();
-    for row in group {
-        match cells.iter_mut().find(|cell| cell[0].settings == row.settings) {
-            Some(cell) => cell.push(row),
-            None => cells.push(vec![row]),
+    let mut cells: Vec<(K, Vec<&'a Row>)> = Vec::new();
+    for &row in group {
+        let of_row = key(row);
+        match cells.iter_mut().find(|(known, _)| *known == of_row) {
+            Some((_, cell)) => cell.push(row),
+            None => cells.push((of_row, vec![row])),
         }
     }
-    cells
+    cells.into_iter().map(|(_, cell)| cell).collect()
 }
 
 /// The comparison within a row that has a baseline, a change or a claim of its own.
@@ -129,7 +156,7 @@ fn in_one_row(row: &Row) -> Option<Comparison<'_>> {
         return None;
     }
     let change = row.change.clone().or_else(|| ratio(row.baseline.as_ref()?, to.as_ref()?));
-    Some(Comparison {
+    let comparison = Comparison {
         row,
         lines: vec![row.line],
         from: row.baseline.clone(),
@@ -139,7 +166,8 @@ fn in_one_row(row: &Row) -> Option<Comparison<'_>> {
         claim: row.claim,
         runs: row.runs,
         spread: None,
-    })
+    };
+    Some(comparison.directed())
 }
 
 /// The comparison of each other variant with the first, unless its row has its own baseline.
@@ -153,7 +181,7 @@ fn between_rows<'a>(group: &[&'a Row]) -> Vec<Comparison<'a>> {
 fn between<'a>(baseline: &[&'a Row], rows: &[&'a Row]) -> Option<Comparison<'a>> {
     let (from, to) = (middle(baseline)?, middle(rows)?);
     let published = rows.iter().find_map(|row| row.change.clone());
-    Some(Comparison {
+    let comparison = Comparison {
         row: rows[0],
         lines: baseline.iter().chain(rows).map(|row| row.line).collect(),
         published: published.is_some(),
@@ -163,7 +191,8 @@ fn between<'a>(baseline: &[&'a Row], rows: &[&'a Row]) -> Option<Comparison<'a>>
         claim: rows.iter().find_map(|row| row.claim),
         runs: runs(baseline).zip(runs(rows)).map(|(one, other)| one.min(other)),
         spread: spread(baseline).zip(spread(rows)).map(|(one, other)| [one, other]),
-    })
+    };
+    Some(comparison.directed())
 }
 
 /// The spread of the runs: from the mean and sd of one row, or from a row for each run.
@@ -251,5 +280,12 @@ mod tests {
     fn settings_of_a_grid_are_kept_apart() {
         let table = "variant,settings,value\na,t=0,10/s\na,t=8,5/s\nb,t=0,10/s\nb,t=8,7/s\n";
         assert_eq!(texts(table), ["b: 10/s → 10/s, ±0.0 %", "b: 5/s → 7/s, +40.0 %"]);
+    }
+
+    #[test]
+    fn cold_and_warm_are_no_repeated_runs() {
+        let table = "operation,size,variant,mode,median\nread,1GB,disk,cold,10 s\nread,1GB,disk,warm,0.2 s\n\
+                     read,1GB,nfs,cold,12 s\nread,1GB,nfs,warm,0.1 s\n";
+        assert_eq!(texts(table), ["nfs, 1GB, read: 10 s → 12 s, +20.0 %", "nfs, 1GB, read: 0.2 s → 0.1 s, −50.0 %"]);
     }
 }

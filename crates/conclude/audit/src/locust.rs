@@ -4,6 +4,7 @@
 //! as `3400`), the median and the 100th included, so that a percentile may be above the maximum beside it.
 
 use crate::column::{Column, Statistic, percentile};
+use crate::row::Row;
 use csv::StringRecord;
 
 /// Headings that tell the table from others.
@@ -43,6 +44,11 @@ pub(crate) fn column(heading: &str) -> Option<LocustColumn> {
         "50%" | "100%" | "Average Content Size" | "Failures/s" => other(Some(Column::Ignored)),
         _ => heading.ends_with('%').then(|| time(Statistic::Percentile(percentile(heading)?), true)).flatten(),
     }
+}
+
+/// True for the row over all requests, the last one of the table.
+pub(crate) fn is_aggregated(row: &Row) -> bool {
+    row.labels.iter().any(|(heading, text)| heading == "Name" && text == "Aggregated")
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub(crate) struct Quantity {
     pub(crate) unit: Unit,
     /// The size of its written unit in base units: 0.001 for milliseconds.
     pub(crate) unit_factor: f64,
+    /// True if it is written without a unit.
+    pub(crate) plain: bool,
     /// True if it is a bound: `2,500+`, `> 10 s`.
     pub(crate) bound: bool,
     /// The number of its digits, without leading zeros.
@@ -43,6 +45,7 @@ impl Quantity {
             coarse_half_step: half_step,
             unit,
             unit_factor: 1.0,
+            plain: false,
             bound: false,
             digits: 3,
             text,
@@ -135,7 +138,7 @@ fn part(text: &str) -> Result<(Quantity, f64, &str), Unreadable> {
     let (number, rest) = split(text)?;
     let (name, rest) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
     let (scale, of) = unit(name).ok_or_else(|| unknown_unit(name.trim()))?;
-    let number = number.scaled(scale, of);
+    let number = Quantity { plain: name.trim().is_empty(), ..number.scaled(scale, of) };
     if number.value.abs() > MAX_VALUE {
         return Err(Unreadable::expected("a number of a size that something can have"));
     }
@@ -168,6 +171,7 @@ fn split(text: &str) -> Result<(Quantity, &str), Unreadable> {
         coarse_half_step: step * 10_f64.powi(zeros as i32) / 2.0,
         unit: Unit::Count,
         unit_factor: 1.0,
+        plain: true,
         bound: false,
         digits: format!("{whole}{decimals}").trim_start_matches('0').len(),
         text: String::new(),
@@ -238,6 +242,9 @@ mod tests {
             assert_eq!(read.unit, unit, "{text}");
         }
         assert_eq!(quantity("1,300").map(|read| (read.coarse_half_step, read.digits)), Ok((50.0, 4)));
+        for (text, plain) in [("1e-05", true), ("2,500+", true), ("12M", false), ("12 users", false), ("5 %", false)] {
+            assert_eq!(quantity(text).map(|read| read.plain), Ok(plain), "{text}");
+        }
         for bound in ["2,500+", "2,500+ users", "> 10 s", "≥ 3"] {
             assert!(quantity(bound).is_ok_and(|read| read.bound), "{bound}");
         }

@@ -18,6 +18,8 @@ pub(crate) struct Row {
     pub(crate) runs: Option<u64>,
     /// Number of values behind the statistics.
     pub(crate) requests: Option<f64>,
+    /// True if the number of values is a bound: `1,000+`.
+    pub(crate) requests_bound: bool,
     pub(crate) statistics: Vec<(Statistic, Quantity)>,
     /// The number that `value` is compared with, in rows that hold both.
     pub(crate) baseline: Option<Quantity>,
@@ -31,6 +33,8 @@ pub(crate) struct Row {
     pub(crate) operation: Option<String>,
     pub(crate) mode: Option<String>,
     pub(crate) users: Option<f64>,
+    /// True if the number of users is a bound: `1,000+`.
+    pub(crate) users_bound: bool,
     pub(crate) rate: Option<Quantity>,
     /// Mean duration of the operations that `rate` counts.
     pub(crate) duration: Option<Quantity>,
@@ -52,6 +56,16 @@ impl Row {
     /// A statistic of the row.
     pub(crate) fn get(&self, statistic: Statistic) -> Option<&Quantity> {
         self.statistics.iter().find(|(known, _)| *known == statistic).map(|(_, number)| number)
+    }
+
+    /// A statistic of the row, unless it is a bound: `< 1 ms`.
+    pub(crate) fn exact(&self, statistic: Statistic) -> Option<&Quantity> {
+        self.get(statistic).filter(|number| !number.bound)
+    }
+
+    /// The number of values behind the statistics, unless it is a bound.
+    pub(crate) fn exact_requests(&self) -> Option<f64> {
+        self.requests.filter(|_| !self.requests_bound)
     }
 
     /// The median.
@@ -92,6 +106,17 @@ impl Row {
         key.push(self.users.map(|users| users.to_string()).unwrap_or_default());
         key.push(self.think.as_ref().map(|think| think.value.to_string()).unwrap_or_default());
         key
+    }
+
+    /// How the row was measured: its settings, and its columns that say how. Rows of one variant are repeated runs only
+    /// where it is the same.
+    pub(crate) fn setup(&self) -> (&[(String, String)], [Option<String>; 4]) {
+        (self.settings.as_slice(), self.circumstances())
+    }
+
+    /// How the row was measured, apart from its settings: mode, data, method and target.
+    pub(crate) fn circumstances(&self) -> [Option<String>; 4] {
+        [&self.mode, &self.data, &self.method, &self.target].map(|text| text.as_deref().map(str::to_lowercase))
     }
 
     /// The description of the row without its variant: `10GB, write`.

@@ -294,12 +294,13 @@ impl<'a> RowBuilder<'a> {
             Column::Target => row.target = Some(text.to_owned()),
             Column::Settings => add_settings(&mut row.settings, text),
             Column::Runs => row.runs = Some(runs(text)?),
-            Column::Requests => row.requests = Some(count(text)?),
-            Column::Users => row.users = Some(count(text)?),
+            Column::Requests => (row.requests, row.requests_bound) = count(cell)?,
+            Column::Users => (row.users, row.users_bound) = count(cell)?,
             Column::Change => row.change = Some(change(cell)?),
             Column::Improvement => {
-                row.change = Some(change(cell)?);
-                row.claim = row.claim.or(Some(cell::Claim::Improvement));
+                let change = change(cell)?;
+                row.claim = row.claim.or(change.said).or(Some(cell::Claim::Improvement));
+                row.change = Some(change);
             }
             Column::Claim => row.claim = Some(cell::claim(text)?),
             Column::Better => row.better = Some(cell::direction(text)?),
@@ -307,7 +308,7 @@ impl<'a> RowBuilder<'a> {
             Column::GeneratorCpu => row.generator_cpu = Some(share(cell, "a share such as `85 %`")?),
             Column::Order => row.order = Some(cell::order(text)?),
             Column::Started => row.order = Some(cell::started(text)?),
-            Column::Errors => row.errors = Some(cell::errors(text)?),
+            Column::Errors => row.errors = errors(cell)?,
             Column::Best => row.best = cell::yes(text)?,
             Column::Ignored => {}
             Column::Bytes => row.bytes = Some(of_unit(cell, &[Unit::Bytes], "a size such as `100 KB`")?),
@@ -333,6 +334,7 @@ impl<'a> RowBuilder<'a> {
             }
             Column::Summary => {
                 for (statistic, number) in summary(text)? {
+                    let number = in_unit_of(number, cell.unit.or(self.unit))?;
                     self.add(statistic, number, cell)?;
                 }
             }
@@ -342,7 +344,7 @@ impl<'a> RowBuilder<'a> {
 
     /// Parses a number in its own unit, or in that of the heading or the row.
     fn number(&self, cell: Cell<'_>) -> Result<Quantity, Unreadable> {
-        let number = in_unit_of(quantity(cell.text)?, cell.text, cell.unit.or(self.unit))?;
+        let number = in_unit_of(quantity(cell.text)?, cell.unit.or(self.unit))?;
         let half_step = if cell.rounded { number.coarse_half_step } else { number.half_step };
         Ok(Quantity { half_step, ..number })
     }
@@ -359,7 +361,7 @@ impl<'a> RowBuilder<'a> {
     /// The row, if all of its numbers have the same kind of unit.
     fn finish(mut self) -> Result<Row, Vec<Fault>> {
         let line = self.row.line;
-        let Some(first) = self.row.centre_of_statistics().cloned() else {
+        let Some(centre) = self.row.centre_of_statistics().cloned() else {
             // Beside a rate alone, the baseline is a rate as well.
             if let (Some(baseline), Some(rate)) = (&mut self.row.baseline, &self.row.rate)
                 && baseline.unit == Unit::Count
@@ -369,15 +371,20 @@ impl<'a> RowBuilder<'a> {
             return Ok(self.row);
         };
         // A zero without a unit has that of its neighbours, and the same rounding.
+        let is_bare_zero = |number: &Quantity| number.value == 0.0 && number.unit == Unit::Count;
+        let is_relative = |one: &(Statistic, Quantity)| one.0 == Statistic::Sd && one.1.unit == Unit::Share;
+        let statistics = self.row.statistics.iter().filter(|one| !is_relative(one)).map(|(_, number)| number);
+        let other = statistics.chain(&self.row.baseline).find(|number| !is_bare_zero(number));
+        let first = other.filter(|_| is_bare_zero(&centre)).unwrap_or(&centre).clone();
         let zeros = self.row.statistics.iter_mut().map(|(_, number)| number).chain(&mut self.row.baseline);
-        for zero in zeros.filter(|number| number.value == 0.0 && number.unit == Unit::Count) {
+        for zero in zeros.filter(|number| is_bare_zero(number)) {
             *zero = zero.clone().like(&first);
         }
         for (statistic, number) in &mut self.row.statistics {
             // `±5 %` of a time is relative to it.
             if *statistic == Statistic::Sd && number.unit == Unit::Share && first.unit != Unit::Share {
                 let text = number.text.clone();
-                let (value, half_step) = (number.value * first.value, number.half_step * first.value);
+                let (value, half_step) = (number.value * centre.value, number.half_step * centre.value);
                 *number = Quantity { text, ..Quantity::calculated(value, half_step, first.unit) };
             }
         }
@@ -400,9 +407,8 @@ impl<'a> RowBuilder<'a> {
 }
 
 /// A plain number in the unit of its heading or its row.
-fn in_unit_of(number: Quantity, text: &str, name: Option<&str>) -> Result<Quantity, Unreadable> {
-    let plain = number.unit == Unit::Count && !text.contains(char::is_alphabetic);
-    match name.filter(|_| plain) {
+fn in_unit_of(number: Quantity, name: Option<&str>) -> Result<Quantity, Unreadable> {
+    match name.filter(|_| number.plain) {
         None => Ok(number),
         Some(name) => {
             let (scale, of) = unit(name).ok_or_else(|| unknown_unit(name))?;
@@ -441,17 +447,32 @@ fn runs(text: &str) -> Result<u64, Unreadable> {
     if whole { Ok(read.value as u64) } else { Err(expected()) }
 }
 
-fn count(text: &str) -> Result<f64, Unreadable> {
-    let read = quantity(text)?;
-    if read.unit == Unit::Count && read.value >= 0.0 {
-        Ok(read.value)
-    } else {
-        Err(Unreadable::expected("a number of things"))
+/// Parses a number of things, and whether it is a bound. Under a heading with a unit of something else, such as
+/// `requests (/s)`, there is none.
+fn count(cell: Cell<'_>) -> Result<(Option<f64>, bool), Unreadable> {
+    let read = quantity(cell.text)?;
+    if read.unit != Unit::Count || read.value < 0.0 {
+        return Err(Unreadable::expected("a number of things"));
     }
+    let read = in_unit_of(read, cell.unit)?;
+    Ok(((read.unit == Unit::Count).then_some(read.value), read.bound))
+}
+
+/// Parses a number or a share of errors. Under a heading with another unit, such as `errors (/s)`, there is none.
+fn errors(cell: Cell<'_>) -> Result<Option<cell::Errors>, Unreadable> {
+    let read = cell::errors(cell.text)?;
+    let (cell::Errors::Count(_), Some(name)) = (read, cell.unit) else { return Ok(Some(read)) };
+    let Ok(number) = quantity(cell.text) else { return Ok(Some(read)) };
+    let number = in_unit_of(number, Some(name))?;
+    Ok(match number.unit {
+        Unit::Count => Some(cell::Errors::Count(number.value)),
+        Unit::Share => Some(cell::Errors::Share(number.value)),
+        _ => None,
+    })
 }
 
 fn share(cell: Cell<'_>, expected: &str) -> Result<f64, Unreadable> {
-    let read = in_unit_of(quantity(cell.text)?, cell.text, cell.unit)?;
+    let read = in_unit_of(quantity(cell.text)?, cell.unit)?;
     if read.unit == Unit::Share && read.value >= 0.0 {
         return Ok(read.value);
     }
@@ -462,7 +483,7 @@ fn time(cell: Cell<'_>) -> Result<Quantity, Unreadable> {
     if cell.text.eq_ignore_ascii_case("none") {
         return Ok(Quantity { unit: Unit::Seconds, ..quantity("0 s")? });
     }
-    let read = in_unit_of(quantity(cell.text)?, cell.text, cell.unit)?;
+    let read = in_unit_of(quantity(cell.text)?, cell.unit)?;
     match read.unit {
         Unit::Seconds => Ok(read),
         Unit::Count if read.value == 0.0 => Ok(Quantity { unit: Unit::Seconds, ..read }),
@@ -472,7 +493,7 @@ fn time(cell: Cell<'_>) -> Result<Quantity, Unreadable> {
 
 /// Parses a number in one of these units; a plain one is in base units.
 fn of_unit(cell: Cell<'_>, units: &[Unit], expected: &str) -> Result<Quantity, Unreadable> {
-    let read = in_unit_of(quantity(cell.text)?, cell.text, cell.unit)?;
+    let read = in_unit_of(quantity(cell.text)?, cell.unit)?;
     match read.unit {
         unit if units.contains(&unit) => Ok(read),
         Unit::Count => Ok(Quantity { unit: units[0], ..read }),

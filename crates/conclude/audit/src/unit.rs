@@ -137,9 +137,22 @@ pub(crate) fn unit(text: &str) -> Option<(f64, Unit)> {
     find(&TIMES, &lower)
         .filter(|_| text != "M" && text != "D")
         .map(|scale| (scale, Unit::Seconds))
+        .or_else(|| rate_by_case(text))
         .or_else(|| rate(&lower))
         .or_else(|| find(&SIZES, &lower).map(|scale| (scale, Unit::Bytes)))
         .or_else(|| multiplied(text))
+}
+
+/// `Gb/s` are bits and `MBps` bytes. In one case throughout, as in `mb/s` and `mbps`, the `b` tells nothing, and the
+/// usual meaning holds.
+fn rate_by_case(text: &str) -> Option<(f64, Unit)> {
+    if let Some(prefix) = text.strip_suffix("Bps") {
+        return Some((find(&SIZES, &format!("{prefix}b").to_lowercase())?, Unit::BytesPerSecond));
+    }
+    let (what, time) = text.split_once('/').or_else(|| text.split_once(" per "))?;
+    let bits = what.trim().strip_suffix('b').filter(|prefix| prefix.starts_with(char::is_uppercase))?;
+    let size = find(&SIZES, &format!("{bits}b").to_lowercase())?;
+    Some((size / 8.0 / find(&TIMES, &time.trim().to_lowercase())?, Unit::BytesPerSecond))
 }
 
 /// `MB/s`, `/s`, `requests/s`, `it/min`, `rps`, `NOTPM`.
@@ -204,7 +217,12 @@ mod tests {
             ("KB", Some((1e3, Unit::Bytes))),
             ("MiB", Some((1_048_576.0, Unit::Bytes))),
             ("MB/s", Some((1e6, Unit::BytesPerSecond))),
+            ("mb/s", Some((1e6, Unit::BytesPerSecond))),
+            ("MBps", Some((1e6, Unit::BytesPerSecond))),
             ("Gbit/s", Some((125e6, Unit::BytesPerSecond))),
+            ("Gb/s", Some((125e6, Unit::BytesPerSecond))),
+            ("Mb per second", Some((125e3, Unit::BytesPerSecond))),
+            ("Mbps", Some((125e3, Unit::BytesPerSecond))),
             ("/s", Some((1.0, Unit::PerSecond))),
             ("requests/s", Some((1.0, Unit::PerSecond))),
             ("per second", Some((1.0, Unit::PerSecond))),

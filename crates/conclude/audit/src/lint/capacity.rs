@@ -83,7 +83,8 @@ fn from_one_ramp(row: &Row, all: &[Row]) -> bool {
 
 /// The number of runs behind a row and those that are equal to it but for their numbers.
 fn runs(row: &Row, all: &[Row]) -> Option<u64> {
-    let alike = all.iter().filter(|other| other.variant == row.variant && other.group() == row.group());
+    let of_variant = all.iter().filter(|other| other.variant == row.variant && other.group() == row.group());
+    let alike = of_variant.filter(|other| other.setup() == row.setup());
     crate::compare::runs(&alike.collect::<Vec<&Row>>())
 }
 
@@ -130,6 +131,8 @@ mod tests {
         assert!(found(lint, "# method: steps\nmeasure,n,value\nusers,1,950\n").is_empty());
         assert!(found(lint, "# method: ramp\nmeasure,value\nusers,950\nusers,930\nusers,990\n").is_empty());
         assert!(found(lint, "# method: ramp\nmeasure,n,value\nerrors at 950 users,1,4\n").is_empty());
+        let targets = "# method: ramp\nmeasure,target,value\nusers,host a,950\nusers,host b,930\nusers,host c,990\n";
+        assert_eq!(found(lint, targets)[0].topic, "capacity from one ramp", "each host has one ramp");
         assert_eq!(found(lint, "measure,data,value\nlatency,1 -> 9 rows,3 ms\n")[0].topic, "growing data");
     }
 }

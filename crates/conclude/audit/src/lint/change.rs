@@ -121,9 +121,31 @@ mod tests {
             ("0", "0", "0 %"),
             ("0 ms", "0 ms", "±0.0 %"),
             ("\"2,500+\"", "\"2,500+\"", "+3 %"),
+            ("5 ms", "0", "-100 %"),
         ] {
             let table = format!("baseline,value,change\n{from},{to},{change}");
             assert_eq!(evidence(lint, &table), Vec::<String>::new(), "{table}");
+        }
+    }
+
+    #[test]
+    fn a_size_without_a_sign_has_the_direction_of_its_claim() {
+        for (heading, measure, from, to, size) in [
+            ("improvement", "latency", "100 ms", "80 ms", "20%"),
+            ("improvement", "colour", "100", "80", "20%"),
+            ("change", "latency", "100 ms", "80 ms", "20% faster"),
+            ("change", "latency", "100 ms", "80 ms", "25% faster"),
+            ("change", "latency", "100 ms", "80 ms", "1.25x faster"),
+            ("change", "latency", "100 ms", "50 ms", "2x lower"),
+            ("change", "throughput", "100", "80", "20% slower"),
+            ("improvement", "latency", "100 ms", "120 ms", "20%"),
+        ] {
+            let table = format!("metric,baseline,value,{heading}\n{measure},{from},{to},{size}");
+            assert_eq!(evidence(lint, &table), Vec::<String>::new(), "{table}");
+        }
+        for (measure, from, to) in [("throughput", "100", "80"), ("latency", "100 ms", "70 ms")] {
+            let table = format!("metric,baseline,value,improvement\n{measure},{from},{to},20%");
+            assert_eq!(evidence(lint, &table).len(), 1, "{table}");
         }
     }
 

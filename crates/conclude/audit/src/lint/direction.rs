@@ -128,6 +128,24 @@ mod tests {
     }
 
     #[test]
+    fn a_size_without_a_sign_has_the_direction_of_its_claim() {
+        for table in [
+            "metric,improvement\nlatency,20%\n",
+            "metric,baseline,value,improvement\nlatency,100 ms,80 ms,20%\n",
+            "metric,baseline,value,improvement\nlatency,100 ms,80 ms,1.25x\n",
+            "metric,baseline,value,improvement\nlatency,100 ms,125 ms,25% slower\n",
+            "metric,change,claim\nthroughput,20%,worse\n",
+        ] {
+            assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
+        }
+        let table = "metric,baseline,value,improvement\nlatency,100 ms,120 ms,20%\n";
+        assert_eq!(
+            evidence(lint, table),
+            ["latency: 100 ms → 120 ms, 20% is called an improvement, and lower is better"]
+        );
+    }
+
+    #[test]
     fn a_direction_that_nothing_tells_is_asked_for() {
         let findings = found(lint, "metric,change,claim\ncolour,+54 %,improvement\n");
         assert_eq!((findings.len(), findings[0].topic), (1, "direction not known"));

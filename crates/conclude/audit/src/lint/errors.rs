@@ -34,7 +34,7 @@ fn check(row: &Row) -> Option<(Severity, Evidence)> {
         Errors::Count(0.0) => return None,
         Errors::Share(share) if share <= 0.0 => return None,
         Errors::Share(share) => (Some(share), format!("{} of requests failed", percent(share))),
-        Errors::Count(failed) => match row.requests.filter(|requests| *requests > 0.0) {
+        Errors::Count(failed) => match row.exact_requests().filter(|requests| *requests > 0.0) {
             Some(requests) => {
                 let share = failed / requests;
                 (
@@ -77,5 +77,8 @@ mod tests {
             assert_eq!(findings.first().map(|finding| finding.severity), expected, "{errors} of {requests}");
         }
         assert!(found(lint, "measure,errors,value\nusers,3,10\n").is_empty());
+        let findings = found(lint, "requests,errors (%),p95\n1000,6,3 ms\n");
+        assert_eq!(findings[0].severity, Severity::Problem, "{findings:?}");
+        assert!(found(lint, "errors (/s),p95\n6,3 ms\n").is_empty());
     }
 }

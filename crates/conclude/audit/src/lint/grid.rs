@@ -4,7 +4,7 @@
 
 use super::Context;
 use crate::cell::{Change, Claim};
-use crate::compare::{Comparison, groups, variants};
+use crate::compare::{Comparison, groups, split, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
@@ -17,7 +17,8 @@ const LARGE_DIFFERENCE: f64 = 0.05;
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut evidence = Vec::new();
     let mut severity = Severity::Note;
-    for group in groups(context.rows) {
+    // What was measured cold is no setting, and its best is not that of what was measured warm.
+    for group in groups(context.rows).iter().flat_map(|group| split(group, Row::circumstances)) {
         let Some((grave, mut found)) = same_and_best_settings(context, &group) else { continue };
         severity = severity.min(grave);
         evidence.append(&mut found);
@@ -44,6 +45,8 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 
 /// One comparison within the grid.
 struct SettingComparison {
+    /// The variant that is compared with the first.
+    variant: Option<String>,
     evidence: Evidence,
     change: Option<Change>,
     /// True for an improvement, false for a regression; `None` for no difference or an unknown
@@ -59,6 +62,7 @@ impl SettingComparison {
             Claim::Same => None,
         });
         SettingComparison {
+            variant: comparison.row.variant.clone(),
             evidence: Evidence::new(comparison.lines.clone(), text),
             change: comparison.change.clone(),
             better: comparison.is_better().or(claimed),
@@ -100,7 +104,12 @@ fn same_and_best_settings(context: &Context<'_>, group: &[&Row]) -> Option<(Seve
     if same.len() < 2 || best.is_empty() {
         return None;
     }
-    let severity = same.iter().flat_map(|one| best.iter().map(move |other| disagreement(one, other))).min()?;
+    // The best of one variant says nothing of another variant at the same setting.
+    let of_best = |one: &SettingComparison| {
+        let best = best.iter().filter(|other| other.variant == one.variant);
+        best.map(|other| disagreement(one, other)).min()
+    };
+    let severity = same.iter().filter_map(of_best).min()?;
     Some((severity, same.into_iter().chain(best).map(|side| side.evidence).collect()))
 }
 
@@ -165,6 +174,7 @@ fn best_of_each(group: &[&Row], keys: &[&str]) -> Vec<SettingComparison> {
         let better = row.direction().map(|direction| (change.low > 0.0) == (direction == Direction::Higher));
         let better = better.filter(|_| change.low != 0.0);
         sides.push(SettingComparison {
+            variant: row.variant.clone(),
             evidence: Evidence::new([first.line, row.line], text),
             change: Some(change),
             better,
@@ -234,6 +244,9 @@ mod tests {
         let table =
             "measure,variant,settings,value\nrps,old,t=0,100\nrps,old,t=8,50\nrps,new,t=0,110\nrps,new,t=8,56\n";
         assert_eq!(found(lint, table)[0].severity, Severity::Note);
+        let three = "measure,variant,settings,value\nrps,a,t=0,100\nrps,a,t=8,50\nrps,b,t=0,110\nrps,b,t=8,55\n\
+                     rps,c,t=0,90\nrps,c,t=8,45\n";
+        assert_eq!(found(lint, three)[0].severity, Severity::Note);
         assert!(found(lint, "measure,variant,settings,value\nrps,old,t=0,100\nrps,new,t=8,110\n").is_empty());
         assert!(found(lint, "measure,variant,value\nrps,old,100\nrps,new,110\n").is_empty());
     }

@@ -13,7 +13,9 @@
 //! - sd² ≤ (max − mean)·(mean − min) (Bhatia and Davis 2000), and sd ≤ (max − min)/2 (Popoviciu
 //!   1935), times n/(n − 1) where the sd may divide by n − 1; n = 2 where it is not told.
 //! - n values with the range r have a variance of at least r²/(2·n), so an sd of 0 beside
-//!   different values needs more values than there can be.
+//!   different values needs more values than there can be. The number of runs is that of the values only where the sd
+//!   is 0: beside a single run or any other sd, min and max may be those of requests.
+//! - A bound, such as `< 1 ms` or `1,000+`, breaks none of these.
 //! - Times, sizes, counts and standard deviations are not negative, on either side of a comparison;
 //!   no more than all requests fail. A plain number under `value` or `baseline` is taken for one of
 //!   these where the measure's name is known; an overhead or a difference can be below zero. So nothing of the kind falls
@@ -143,7 +145,8 @@ fn order(row: &Row) -> Vec<String> {
     let min = row.get(Statistic::Min).map(|min| (Statistic::Min, min));
     let max = row.get(Statistic::Max).map(|max| (Statistic::Max, max));
     let percentiles = row.percentiles().into_iter().map(|(p, number)| (Statistic::Percentile(p), number));
-    let rising: Vec<(Statistic, &Quantity)> = min.into_iter().chain(percentiles).chain(max).collect();
+    let all = min.into_iter().chain(percentiles).chain(max);
+    let rising: Vec<(Statistic, &Quantity)> = all.filter(|(_, number)| !number.bound).collect();
     let falls = rising.windows(2).filter(|pair| pair[0].1.low() > pair[1].1.high());
     falls
         .map(|pair| {
@@ -154,18 +157,18 @@ fn order(row: &Row) -> Vec<String> {
 }
 
 fn mean_in_range(row: &Row) -> Vec<String> {
-    let Some(mean) = row.get(Statistic::Mean) else { return Vec::new() };
-    let below = row.get(Statistic::Min).filter(|min| mean.high() < min.low());
-    let above = row.get(Statistic::Max).filter(|max| mean.low() > max.high());
+    let Some(mean) = row.exact(Statistic::Mean) else { return Vec::new() };
+    let below = row.exact(Statistic::Min).filter(|min| mean.high() < min.low());
+    let above = row.exact(Statistic::Max).filter(|max| mean.low() > max.high());
     let below = below.map(|min| format!("mean {} is below min {}", mean.text, min.text));
     below.into_iter().chain(above.map(|max| format!("mean {} is above max {}", mean.text, max.text))).collect()
 }
 
 /// Percentiles, the median among them, against mean and sd.
 fn spread(row: &Row) -> Vec<String> {
-    let Some((mean, sd)) = row.get(Statistic::Mean).zip(row.get(Statistic::Sd)) else { return Vec::new() };
+    let Some((mean, sd)) = row.exact(Statistic::Mean).zip(row.exact(Statistic::Sd)) else { return Vec::new() };
     let mut broken = Vec::new();
-    for (p, percentile) in row.percentiles() {
+    for (p, percentile) in row.percentiles().into_iter().filter(|(_, percentile)| !percentile.bound) {
         let share = p / 100.0;
         let apart = percentile.value - mean.value;
         let tail = if apart > 0.0 { share / (1.0 - share) } else { (1.0 - share) / share };
@@ -195,12 +198,10 @@ fn correction(row: &Row) -> f64 {
 
 /// The sd against the range.
 fn range(row: &Row) -> Vec<String> {
-    let (Some(sd), Some(min), Some(max)) = (row.get(Statistic::Sd), row.get(Statistic::Min), row.get(Statistic::Max))
-    else {
-        return Vec::new();
-    };
+    let [sd, min, max] = [Statistic::Sd, Statistic::Min, Statistic::Max].map(|statistic| row.exact(statistic));
+    let (Some(sd), Some(min), Some(max)) = (sd, min, max) else { return Vec::new() };
     let half = (max.high() - min.low()) / 2.0;
-    let with_mean = row.get(Statistic::Mean).map(|mean| {
+    let with_mean = row.exact(Statistic::Mean).map(|mean| {
         // The limit is largest in the middle of the range, so the mean may be moved towards it.
         let middle = f64::midpoint(max.high(), min.low());
         let mean = middle.clamp(mean.low(), mean.high());
@@ -223,11 +224,11 @@ fn range(row: &Row) -> Vec<String> {
 
 /// An sd of next to nothing beside values that differ.
 fn no_spread(row: &Row) -> Vec<String> {
-    let Some(sd) = row.get(Statistic::Sd) else { return Vec::new() };
+    let Some(sd) = row.exact(Statistic::Sd) else { return Vec::new() };
     let values: Vec<&Quantity> = row
         .statistics
         .iter()
-        .filter(|(one, _)| !matches!(one, Statistic::Sd | Statistic::Value))
+        .filter(|(one, number)| !matches!(one, Statistic::Sd | Statistic::Value) && !number.bound)
         .map(|(_, number)| number)
         .collect();
     let least = values.iter().map(|number| number.high()).fold(f64::INFINITY, f64::min);
@@ -236,7 +237,8 @@ fn no_spread(row: &Row) -> Vec<String> {
         return Vec::new();
     }
     let takes = ((most - least) / sd.high()).powi(2) / 2.0;
-    let known = row.requests.or(row.runs.map(|runs| runs as f64));
+    let runs = row.runs.filter(|runs| *runs >= 2 && sd.value == 0.0 && row.requests.is_none());
+    let known = row.exact_requests().or(runs.map(|runs| runs as f64));
     let too_many = takes > known.unwrap_or(MOST_VALUES);
     let there = known.map_or(String::new(), |known| format!(", and there are {}", grouped(known)));
     too_many
@@ -253,7 +255,7 @@ fn no_spread(row: &Row) -> Vec<String> {
 }
 
 fn errors(row: &Row) -> Vec<String> {
-    match (row.errors, row.requests) {
+    match (row.errors, row.exact_requests()) {
         (Some(Errors::Count(failed)), _) if failed < 0.0 => vec![format!("errors are {failed}, below zero")],
         (Some(Errors::Share(share)), _) if share < 0.0 => vec![format!("errors are {}, below zero", percent(share))],
         (Some(Errors::Share(share)), _) if share > 1.0 => {
@@ -323,9 +325,28 @@ mod tests {
             "measure,baseline,value\nlatency overhead,-3 %,5 %",
             "measure,baseline,value\nlatency difference,-3 ms,5 ms",
             "mean,sd,max\n10.25 ms,0,10.26 ms",
+            "variant,n,mean,sd,max\na,1,10.0 ms,2.0 ms,40.0 ms",
+            "variant,n,mean,sd,max\na,5,10.0 ms,2.0 ms,40.0 ms",
+            "variant,n,mean,sd,max\na,1,10.0 ms,0.0 ms,12.0 ms",
         ] {
             assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
         }
+    }
+
+    #[test]
+    fn a_bound_is_no_number_to_calculate_with() {
+        for table in [
+            "min,mean\n<1 ms,0.3 ms",
+            "max,p99\n> 10 s,12 s",
+            "mean,max\n12 s,> 10 s",
+            "mean,sd,p95\n10 ms,1 ms,<20 ms",
+            "min,max,sd,n\n1 ms,>9 ms,6 ms,5",
+            "mean,sd,max,n\n10.00 s,0.00 s,< 11.00 s,5",
+            "mean,errors,requests\n10 ms,12,10+",
+        ] {
+            assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
+        }
+        assert_eq!(evidence(lint, "mean,max\n10 ms,< -1 ms").len(), 1, "below zero by any bound");
     }
 
     proptest! {

@@ -46,9 +46,13 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn check(row: &Row) -> Option<(f64, Evidence)> {
-    let users = row.users.filter(|users| *users > 0.0)?;
+    let users = row.users.filter(|users| *users > 0.0 && !row.users_bound)?;
     let rate = row.rate.as_ref().filter(|rate| rate.unit == Unit::PerSecond && rate.value > 0.0)?;
     let duration = row.mean_duration().filter(|duration| duration.value > 0.0)?;
+    // From a bound, such as `< 5 ms`, follows no number of users.
+    if rate.bound || duration.bound || row.think.as_ref().is_some_and(|think| think.bound) {
+        return None;
+    }
     let (think, think_step) = row.think.as_ref().map_or((0.0, 0.0), |think| (think.value, think.half_step));
     let round = duration.value + think;
     let busy = rate.value * round;
@@ -95,6 +99,10 @@ mod tests {
             ("100", "60000/s", "5.0 ms", "0 ms", Some(Severity::Problem)),
             ("100", "60000/s", "5.0 ms", "none", Some(Severity::Problem)),
             ("300", "60000/s", "5.0 ms", "0 s", None),
+            ("100", "30000/s", "<5 ms", "", None),
+            ("100", "30000+/s", "5 ms", "", None),
+            ("100", "30000/s", "5 ms", "<1 s", None),
+            ("\"1,000+\"", "300000/s", "5 ms", "", None),
         ] {
             assert_eq!(severity(users, rate, duration, think), expected, "{users} {rate} {duration} {think}");
         }

@@ -7,10 +7,14 @@ use plimsoll_analysis::finding::Severity;
 
 const NAMES: [&str; 8] = ["loopback", "localhost", "127.", "::1", "unix socket", "same machine", "same host", "local"];
 
+/// How the host in a URL to this machine begins.
+const HOSTS: [&str; 2] = ["127.", "[::1]"];
+
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let local = |target: &str| {
         let target = target.to_lowercase();
-        NAMES.iter().any(|name| if name.len() > 5 { target.contains(name) } else { target.starts_with(name) })
+        let named = |name: &&str| if name.len() > 5 { target.contains(name) } else { target.starts_with(name) };
+        NAMES.iter().any(named) || host(&target).is_some_and(|host| HOSTS.iter().any(|begin| host.starts_with(begin)))
     };
     let rows: Vec<&crate::row::Row> =
         context.rows.iter().filter(|row| row.target.as_deref().is_some_and(local)).collect();
@@ -30,6 +34,14 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
+/// The host of a URL, with what follows it: `127.0.0.1:80/path`.
+fn host(target: &str) -> Option<&str> {
+    let (_, rest) = target.split_once("://")?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    let user = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    Some(&rest[user..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,7 +54,12 @@ mod tests {
             ("127.0.0.1:80", true),
             ("Localhost", true),
             ("local", true),
+            ("http://127.0.0.1:8080", true),
+            ("postgres://bench:secret@127.0.0.1/bench", true),
+            ("http://[::1]:8080/", true),
             ("10.0.0.7", false),
+            ("http://10.0.0.7/?from=127.0.0.1", false),
+            ("http://local.example.com", false),
             ("", false),
         ] {
             assert_eq!(!found(lint, &format!("target,value\n{target},1\n")).is_empty(), expected, "{target}");

@@ -1,6 +1,6 @@
 //! Excess precision: digits that the spread does not support. A mean is known to about its standard
-//! error, sd/√n; digits below a hundredth of it are meaningless. A single run supports only a few
-//! digits.
+//! error, sd/√n; digits below a hundredth of it are meaningless. Beside a single run the sd is that of an unknown
+//! number of requests, so the standard error is unknown. A single run supports only a few digits.
 
 use super::Context;
 use crate::column::Statistic;
@@ -26,9 +26,13 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn check(row: &Row) -> Option<Evidence> {
-    let values = row.requests.or(row.runs.map(|runs| runs as f64));
+    let values = match row.requests {
+        Some(_) => row.exact_requests(),
+        None => row.runs.map(|runs| runs as f64),
+    };
+    let values = values.filter(|values| *values >= 2.0);
     if let (Some(mean), Some(sd), Some(values)) = (row.get(Statistic::Mean), row.get(Statistic::Sd), values) {
-        let error = sd.value / values.max(1.0).sqrt();
+        let error = sd.value / values.sqrt();
         let idle = error > 0.0 && mean.half_step * 2.0 < error / 100.0;
         return idle.then(|| {
             let error = plimsoll_analysis::quantity::show(error, mean.unit);
@@ -62,5 +66,6 @@ mod tests {
             evidence(lint, table),
             ["a: 10.00001 ms with a standard error of 500 µs", "c: 4532.286646/s from n = 1"]
         );
+        assert_eq!(evidence(lint, "measure,n,mean,sd\na,1,719.94 µs,250.00 µs\n"), Vec::<String>::new());
     }
 }

@@ -1,10 +1,11 @@
 //! Equal numbers: measured numbers with five digits hardly ever occur twice, so one of them was
-//! probably copied.
+//! probably copied. The row over all requests in Locust's table repeats the extremes of others.
 
 use super::Context;
 use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::lint::impossible::name;
+use crate::locust::is_aggregated;
 use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const DIGITS: usize = 5;
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut seen: BTreeMap<(String, u64), &Row> = BTreeMap::new();
     let mut evidence = Vec::new();
-    for row in context.rows {
+    for row in context.rows.iter().filter(|row| !is_aggregated(row)) {
         for (statistic, number) in &row.statistics {
             if *statistic == Statistic::Value || number.digits < DIGITS {
                 continue;
@@ -50,5 +51,12 @@ mod tests {
     fn numbers_with_many_digits_do_not_repeat() {
         let table = "variant,mean,sd\nS3,469.29 ms,166.32 ms\nEFS,390.87 ms,166.32 ms\nLocal,1.05 ms,1.05 ms\nother,1.05 ms,2 ms\n";
         assert_eq!(evidence(lint, table), ["sd 166.32 ms stands at S3 and at EFS"]);
+    }
+
+    #[test]
+    fn the_row_over_all_requests_repeats_the_extremes_of_others() {
+        let table = "Type,Name,Request Count,Failure Count,Median Response Time,Min Response Time,Max Response Time\n\
+                     GET,/,100,0,5,1.2345,98.765\nPUT,/,100,0,5,1.5432,87.654\n,Aggregated,200,0,5,1.2345,98.765\n";
+        assert_eq!(evidence(lint, table), Vec::<String>::new());
     }
 }

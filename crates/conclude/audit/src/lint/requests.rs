@@ -14,7 +14,7 @@ const MIN_VALUES_BEYOND: f64 = 10.0;
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut evidence = Vec::new();
     for row in context.rows {
-        let Some(requests) = row.requests else { continue };
+        let Some(requests) = row.exact_requests() else { continue };
         for (p, _) in row.percentiles() {
             let needed = (MIN_VALUES_BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round();
             if requests < needed && needed.is_finite() {
@@ -50,5 +50,8 @@ mod tests {
             evidence(lint, table),
             ["this row: p99 takes 1,000 values and has 500", "this row: median takes 20 values and has 12"]
         );
+        for table in ["requests (k),p99\n500,3 ms\n", "requests,p99\n500+,3 ms\n", "requests (/s),p99\n500,3 ms\n"] {
+            assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
+        }
     }
 }

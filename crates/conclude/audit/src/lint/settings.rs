@@ -52,20 +52,27 @@ type VariantRows<'a> = (&'a str, &'a [&'a Row]);
 /// The differences between two variants, a text each.
 fn differences((first, baseline): (&&str, &Vec<&Row>), (name, rows): (&&str, &Vec<&Row>)) -> Vec<String> {
     let sides: [VariantRows<'_>; 2] = [(first, baseline), (name, rows)];
-    let keys: BTreeSet<&str> = sides.iter().flat_map(|(_, rows)| rows.iter().flat_map(|row| keys(row))).collect();
+    let keys: BTreeSet<Key<'_>> = sides.iter().flat_map(|(_, rows)| rows.iter().flat_map(|row| keys(row))).collect();
     keys.into_iter().filter_map(|key| difference(key, sides)).collect()
 }
 
-fn difference(key: &str, sides: [VariantRows<'_>; 2]) -> Option<String> {
+/// The name of a setting, or of a column that says how a row was measured. A setting can have the name of a column.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    name: &'a str,
+    is_column: bool,
+}
+
+fn difference(key: Key<'_>, sides: [VariantRows<'_>; 2]) -> Option<String> {
     let [one, other] = sides.map(|(_, rows)| levels(key, rows));
     let same = one.iter().map(|level| level.to_lowercase()).eq(other.iter().map(|level| level.to_lowercase()));
     let silent = |rows: &[&Row]| rows.iter().all(|row| row.settings.is_empty());
-    let nothing_said = !is_column(key) && sides.iter().any(|(_, rows)| silent(rows));
+    let nothing_said = !key.is_column && sides.iter().any(|(_, rows)| silent(rows));
     if same || nothing_said || (is_factor(&one, sides[0].0) && is_factor(&other, sides[1].0)) {
         return None;
     }
     let shown = |levels: &BTreeSet<String>| levels.iter().cloned().collect::<Vec<_>>().join(", ");
-    Some(format!("{key}: {} for {}, {} for {}", shown(&one), sides[0].0, shown(&other), sides[1].0))
+    Some(format!("{}: {} for {}, {} for {}", key.name, shown(&one), sides[0].0, shown(&other), sides[1].0))
 }
 
 /// True if a variant's name contains the level.
@@ -80,26 +87,23 @@ fn is_factor(levels: &BTreeSet<String>, variant: &str) -> bool {
 
 const COLUMNS: [&str; 4] = ["data", "method", "mode", "target"];
 
-fn is_column(key: &str) -> bool {
-    COLUMNS.contains(&key)
+fn keys(row: &Row) -> Vec<Key<'_>> {
+    let columns = COLUMNS.into_iter().map(|name| Key { name, is_column: true });
+    let columns = columns.filter(|key| level(*key, row).is_some());
+    row.settings.iter().map(|(name, _)| Key { name: name.as_str(), is_column: false }).chain(columns).collect()
 }
 
-fn keys(row: &Row) -> Vec<&str> {
-    let columns = COLUMNS.into_iter().filter(|column| level(column, row).is_some());
-    row.settings.iter().map(|(key, _)| key.as_str()).chain(columns).collect()
-}
-
-fn level(key: &str, row: &Row) -> Option<String> {
-    match key {
-        "data" => row.data.clone(),
-        "method" => row.method.clone(),
-        "mode" => row.mode.clone(),
-        "target" => row.target.clone(),
-        _ => row.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone()),
+fn level(key: Key<'_>, row: &Row) -> Option<String> {
+    match key.name {
+        "data" if key.is_column => row.data.clone(),
+        "method" if key.is_column => row.method.clone(),
+        "mode" if key.is_column => row.mode.clone(),
+        "target" if key.is_column => row.target.clone(),
+        name => row.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()),
     }
 }
 
-fn levels(key: &str, rows: &[&Row]) -> BTreeSet<String> {
+fn levels(key: Key<'_>, rows: &[&Row]) -> BTreeSet<String> {
     rows.iter().map(|row| level(key, row).unwrap_or_else(|| NOT_STATED.to_owned())).collect()
 }
 
@@ -119,6 +123,8 @@ mod tests {
             ("variant,settings,value\na,x=ON,1\nb,x=on,2\n", &[]),
             ("variant,mode,target,value\na,warm,loopback,1\nb,cold,loopback,2\n", &["mode: warm for a, cold for b"]),
             ("variant,users,settings,value\na,1,x=1,1\nb,2,x=2,2\n", &[]),
+            ("variant,settings,value\na,mode=fast,1\nb,mode=safe,2\n", &["mode: fast for a, safe for b"]),
+            ("variant,settings,value\na,data=x,1\nb,,2\n", &[]),
         ] {
             assert_eq!(evidence(lint, table), expected, "{table}");
         }

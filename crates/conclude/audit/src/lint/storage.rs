@@ -42,13 +42,23 @@ fn is_write(row: &Row) -> bool {
     is(row, "write")
 }
 
-/// True if the operation, or else the measure or a label, contains the word.
-fn is(row: &Row, word: &str) -> bool {
-    let has = |text: &str| text.to_lowercase().contains(word);
+/// Parts of words that contain the letters of an operation and name none.
+const OTHER_WORDS: [&str; 9] =
+    ["bread", "readable", "reader", "readiness", "ready", "spread", "thread", "unread", "writer"];
+
+/// True if the operation, or else the measure or a label, has a word for it: `reads`, `randread`, `readwrite`.
+fn is(row: &Row, operation: &str) -> bool {
+    let has = |text: &str| {
+        text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| names_operation(word, operation))
+    };
     match &row.operation {
-        Some(operation) => has(operation),
+        Some(text) => has(text),
         None => row.measure.as_deref().is_some_and(has) || row.labels.iter().any(|(_, text)| has(text)),
     }
+}
+
+fn names_operation(word: &str, operation: &str) -> bool {
+    word.contains(operation) && !OTHER_WORDS.iter().any(|other| word.contains(other))
 }
 
 fn says_mode(row: &Row, modes: &[&str]) -> bool {
@@ -212,6 +222,10 @@ mod tests {
             ("operation,variant,size,median,mode\nwrite,disk,10GB,1.5 s,durable\n", &[]),
             ("operation,variant,size,median,mode\nwrite,disk,10GB,1.5 s,\n", &["storage mode"]),
             ("operation,variant,rate\nread,disk,7 GB/s\n", &["page cache"]),
+            ("operation,variant,rate\nrandread,disk,7 GB/s\n", &["page cache"]),
+            ("measure,variant,rate\nreads,disk,7 GB/s\n", &["page cache"]),
+            ("measure,variant,rate\nLZ4 8 threads,disk,4.2 GB/s\n", &[]),
+            ("measure,variant,rate\nread,disk,7 Gb/s\n", &[]),
             ("measure,variant,mean\nlatency,disk,1.5 s\n", &[]),
         ] {
             assert_eq!(topics(table), expected, "{table}");

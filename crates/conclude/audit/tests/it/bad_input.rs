@@ -65,6 +65,10 @@ fn forgiving_where_nothing_is_in_doubt() {
         "Mean (ms),sd,max,n\n10,1,12,5\n",
         "mean,sd,unit\n10,1,ms\n\n,,\n20,2,ms\n",
         "mean,sd,note\n10 ms,5 %\n",
+        "unit,summary,max\ns,\"70.66 (±7.05)\",90\n",
+        "summary (s),max\n\"70.66 (±7.05)\",90 s\n",
+        "mean (s),sd\n0.5,1e-05\n",
+        "baseline,value\n5 ms,0\n",
     ] {
         let read = audit(table);
         assert!(read.is_ok(), "{table}: {read:?}");
