@@ -114,8 +114,8 @@ fn sentence(input: &Input, report: &FeedbackReport, cell: &Cell, rows: &[&Feedba
     let of = if input.plan.describes() { String::new() } else { format!(" for {}", input.plan.label(cell.variant)) };
     let place = words::conditions(&input.plan, &[cell.condition]);
     let users = |users: f64| grouped(users.round());
-    let found: Vec<f64> = rows.iter().filter_map(|row| answer(&row.record).ok()).collect();
-    let windows = || rows.iter().filter_map(|row| row.record.window.as_ref());
+    let answered = || rows.iter().filter_map(|row| Some((answer(&row.record).ok()?, row.record.window.as_ref()?)));
+    let found: Vec<f64> = answered().map(|(users, _)| users).collect();
     let Some(level) = mean(&found) else {
         let reason = rows.first().and_then(|row| answer(&row.record).err()).unwrap_or_default();
         let claim = format!("The control loop found no number of users{of}{place}");
@@ -134,8 +134,8 @@ fn sentence(input: &Input, report: &FeedbackReport, cell: &Cell, rows: &[&Feedba
         (None, 1) => "one control loop, which has no interval".to_owned(),
         (None, n) => format!("{n} control loops, too few for an interval"),
     };
-    let fewest = windows().map(|window| window.fewest).min().unwrap_or_default();
-    let most = windows().map(|window| window.most).max().unwrap_or_default();
+    let fewest = answered().map(|(_, window)| window.fewest).min().unwrap_or_default();
+    let most = answered().map(|(_, window)| window.most).max().unwrap_or_default();
     let meanwhile =
         format!("{} to {} users while it took its mean", grouped(f64::from(fewest)), grouped(f64::from(most)));
     let limit = limited_by(rows).map(|alert| format!("limited by {alert}"));
@@ -229,6 +229,24 @@ mod tests {
         assert_eq!(topics(&analysis), ["control loop swings", "control loop"]);
         let comparison = analysis.comparison(0, 1, &Measure::new(Series::Capacity, Statistic::Count));
         assert!(comparison.is_some_and(|one| one.pairs.len() == 5));
+    }
+
+    #[test]
+    fn a_loop_without_an_answer_has_no_part_in_the_range_of_users() {
+        let analysis = told(|number| match number {
+            1 => {
+                let mut record = record(200.0, FeedbackEnd::Time);
+                let window = record.window.as_mut().expect("a window");
+                (window.fewest, window.most) = (0, 472);
+                record
+            }
+            _ => record(200.0 + f64::from(number), FeedbackEnd::Flat),
+        });
+        let sentences: Vec<String> = analysis.answer.further.iter().map(ToString::to_string).collect();
+        let first = sentences.iter().find(|one| one.starts_with("The control loop settled")).expect("a sentence");
+        for part in ["n = 4", "150 to 250 users while it took its mean"] {
+            assert!(first.contains(part), "{part}: {first}");
+        }
     }
 
     #[test]

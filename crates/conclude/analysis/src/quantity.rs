@@ -9,6 +9,8 @@ pub fn show(value: f64, unit: Unit) -> String {
         Unit::Seconds => scaled(value * 1e9, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")]),
         Unit::Bytes => scaled(value, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]),
         Unit::BytesPerSecond => scaled(value, &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")]),
+        // The mean of a few events over several repeats: rounded, it would say that there was none.
+        Unit::Count if value > 0.0 && value < 0.995 => number(value),
         Unit::Count => grouped(value.round()),
         Unit::Number => number(value),
         Unit::PerSecond if value >= 100.0 => format!("{} /s", grouped(value.round())),
@@ -22,7 +24,11 @@ pub fn show(value: f64, unit: Unit) -> String {
     }
 }
 
+/// Decimals of a percentage, at most: what is smaller than one of a hundred million is an error of rounding.
+const MOST_DECIMALS: usize = 6;
+
 /// Formats a share as a percentage: `5 %`, `0.25 %`. A share just below 1 is never rounded up to 100 %: `99.97 %`.
+/// A small one is not rounded to none: `0.0001 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -35,8 +41,10 @@ pub fn percent(share: f64) -> String {
         0
     } else if percent.abs() >= 0.095 {
         1
-    } else {
+    } else if percent.abs() >= 0.000_5 {
         3
+    } else {
+        ((1.0 - percent.abs().log10().floor()) as usize).min(MOST_DECIMALS)
     };
     format!("{} %", without_trailing_zeros(&format!("{percent:.decimals$}")))
 }
@@ -231,6 +239,9 @@ mod tests {
             (512.0, Unit::Bytes, "512 B"),
             (754_000.0, Unit::BytesPerSecond, "754 kB/s"),
             (135_980.0, Unit::Count, "135,980"),
+            (1.0 / 3.0, Unit::Count, "0.333"),
+            (1.0, Unit::Count, "1"),
+            (0.0, Unit::Count, "0"),
             (135_980.0, Unit::Number, "135,980"),
             (5.0, Unit::Number, "5"),
             (1.4239, Unit::Number, "1.42"),
@@ -244,6 +255,9 @@ mod tests {
             (0.0, Unit::Share, "0 %"),
             (0.0123, Unit::Share, "1.2 %"),
             (0.000_02, Unit::Share, "0.002 %"),
+            (0.000_001, Unit::Share, "0.0001 %"),
+            (0.000_000_123, Unit::Share, "0.000012 %"),
+            (2.5e-9, Unit::Share, "0 %"),
             (0.5, Unit::Share, "50 %"),
             (0.994, Unit::Share, "99 %"),
             (0.995, Unit::Share, "99.5 %"),
@@ -295,6 +309,7 @@ mod tests {
             (0.0012, Unit::Share, "+0.1 points"),
             (-0.02, Unit::Share, "−2 points"),
             (0.0, Unit::Share, "±0 points"),
+            (0.000_001, Unit::Share, "+0.0001 points"),
             (-3.0, Unit::Count, "−3.00"),
         ] {
             assert_eq!(difference(value, unit), expected);

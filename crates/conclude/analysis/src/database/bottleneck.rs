@@ -134,7 +134,9 @@ pub(super) fn possible_limits(means: &CellMeans, before: Option<&CellMeans>) -> 
 /// silent, and that silence means nothing.
 pub(super) fn not_counted(cells: &[Cell], databases: &[String]) -> Vec<String> {
     let counts = |database: &str, name: &str| cells.iter().any(|cell| cell.statistic(database, name).is_some());
-    let blind = databases.iter().filter(|database| counts(database, "commits") && !counts(database, "log_syncs"));
+    // A server that commits by itself has no commits, and counts all the same.
+    let counts_some = |database: &str| counts(database, "commits") || counts(database, "rows_read");
+    let blind = databases.iter().filter(|database| counts_some(database) && !counts(database, "log_syncs"));
     let most = cells.iter().filter_map(commit).map(|(share, _)| share).reduce(f64::max);
     let commit = most.map(|share| format!(" (COMMIT takes up to {} of the time of transactions)", percent(share)));
     let commit = commit.unwrap_or_default();

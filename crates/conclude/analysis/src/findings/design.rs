@@ -2,12 +2,13 @@
 
 use super::{Context, Finding, Severity};
 use crate::durability::weaknesses_in;
-use crate::estimate::{MIN_REPEATS, Summary};
+use crate::estimate::MIN_REPEATS;
 use crate::measure::MIN_VALUES_BEYOND;
 use crate::numbers::Cell;
-use crate::quantity::{grouped, percent, show};
+use crate::quantity::{grouped, margin, show};
 use crate::verdict::Outcome;
 use crate::words;
+use plimsoll_model::measure::Effect;
 use std::collections::BTreeMap;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -69,18 +70,23 @@ fn given_time(context: &Context<'_>) -> Option<Finding> {
 /// A spread between repeats above the margin, where no verdict could be reached.
 fn wide_spread(context: &Context<'_>) -> Option<Finding> {
     let headline = crate::catalogue::headline(&context.input.facts);
+    // The margin of a ratio is a share, and so is the spread. That of a difference is an amount.
+    let shown = |spread: f64| margin(spread, &headline.measure);
     let mut wide: Vec<(f64, String)> = Vec::new();
     for cell in context.analysis.cells.iter().filter(|cell| undecided(context, cell)) {
         let estimate = cell.estimates.iter().find(|estimate| estimate.measure == headline.measure);
         let summary = estimate.and_then(|estimate| estimate.summary.as_ref().ok());
-        let spread = summary.and_then(Summary::relative_sd).filter(|spread| *spread > headline.margin);
-        if let (Some(spread), Some(summary)) = (spread, summary) {
+        let spread = summary.and_then(|summary| match headline.measure.effect() {
+            Effect::Ratio => summary.relative_sd(),
+            Effect::Difference => summary.sd,
+        });
+        if let (Some(spread), Some(summary)) = (spread.filter(|spread| *spread > headline.margin), summary) {
             let unit = headline.measure.unit();
             let text = format!(
                 "{}, {}: ± {} around {} (from {} to {}, n = {})",
                 context.variant(cell.variant),
                 context.condition(cell.condition),
-                percent(spread),
+                shown(spread),
                 show(summary.centre, unit),
                 show(summary.min, unit),
                 show(summary.max, unit),
@@ -97,9 +103,9 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "Repeats of the same variant differ by up to ± {} in {}, more than the margin of {}: a difference that matters \
              can hide in that. A quiet machine, {} and more repeats help.",
-            percent(*most),
+            shown(*most),
             words::measure(&headline.measure),
-            percent(headline.margin),
+            shown(headline.margin),
             context.longer()
         ),
         evidence: wide.into_iter().map(|(_, text)| text).collect(),

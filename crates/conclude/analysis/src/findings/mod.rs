@@ -158,6 +158,7 @@ mod tests {
     use plimsoll_model::result::{GeneratorRow, LoadSecond, Work};
     use plimsoll_model::script::ScriptFacts;
     use plimsoll_model::start::Validity;
+    use plimsoll_model::study::Decision;
 
     fn topics(input: &Input) -> Vec<&'static str> {
         analyse(input).findings.iter().map(|finding| finding.topic).collect()
@@ -386,6 +387,27 @@ mod tests {
             start(if number % 2 == 1 { together } else { 2.0 * together })
         });
         assert!(!topics(&worse).contains(&"wide spread"), "blocks spread alike, so a verdict is reached");
+    }
+
+    #[test]
+    fn a_spread_of_errors_is_held_against_a_margin_in_points() {
+        // Two repeats, with 1 and with 3 errors in 1,000 requests, reach no verdict.
+        let wide_spread = |margin| {
+            let mut input = input(2, |number| {
+                let mut result = start(1.0);
+                let call = Subject::Request("call".to_owned());
+                let tally = result.loads[0].tallies.get_mut(&call).expect("requests");
+                tally.errors.insert(ErrorKind::Status, if number <= 2 { 1 } else { 3 });
+                result
+            });
+            let measure = "errors.ratio".parse().expect("a measure");
+            input.facts.decide = vec![Decision { measure, margin }];
+            analyse(&input).findings.into_iter().find(|finding| finding.topic == "wide spread")
+        };
+        assert_eq!(wide_spread(0.01), None, "0.14 points are less than 1");
+        let Finding { sentence, evidence, .. } = wide_spread(0.0001).expect("a finding");
+        assert!(sentence.contains("0.1 points in share of errors, more than the margin of 0.01 points"), "{sentence}");
+        assert!(evidence[0].ends_with(": ± 0.1 points around 0.2 % (from 0.1 % to 0.3 %, n = 2)"), "{evidence:?}");
     }
 
     #[test]

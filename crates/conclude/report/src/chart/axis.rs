@@ -179,6 +179,9 @@ fn nice_step(span: f64, wanted: f64) -> f64 {
     factor * power
 }
 
+/// Decimals of a label, at most: more of them leave no room for the chart.
+const MOST_DECIMALS: f64 = 12.0;
+
 /// A round value, as short as it can be written.
 pub(crate) fn tick(value: f64, unit: Unit) -> String {
     let units: &[(f64, &str)] = match unit {
@@ -193,7 +196,10 @@ pub(crate) fn tick(value: f64, unit: Unit) -> String {
         return "0".to_owned();
     }
     let (size, unit) = units.iter().find(|(size, _)| value >= size * 0.9999).unwrap_or(&units[units.len() - 1]);
-    let digits = format!("{:.3}", value / size);
+    let scaled = value / size;
+    // What is smaller than the smallest unit has three digits too: in three decimals it may be zero.
+    let decimals = (2.0 - scaled.abs().log10().floor()).clamp(3.0, MOST_DECIMALS) as usize;
+    let digits = format!("{scaled:.decimals$}");
     format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
@@ -214,6 +220,18 @@ mod tests {
         assert_eq!(labels(&wide), ["1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"]);
         let wider = Axis::of_values(Unit::PerSecond, [9.0, 20_000.0].into_iter());
         assert_eq!(labels(&wider), ["10", "100", "1k", "10k"]);
+    }
+
+    #[test]
+    fn small_values_have_labels_that_differ() {
+        for (unit, most, expected) in [
+            (Unit::Number, 0.0004, ["0", "0.0001", "0.0002", "0.0003", "0.0004"]),
+            (Unit::Share, 0.000_01, ["0", "0.00025 %", "0.0005 %", "0.00075 %", "0.001 %"]),
+            (Unit::Cores, 0.01, ["0", "0.0025", "0.005", "0.0075", "0.01"]),
+        ] {
+            assert_eq!(labels(&Axis::of_values(unit, [most].into_iter())), expected);
+        }
+        assert_eq!([0.0, 1e-300, 0.1 + 0.2].map(|value| tick(value, Unit::Number)), ["0", "0", "0.3"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A forest plot: contrasts with their intervals below one another, around the line of no
 //! difference.
 
-use super::figure::legend;
+use super::figure::Legend;
 use plimsoll_analysis::effect::{additive_margin, no_change};
 use plimsoll_analysis::quantity::{Notation, difference, grouped};
 use plimsoll_drawing::{Anchor, Drawing, Mark, Paint, width_of};
@@ -159,15 +159,16 @@ impl Forest {
         let widest = self.rows.iter().map(|row| width_of(&row.label)).fold(80.0, f64::max);
         let longest = self.rows.iter().map(|row| width_of(&row.text)).fold(80.0, f64::max).min(330.0);
         let left = GAP + widest + GAP;
-        let height = self.head() + self.rows.len() as f64 * ROW + 44.0;
-        let mut drawing = Drawing::new(left + STRIP + GAP + longest + GAP, height);
+        // Two variants are named in the title, more of them in a legend below it.
+        let named: &[String] = if self.variants.len() > 2 { &self.variants } else { &[] };
+        let legend = Legend::on_sheet(named, left + STRIP + GAP + longest + GAP);
+        let head = if named.is_empty() { 38.0 } else { 60.0 + legend.height_of_more_lines() };
+        let mut drawing = Drawing::new(legend.width, head + self.rows.len() as f64 * ROW + 44.0);
         drawing.heading((GAP, 22.0), &self.title);
-        if self.variants.len() > 2 {
-            legend(&mut drawing, &self.variants, (GAP, 43.0));
-        }
-        self.frame(&mut drawing, reach, left);
+        legend.draw(&mut drawing);
+        self.frame(&mut drawing, reach, (left, head));
         for (index, row) in self.rows.iter().enumerate() {
-            let y = self.head() + (index as f64 + 0.5) * ROW;
+            let y = head + (index as f64 + 0.5) * ROW;
             drawing.text((left - GAP, y + 4.0), &row.label, Anchor::End, Paint::Ink);
             drawing.text((left + STRIP + GAP, y + 4.0), &row.text, Anchor::Start, Paint::Ink);
             drawing.place(row.strip(reach, STRIP, ROW), (left, y - ROW / 2.0));
@@ -175,14 +176,8 @@ impl Forest {
         drawing
     }
 
-    /// The height above the rows. Two variants are named in the title, more of them in a legend
-    /// below it.
-    fn head(&self) -> f64 {
-        if self.variants.len() > 2 { 60.0 } else { 38.0 }
-    }
-
-    fn frame(&self, drawing: &mut Drawing, reach: Reach, left: f64) {
-        let head = self.head();
+    /// The axis, and what lies behind the rows, from its top left corner on.
+    fn frame(&self, drawing: &mut Drawing, reach: Reach, (left, head): (f64, f64)) {
         let bottom = head + self.rows.len() as f64 * ROW + 4.0;
         let x = |value: f64| left + reach.share(value) * STRIP;
         if let Some((low, high)) = self.within_margin() {
@@ -245,6 +240,38 @@ mod tests {
         let labels: Vec<String> = reach.ticks(STRIP).into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["−0.2 points", "−0.1 points", "same", "+0.1 points", "+0.2 points"]);
         assert!((reach.share(0.0) - 0.5).abs() < 1e-12 && reach.share(0.0023) > 0.999);
+    }
+
+    #[test]
+    fn a_legend_of_many_names_stays_on_the_sheet_and_above_the_rows() {
+        let variants: Vec<String> = (0..12).map(|number| format!("version {number} of the server")).collect();
+        let row = ForestRow {
+            label: "the row".to_owned(),
+            variant: 1,
+            value: Some(1.1),
+            interval: None,
+            pairs: Vec::new(),
+            floor: None,
+            text: String::new(),
+        };
+        let forest = Forest {
+            title: String::new(),
+            effect: Effect::Ratio,
+            unit: Unit::Seconds,
+            margin: None,
+            variants: variants.clone(),
+            rows: vec![row],
+        };
+        let drawing = forest.draw();
+        let texts = drawing.marks.iter().filter_map(|mark| match mark {
+            Mark::Text { at, text, .. } => Some((text, *at)),
+            _ => None,
+        });
+        let (names, others): (Vec<_>, Vec<_>) = texts.partition(|(text, _)| variants.contains(text));
+        assert_eq!(names.len(), 12);
+        assert!(names.iter().all(|(name, (x, _))| x + width_of(name) <= drawing.width), "{names:?}");
+        let row = others.iter().find(|(text, _)| *text == "the row").expect("a row");
+        assert!(names.iter().all(|(_, (_, y))| *y < row.1.1 && *y < drawing.height), "{names:?}, {row:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use plimsoll_analysis::{Input, decisions, estimate, samples, words};
 use plimsoll_model::exposed::{ExposedSeries, MetricKind};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Subject;
-use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+use plimsoll_model::result::{GeneratorRow, LoadResult, LoadSecond, TrialResult};
 use plimsoll_model::words::and_list;
 use plimsoll_model::workload::Protocol;
 use std::collections::{BTreeMap, BTreeSet};
@@ -305,20 +305,27 @@ fn is_of(series: &Series, row: &LoadSecond) -> bool {
     }
 }
 
-/// The rows of the measure phase, each with its second and the length that it covers, in seconds. In turns a row is a
-/// slice, in the second of the load in which it began.
+/// The rows of the measure phase, each with its second and the length that it covers, in seconds.
 fn measured<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (i64, f64, &'a LoadSecond)> {
     let load = trial.load;
+    load.seconds.iter().filter_map(move |row| {
+        let (second, length) = place(load, row.second)?;
+        Some((second, length, row))
+    })
+}
+
+/// The second of a row with this number and the length that it covers, in seconds; none outside of the measure phase.
+/// In turns a row is a slice, in the second of the load in which it began.
+fn place(load: &LoadResult, row: i64) -> Option<(i64, f64)> {
     let timing = &load.summary.timing;
-    let window = timing.window.seconds();
-    load.seconds.iter().filter_map(move |row| match load.slices.get(usize::try_from(row.second).ok()?) {
-        Some(slice) => Some((slice.zero.since(timing.zero).seconds() as i64, slice.length.seconds(), row)),
+    match load.slices.get(usize::try_from(row).ok()?) {
+        Some(slice) => Some((slice.zero.since(timing.zero).seconds() as i64, slice.length.seconds())),
         None if !load.slices.is_empty() => None,
         None => {
-            let left = window - row.second as f64;
-            (left > 0.0).then_some((row.second, left.min(1.0), row))
+            let left = timing.window.seconds() - row as f64;
+            (left > 0.0).then_some((row, left.min(1.0)))
         }
-    })
+    }
 }
 
 /// A value of the durations of a series, in seconds.
@@ -341,7 +348,7 @@ fn means(trial: TrialResult<'_>, series: &Series) -> BTreeMap<i64, f64> {
 /// How many requests ended per second.
 fn requests(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
     // By the row's own number first: two short slices may begin in one second, and each has its length once.
-    let mut spans: BTreeMap<i64, (i64, f64, u64)> = BTreeMap::new();
+    let mut spans: BTreeMap<i64, (i64, f64, u64)> = nothing_ended(trial.load);
     for (second, length, row) in measured(trial) {
         let span = spans.entry(row.second).or_insert((second, length, 0));
         span.2 += if row.subject.is_request() { row.count } else { 0 };
@@ -353,6 +360,21 @@ fn requests(trial: TrialResult<'_>) -> BTreeMap<i64, f64> {
         *ended += count as f64;
     }
     sums.into_iter().map(|(second, (lengths, ended))| (second, ended / lengths)).collect()
+}
+
+/// The seconds of the measure phase, or its slices, as if nothing had ended in them, by the numbers of their rows.
+/// While a system stalls, a load has no rows; its generator has one for each second. None where results tell no seconds.
+fn nothing_ended(load: &LoadResult) -> BTreeMap<i64, (i64, f64, u64)> {
+    if load.seconds.is_empty() {
+        return BTreeMap::new();
+    }
+    // A last second that is cut short may be too short for anything to end in it.
+    let is_whole = |length: f64| if load.slices.is_empty() { length >= 1.0 } else { length > 0.0 };
+    let span = |row: &GeneratorRow| {
+        let (second, length) = place(load, row.second).filter(|(_, length)| is_whole(*length))?;
+        Some((row.second, (second, length, 0)))
+    };
+    load.generator.iter().filter_map(span).collect()
 }
 
 /// Users at work at the end of each second.

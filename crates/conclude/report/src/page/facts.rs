@@ -229,11 +229,11 @@ pub(crate) fn host(host: &Host) -> Vec<Fact> {
     ]
 }
 
-/// The commands that started the systems of each variant.
+/// The commands that started the systems of each variant, and the databases that ran already.
 pub(crate) fn commands(input: &Input) -> Vec<Fact> {
+    let ran = if input.facts.systems.is_empty() { "What ran for" } else { "Started for" };
     let of = input.facts.commands.iter().enumerate().filter(|(_, commands)| !commands.is_empty());
-    of.map(|(variant, commands)| fact(format!("Started for {}", input.plan.label(variant)), commands.join("; ")))
-        .collect()
+    of.map(|(variant, commands)| fact(format!("{ran} {}", input.plan.label(variant)), commands.join("; "))).collect()
 }
 
 pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
@@ -319,22 +319,7 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
 
 fn notes_on_values(input: &Input) -> Vec<Fact> {
     vec![
-        fact(
-            "n",
-            match input.plan.design.is_trials() {
-                _ if input.plan.searches() => {
-                    "the number of starts of the systems. Loads and requests are not repeats: those of one start share its fate."
-                }
-                true => {
-                    "the number of trials, each with systems freshly started. Requests and seconds are not repeats: those \
-                         of one trial share its fate."
-                }
-                false => {
-                    "the number of starts of the systems. Turns, slices and requests are not repeats: those of one start \
-                          share its fate."
-                }
-            },
-        ),
+        fact("n", note_on_n(input)),
         fact(
             "Values",
             "each variant gives one number per measure on each start; tables of results show the geometric mean over the repeats (the arithmetic mean \
@@ -343,6 +328,28 @@ fn notes_on_values(input: &Input) -> Vec<Fact> {
              values for is not taken from the others.",
         ),
     ]
+}
+
+fn note_on_n(input: &Input) -> String {
+    let unit = unit(&input.plan);
+    let within = match input.plan.design.is_trials() {
+        _ if input.plan.searches() => "Loads and requests",
+        true => "Requests and seconds",
+        false => "Turns, slices and requests",
+    };
+    let started = match unit {
+        // What other tools started is not known.
+        _ if input.facts.systems.is_empty() && !input.is_measured() => "",
+        "trial" if input.facts.systems.is_empty() => {
+            ". No system was started for them, so each may find what the one before left"
+        }
+        _ if input.facts.systems.is_empty() => {
+            ", of users and not of systems: these ran already, so each may find what the one before left"
+        }
+        "trial" => ", each with systems freshly started",
+        _ => " of the systems",
+    };
+    format!("the number of {unit}s{started}. {within} are not repeats: those of one {unit} share its fate.")
 }
 
 fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {

@@ -5,7 +5,7 @@ use crate::chart::{Deciding, Group, Row};
 use crate::{figures, text};
 use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::finding::{Finding, Severity};
-use plimsoll_analysis::quantity::{margin, show, significant};
+use plimsoll_analysis::quantity::{margin, show};
 use plimsoll_analysis::verdict::{Outcome, Verdict};
 use plimsoll_analysis::words::{self, counted, filled, span};
 use plimsoll_analysis::{Analysis, Input, decisions};
@@ -72,7 +72,7 @@ pub(crate) fn deciding(input: &Input, analysis: &Analysis) -> Vec<DecidingRow> {
 pub(crate) fn values(comparison: &Comparison) -> [String; 2] {
     // A mean of counts need not be whole.
     let shown = |value: f64| match comparison.measure.unit() {
-        Unit::Count if value.fract() != 0.0 => significant(value),
+        Unit::Count if value.fract() != 0.0 => show(value, Unit::Number),
         unit => show(value, unit),
     };
     match comparison.values() {
@@ -171,6 +171,8 @@ pub(crate) fn measured(input: &Input) -> String {
     let repeats = |unit| words::repeats(plan, most, unit);
     let under_each = if plan.conditions.len() > 1 { " under each condition" } else { "" };
     let with_duplicate = if plan.with_duplicate { " and a duplicate of the baseline" } else { "" };
+    // A server that runs already, and storage, are the same from one trial to the next.
+    let fresh = if input.facts.systems.is_empty() { "" } else { ", each on systems freshly started" };
     let how = match plan.design.turns() {
         _ if plan.searches() => format!(
             "Measured by {}: {}{under_each}{}",
@@ -190,13 +192,10 @@ pub(crate) fn measured(input: &Input) -> String {
             if plan.design.is_side_by_side() { ", each at the same time as the baseline" } else { "" },
             length(turns.slice)
         ),
-        None if plan.describes() => {
-            format!("Measured in {}{under_each}, each on systems freshly started", repeats("trial"))
-        }
+        None if plan.describes() => format!("Measured in {}{under_each}{fresh}", repeats("trial")),
         None => format!(
-            "Measured in trials: {} of each variant{under_each}{}, each on systems freshly started, in blocks in random order",
+            "Measured in trials: {} of each variant{under_each}{with_duplicate}{fresh}, in blocks in random order",
             repeats(if plan.variants.len() > 1 { "repeat" } else { "trial" }),
-            with_duplicate,
         ),
     };
     let lengths: BTreeSet<Duration> = plan.lengths.iter().map(|length| length.measure).collect();

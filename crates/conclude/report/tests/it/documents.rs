@@ -4,7 +4,7 @@ use crate::sample;
 use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::record::Account;
+use plimsoll_model::record::{Account, ErrorKind, Subject};
 use plimsoll_model::result::LoadSecond;
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::units::Nanos;
@@ -105,6 +105,30 @@ fn trials_that_a_number_of_iterations_ends_have_their_times() {
         assert!(markdown.contains(told), "{told}:\n{markdown}");
     }
     assert!(!text(&self::documents(&sample::one_system()), "report.md").contains("measured for"));
+}
+
+#[test]
+fn what_ran_already_is_not_called_freshly_started() {
+    for mut input in [sample::study(), sample::one_system()] {
+        assert!(text(&documents(&input), "report.md").contains("each on systems freshly started"));
+        input.facts.systems = Vec::new();
+        let markdown = text(&documents(&input), "report.md");
+        assert!(!markdown.contains("freshly started") && !markdown.contains("| Started for"), "{markdown}");
+        for told in ["No system was started for them, so each may find what the one before left.", "| What ran for "] {
+            assert!(markdown.contains(told), "{told}:\n{markdown}");
+        }
+    }
+}
+
+#[test]
+fn failures_that_happened_are_not_printed_as_none() {
+    let mut input = sample::one_system();
+    let call = Subject::Request("increment".to_owned());
+    let tally = input.starts[0].loads[0].tallies.get_mut(&call).expect("calls");
+    tally.errors.insert(ErrorKind::Timeout, 1);
+    let markdown = text(&documents(&input), "report.md");
+    // One of a million calls, in one of five trials.
+    assert!(markdown.contains("| errors | 0.200, 0.0000"), "{markdown}");
 }
 
 #[test]

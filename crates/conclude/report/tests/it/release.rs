@@ -5,6 +5,7 @@ use crate::sample::{self, Noise};
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::exposed::{BucketCounts, ExposedSeries, MetricKind, MetricSample};
 use plimsoll_model::result::StartResult;
+use plimsoll_model::study::FloorRule;
 use plimsoll_outside::{Line, Recorded, Run, SUPPORTED_USERS, Version, compare};
 use plimsoll_report::Document;
 use plimsoll_report::release::{NoRelease, Part, release, release_of_outside};
@@ -110,6 +111,31 @@ fn the_report_of_a_release() {
     insta::assert_snapshot!(text(&documents, "README.md"));
     let mean = text(&documents, "data/bounded-api-avg.csv");
     assert!(mean.starts_with("x,version,line,value,least,largest\n1,mutex,solid,0.0"), "{mean}");
+}
+
+#[test]
+fn a_release_goes_on_only_by_whole_runs_that_are_no_first_look() {
+    for (complete, quick) in [(true, false), (false, false), (true, true)] {
+        let mut input = with_handlers();
+        input.facts.decide.iter_mut().for_each(|decision| decision.margin = 50.0);
+        input.facts.floor_rule = FloorRule::Beyond;
+        (input.complete, input.facts.quick) = (complete, quick);
+        let page = text(&release(&[part(input)]).expect("two versions"), "README.md");
+        assert_eq!(page.contains("The release can go on"), complete && !quick, "{page}");
+        assert_eq!(page.contains("Resume the run of Bounded first"), !complete, "{page}");
+    }
+}
+
+#[test]
+fn a_second_in_which_nothing_ended_is_drawn_as_none() {
+    let mut input = with_handlers();
+    for load in input.starts.iter_mut().flat_map(|start| &mut start.loads) {
+        load.seconds.retain(|row| row.second != 4);
+    }
+    let points = text(&release(&[part(input)]).expect("two versions"), "data/bounded-requests.csv");
+    for version in ["mutex", "inputQ"] {
+        assert!(points.contains(&format!("\n5,{version},solid,0,0,0\n")), "{points}");
+    }
 }
 
 #[test]
