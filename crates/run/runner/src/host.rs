@@ -251,6 +251,14 @@ impl RunningSystem {
         &self.name
     }
 
+    /// False for containers whose processes this machine does not see: their use cannot be told from that of others.
+    pub(crate) fn is_seen(&self) -> bool {
+        match &self.runs {
+            Runs::Here(running) => running.services().iter().all(|service| !service.is_elsewhere),
+            Runs::Elsewhere(_) => true,
+        }
+    }
+
     pub(crate) fn is_container(&self) -> bool {
         self.is_container
     }

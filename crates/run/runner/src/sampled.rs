@@ -13,7 +13,19 @@ pub fn target(system: &Running, variant: usize) -> Target {
         parts: parts(system),
         waits: waits(system),
         metrics: system.spec().metrics.clone(),
+        complaints: elsewhere(system).into_iter().collect(),
     }
+}
+
+/// A sentence about a system of containers whose processes are not on the machine that starts it.
+fn elsewhere(system: &Running) -> Option<String> {
+    system.services().iter().any(|service| service.is_elsewhere).then(|| {
+        format!(
+            "the processes of the containers of `{}` cannot be seen, because their engine runs in a virtual machine, \
+             as Docker Desktop does, or on another host: their CPU, memory and IO are not measured",
+            system.name()
+        )
+    })
 }
 
 /// The name beside those of services, none of which has a space, of what forwards the system's port to one of them.
@@ -25,6 +37,8 @@ fn parts(system: &Running) -> Vec<SystemPart> {
     let part = |name: &str, roots| SystemPart { name: name_of_service(system.name(), name), roots };
     match system.services().as_slice() {
         [] => whole(Roots::Warden(system.warden())),
+        // Of processes that are not seen there is a gap, not zero.
+        [one] if one.first.is_empty() => Vec::new(),
         [one] => whole(Roots::Containers { first: one.first.clone(), forwarder: system.forwarder() }),
         several => {
             let of_service =

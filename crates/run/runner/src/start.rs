@@ -372,10 +372,10 @@ impl RunningStart {
         Ok(EndedStart { finished, outcomes, executables, of_containers, slow_to_stop, not_up })
     }
 
-    /// True if every server that the loads go to was started by this run, so that what is left of the machine's use
-    /// belongs to others.
+    /// True if every server that the loads go to was started by this run and is seen, so that what is left of the machine's
+    /// use belongs to others.
     fn knows_all_systems(&self) -> bool {
-        let started = |running: &RunningVariant| running.systems.len();
+        let started = |running: &RunningVariant| running.systems.iter().filter(|system| system.is_seen()).count();
         let used = |running: &RunningVariant| running.spec.systems.len() + running.databases.len();
         self.variants.iter().all(|running| started(running) > 0 && started(running) == used(running))
     }

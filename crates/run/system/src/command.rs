@@ -9,12 +9,14 @@ use crate::program::check_command;
 use crate::tree::{KILL_LIMIT, MARK, kill_marked};
 use plimsoll_model::system::{CommandLine, StopPolicy, StopSignal, SystemSpec};
 use plimsoll_model::units::Processors;
+use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -65,6 +67,7 @@ impl Supervised {
             inherit: spec.inherit.clone(),
             env,
             cpus: cpus.cloned(),
+            open_files: open_files_before_loads(),
             project: project.cloned(),
         };
         let start = || -> io::Result<(Child, ControlChannel)> {
@@ -182,6 +185,13 @@ fn spawn_warden(launcher: &Launcher, channel: UnixStream, output: File) -> io::R
         .stdout(output)
         .stderr(errors)
         .spawn()
+}
+
+/// The soft limit of open files that this process had when this was called first; none where there is no limit. Loads
+/// raise it for their connections, and systems must not get more on later starts than on the first.
+pub(crate) fn open_files_before_loads() -> Option<u64> {
+    static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
+    *LIMIT.get_or_init(|| getrlimit(Resource::Nofile).current)
 }
 
 /// What the marks of all commands of a run begin with.

@@ -33,6 +33,8 @@ pub(crate) struct LaunchOrder {
     pub(crate) env: BTreeMap<String, String>,
     /// Processors it may use; all when there is none.
     pub(crate) cpus: Option<Processors>,
+    /// Its soft limit of open files, as far as the hard limit allows; none for no other limit than that.
+    pub(crate) open_files: Option<u64>,
     /// The containers that it asks an engine for.
     pub(crate) project: Option<Project>,
 }

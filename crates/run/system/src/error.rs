@@ -277,6 +277,14 @@ pub enum SystemError {
         /// The command that failed, and its answer.
         reason: String,
     },
+    /// The system ended while it was needed, and what it left could not be cleaned up.
+    #[error("{died}\n{left}")]
+    DiedAndLeft {
+        /// How it ended.
+        died: Box<SystemError>,
+        /// What it left.
+        left: Box<SystemError>,
+    },
     /// Plimsoll was asked to end.
     #[error("interrupted while waiting for the system `{system}`")]
     Interrupted {
@@ -301,6 +309,17 @@ impl SystemError {
         let (system, action) = (system.to_owned(), action.into());
         move |source| SystemError::Io { system, action, source }
     }
+
+    /// This end of a system, with what it left where that is what has failed of the clean-up after it.
+    pub(crate) fn and_left<T>(self, cleaned_up: Result<T, SystemError>) -> SystemError {
+        match cleaned_up {
+            Err(left @ (SystemError::Survivors { .. } | SystemError::ContainersLeft { .. })) => {
+                SystemError::DiedAndLeft { died: Box::new(self), left: Box::new(left) }
+            }
+            // Any other failure comes from the same end.
+            Ok(_) | Err(_) => self,
+        }
+    }
 }
 
 fn seconds(span: &Duration) -> String {
@@ -319,5 +338,33 @@ fn expected(probe: &Probe) -> String {
         Probe::Log(text) => format!("a line with `{text}` in its output"),
         Probe::Command(command) => format!("`{command}` to end with exit code 0"),
         Probe::Started => "its process to run".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_system_does_not_hide_what_it_left() {
+        let system = || "shop".to_owned();
+        let died = || SystemError::Died {
+            system: system(),
+            command: CommandLine(vec!["serve".to_owned()]),
+            exit: Exit::Code(3),
+            after: Duration::from_secs(2),
+            output: Box::default(),
+        };
+        let end = died().to_string();
+        for left in [
+            SystemError::ContainersLeft { system: system(), reason: "`docker rm` failed".to_owned() },
+            SystemError::Survivors { system: system(), left: vec![42] },
+        ] {
+            let expected = format!("{end}\n{left}");
+            assert_eq!(died().and_left::<()>(Err(left)).to_string(), expected);
+        }
+        let lost = SystemError::WardenLost { system: system() };
+        assert_eq!(died().and_left::<()>(Err(lost)).to_string(), end);
+        assert_eq!(died().and_left(Ok(())).to_string(), end);
     }
 }

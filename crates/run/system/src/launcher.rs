@@ -1,6 +1,6 @@
 //! Starts systems, and the commands that build, probe and describe them.
 
-use crate::command::{AT_ONCE, Supervised, Task, mark_of_run};
+use crate::command::{AT_ONCE, Supervised, Task, mark_of_run, open_files_before_loads};
 use crate::containers::{Project, remove_left_over};
 use crate::error::SystemError;
 use crate::exit::Exit;
@@ -37,9 +37,11 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// A launcher of the current program, even if its file was replaced meanwhile.
+    /// A launcher of the current program, even if its file was replaced meanwhile. Systems get the limit of open files
+    /// that this process has now.
     #[must_use]
     pub fn of_this_program(arguments: &[&str]) -> Launcher {
+        open_files_before_loads();
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         Launcher { program: PathBuf::from("/proc/self/exe"), arguments, run: String::new() }
     }

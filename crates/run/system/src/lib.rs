@@ -51,4 +51,5 @@ pub use port::{check_port_free, free_port};
 pub use program::{check_command, check_commands, sha256};
 pub use random::random_text;
 pub use running::{Running, Stopped};
+pub use warden::bounded_output::BoundedOutput;
 pub use watched::Service;

@@ -9,7 +9,7 @@ use crate::launcher::Launcher;
 use crate::output::{LastOutput, Output};
 use crate::port::{foreign_listener, listener};
 use crate::ready::Prober;
-use crate::tree::descendants;
+use crate::tree::{self, descendants};
 use crate::watched::{EndedContainer, Found, Service, WatchedContainers};
 use plimsoll_model::host::Version;
 use plimsoll_model::system::SystemSpec;
@@ -35,6 +35,8 @@ pub struct Running {
     output: Output,
     started: Instant,
     warden: i32,
+    /// When the warden was started, in ticks since the machine was. No process of this system is older.
+    since: Option<u64>,
     command: Mutex<Supervised>,
     containers: Option<Mutex<WatchedContainers>>,
 }
@@ -61,8 +63,9 @@ impl Running {
         project: Option<Project>,
     ) -> Running {
         let warden = command.warden();
-        let containers = project.map(|project| Mutex::new(WatchedContainers::new(project)));
-        Running { launcher, spec, output, started, warden, command: Mutex::new(command), containers }
+        let since = tree::started(warden).ok().flatten();
+        let containers = project.map(|project| Mutex::new(WatchedContainers::new(project, since)));
+        Running { launcher, spec, output, started, warden, since, command: Mutex::new(command), containers }
     }
 
     /// The description that it was started from.
@@ -101,11 +104,17 @@ impl Running {
         self.watched().map(|containers| containers.services()).unwrap_or_default()
     }
 
-    /// The process that forwards connections from its port into a container, if there is one and it can be found.
+    /// The process that forwards connections from its port into a container, if there is one of its own and it can be
+    /// found.
     #[must_use]
     pub fn forwarder(&self) -> Option<i32> {
         let port = self.spec.port.filter(|_| self.containers.is_some())?;
         let listener = listener(port)?;
+        // One that is older is the engine itself, and forwards for others too: Docker without `userland-proxy`.
+        let began = tree::started(listener).ok().flatten()?;
+        if self.since.is_some_and(|since| began < since) {
+            return None;
+        }
         // A service that shares the network of the machine listens itself.
         let group = control_groups(listener);
         let is_service =
@@ -222,7 +231,8 @@ impl Running {
     }
 
     /// Stops it: signals its process group, kills the group after the grace period, and kills all processes
-    /// that it started elsewhere. Returns when all of them are gone. Fails if it had ended by itself before.
+    /// that it started elsewhere. Returns when all of them are gone. Fails if it had ended by itself before; the error says
+    /// too what of it is left.
     pub fn stop(self) -> Result<Stopped, SystemError> {
         // A container that came late is not watched, but must not have failed either.
         let failed = || self.watched().and_then(|containers| containers.failed());
@@ -230,7 +240,7 @@ impl Running {
         let start = Instant::now();
         let gone = self.command().stop(&self.spec.stop);
         if let Some(died) = died {
-            return Err(died);
+            return Err(died.and_left(gone));
         }
         let gone = gone?;
         Ok(Stopped { exit: gone.exit, took: start.elapsed(), killed: gone.killed })

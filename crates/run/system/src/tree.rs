@@ -1,6 +1,7 @@
 //! Finds and kills the processes of a command, by `/proc`.
 
 use procfs::process::{Process, all_processes};
+use procfs::{ProcError, ProcResult};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -25,6 +26,18 @@ pub(crate) struct Entry {
 /// have no children any more.
 pub(crate) fn descendants(root: i32) -> Vec<Entry> {
     below(root, &living())
+}
+
+/// When a process was started, in ticks since the machine was; none if it is not there.
+///
+/// # Errors
+/// It may be there, but cannot be looked at, for want of descriptors perhaps.
+pub(crate) fn started(pid: i32) -> ProcResult<Option<u64>> {
+    match Process::new(pid).and_then(|process| process.stat()) {
+        Ok(stat) => Ok(Some(stat.starttime)),
+        Err(ProcError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The processes that [`kill_marked`] has found.

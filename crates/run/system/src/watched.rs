@@ -1,8 +1,9 @@
 //! The containers of a running system: found when it is ready, and watched from then on.
 
 use crate::containers::{Container, ContainerState, Project};
+use crate::tree::started;
 use plimsoll_model::host::Version;
-use procfs::process::Process;
+use procfs::ProcResult;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct WatchedContainers {
     project: Project,
+    /// When the warden was started, in ticks since the machine was.
+    since: Option<u64>,
     watched: Vec<Watched>,
     /// The services that had done their work when the others were found.
     ended: Vec<String>,
@@ -27,7 +30,7 @@ struct Watched {
     /// Its first process.
     pid: i32,
     /// When that was started, in ticks since the machine was: numbers of processes are used again. None where it cannot be
-    /// seen, because the engine runs in a virtual machine.
+    /// seen, because the engine runs in a virtual machine or on another host.
     started: Option<u64>,
 }
 
@@ -36,8 +39,11 @@ struct Watched {
 pub struct Service {
     /// Its name in the Compose file.
     pub name: String,
-    /// The first process of each of its containers; none of one that had done its work before the system was ready.
+    /// The first process of each of its containers, as far as they are on this machine; none of one that had done its work
+    /// before the system was ready.
     pub first: Vec<i32>,
+    /// True if it has containers whose processes are not on this machine.
+    pub is_elsewhere: bool,
 }
 
 /// The result of looking for containers.
@@ -59,8 +65,9 @@ pub(crate) struct EndedContainer {
 }
 
 impl WatchedContainers {
-    pub(crate) fn new(project: Project) -> WatchedContainers {
-        WatchedContainers { project, watched: Vec::new(), ended: Vec::new(), unchanged: None }
+    /// The containers of a system whose warden was started at `since`, in ticks since the machine was.
+    pub(crate) fn new(project: Project, since: Option<u64>) -> WatchedContainers {
+        WatchedContainers { project, since, watched: Vec::new(), ended: Vec::new(), unchanged: None }
     }
 
     /// Finds the containers. An error is what the engine says.
@@ -70,7 +77,11 @@ impl WatchedContainers {
         for container in listed.clone() {
             match &container.state {
                 ContainerState::Running(pid) => {
-                    let (pid, started) = (*pid, started(*pid));
+                    let pid = *pid;
+                    let started = match self.started(pid) {
+                        Ok(started) => started,
+                        Err(error) => return Ok(Found::NotYet(format!("that process {pid} cannot be read: {error}"))),
+                    };
                     watched.push(Watched { container, pid, started });
                 }
                 // One that has done its work, such as a migration.
@@ -95,6 +106,13 @@ impl WatchedContainers {
         }
         (self.watched, self.ended) = (watched, ended_services);
         Ok(Found::AllRun)
+    }
+
+    /// When the first process of a container was started; none if it is not on this machine.
+    fn started(&self, pid: i32) -> ProcResult<Option<u64>> {
+        // One that is older than the system is another process: the engine is elsewhere, and has numbers of its own.
+        let is_its_own = |started: &u64| self.since.is_none_or(|since| *started >= since);
+        Ok(started(pid)?.filter(is_its_own))
     }
 
     fn is_settled(&mut self, names: Vec<String>) -> bool {
@@ -127,13 +145,17 @@ impl WatchedContainers {
 
     /// Their services, in the order of their names.
     pub(crate) fn services(&self) -> Vec<Service> {
-        let mut services: BTreeMap<&str, Vec<i32>> =
-            self.ended.iter().map(|name| (name.as_str(), Vec::new())).collect();
-        for one in &self.watched {
-            services.entry(&one.container.shown).or_default().push(one.pid);
+        let empty = |name: &str| Service { name: name.to_owned(), first: Vec::new(), is_elsewhere: false };
+        let mut services: BTreeMap<&str, Service> =
+            self.ended.iter().map(|ended| (ended.as_str(), empty(ended.as_str()))).collect();
+        for Watched { container, pid, started } in &self.watched {
+            let service = services.entry(&container.shown).or_insert_with(|| empty(&container.shown));
+            match started {
+                Some(_) => service.first.push(*pid),
+                None => service.is_elsewhere = true,
+            }
         }
-        let service = |(name, first): (&str, Vec<i32>)| Service { name: name.to_owned(), first };
-        services.into_iter().map(service).collect()
+        services.into_values().collect()
     }
 
     /// Their images, and the engine that runs them, as programs of the system.
@@ -161,8 +183,13 @@ impl WatchedContainers {
 
 impl Watched {
     fn is_gone(&self) -> bool {
-        self.started.is_some() && started(self.pid) != self.started
+        has_gone(self.started, started(self.pid))
     }
+}
+
+/// True if a process that was started at `then` has ended. A look that fails says nothing about that.
+fn has_gone(then: Option<u64>, now: ProcResult<Option<u64>>) -> bool {
+    then.is_some() && now.is_ok_and(|now| now != then)
 }
 
 fn ended(container: &Container) -> EndedContainer {
@@ -175,7 +202,27 @@ fn ended(container: &Container) -> EndedContainer {
     EndedContainer { name: container.shown.clone(), what }
 }
 
-/// When a process was started, in ticks since the machine was; none if it is not there.
-fn started(pid: i32) -> Option<u64> {
-    Some(Process::new(pid).ok()?.stat().ok()?.starttime)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use procfs::ProcError;
+    use rustix::io::Errno;
+    use std::io;
+
+    #[test]
+    fn a_process_has_gone_if_it_is_not_found_or_another_has_its_number() {
+        let no_descriptor = || ProcError::from(io::Error::from(Errno::MFILE));
+        for (then, now, gone) in [
+            (Some(7), Ok(Some(7)), false),
+            (Some(7), Ok(Some(8)), true),
+            (Some(7), Ok(None), true),
+            (Some(7), Err(no_descriptor()), false),
+            (None, Ok(None), false),
+        ] {
+            let case = format!("{then:?} {now:?}");
+            assert_eq!(has_gone(then, now), gone, "{case}");
+        }
+        assert_eq!(started(i32::MAX).expect("/proc"), None);
+        assert!(started(std::process::id() as i32).is_ok_and(|own| own.is_some()));
+    }
 }

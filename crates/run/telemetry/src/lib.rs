@@ -17,6 +17,7 @@
 //! - The clock frequency is what the kernel says at that instant. A virtual machine may say a fixed
 //!   number, or none.
 //! - Numbers of CPU come in ticks of the kernel, usually 10 ms.
+//! - A second in which this process lacks descriptors to look at the others has no sample. The next one covers it.
 
 mod cgroup;
 pub mod exposition;

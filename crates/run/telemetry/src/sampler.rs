@@ -5,7 +5,7 @@ use crate::host::HostCounters;
 use crate::others::{SpanOfOthers, UseByOthers};
 use crate::scraper::{Exposing, Scraper};
 use crate::snapshot::{ProcessTree, Roots, Snapshot};
-use crate::usage::usage;
+use crate::usage::{carry_over, usage};
 use crate::waits::{WaitCounter, Waits};
 use plimsoll_model::exposed::{ExposedMetrics, MetricSample};
 use plimsoll_model::sample::{HostSample, ProcessSample, Samples, WaitSample, next_whole_second, signed_seconds};
@@ -30,6 +30,8 @@ pub struct Target {
     pub waits: Option<Waits>,
     /// The metrics that it exposes.
     pub metrics: Option<ExposedMetrics>,
+    /// Sentences on what of it cannot be sampled.
+    pub complaints: Vec<String>,
 }
 
 /// A system as a whole, or one of its services.
@@ -51,6 +53,8 @@ pub struct Sampler {
     thread: JoinHandle<Vec<SpanOfOthers>>,
     /// For each target that exposes metrics.
     scrapers: Vec<Scraper>,
+    /// On what of the targets cannot be sampled.
+    complaints: Vec<String>,
 }
 
 /// The end of sampling.
@@ -60,7 +64,7 @@ pub struct LastSamples {
     pub samples: Samples,
     /// What others used of the processors since the start of sampling.
     pub others: UseByOthers,
-    /// Sentences on what is missing of the metrics that systems expose.
+    /// Sentences on what cannot be sampled, and on what is missing of the metrics that systems expose.
     pub complaints: Vec<String>,
 }
 
@@ -84,6 +88,7 @@ impl Sampler {
         })?;
         let waits = targets.iter().map(|target| target.waits.as_ref().map(WaitCounter::open).transpose());
         let waits = waits.collect::<io::Result<_>>()?;
+        let complaints = targets.iter().flat_map(|target| target.complaints.clone()).collect();
         let ((stop, stopped), (sender, samples)) = (mpsc::channel(), mpsc::channel());
         let sampling = Sampling {
             machine: machine.to_owned(),
@@ -96,7 +101,7 @@ impl Sampler {
             samples: sender,
         };
         let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(move || sampling.run(&stopped))?;
-        Ok(Sampler { began, stop, samples, thread, scrapers })
+        Ok(Sampler { began, stop, samples, thread, scrapers, complaints })
     }
 
     /// Takes the samples since the last call, in order of time. Their instants count from `zero`, the start of the
@@ -110,15 +115,16 @@ impl Sampler {
     /// Samples once more, and returns the samples since the last call of `take`. All instants count from `zero`.
     #[must_use]
     pub fn stop(self, zero: Instant) -> LastSamples {
-        let Sampler { began, stop, samples, thread, scrapers } = self;
+        let Sampler { began, stop, samples, thread, scrapers, mut complaints } = self;
         drop(stop);
         let spans = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let (metrics, complaints): (Vec<_>, Vec<_>) = scrapers.into_iter().map(Scraper::stop).unzip();
+        let (metrics, of_metrics): (Vec<_>, Vec<_>) = scrapers.into_iter().map(Scraper::stop).unzip();
+        complaints.extend(of_metrics.into_iter().flatten());
         let shift = signed_seconds(began, zero);
         LastSamples {
             samples: take(&samples, metrics.into_iter().flatten().collect(), shift),
             others: UseByOthers::new(spans, shift),
-            complaints: complaints.into_iter().flatten().collect(),
+            complaints,
         }
     }
 }
@@ -146,9 +152,13 @@ impl Observation {
         let at = Instant::now();
         let host = HostCounters::read()?;
         // Reading all processes of a machine takes milliseconds, so this is skipped if no system was started.
-        let tree = (!targets.is_empty()).then(ProcessTree::read);
-        let of = |part: &SystemPart| tree.as_ref().map(|tree| tree.of(&part.roots)).unwrap_or_default();
-        let parts = targets.iter().flat_map(|target| &target.parts).map(of).collect();
+        let parts = if targets.iter().any(|target| !target.parts.is_empty()) {
+            let tree = ProcessTree::read()?;
+            let all = targets.iter().flat_map(|target| &target.parts);
+            all.map(|part| tree.of(&part.roots)).collect::<procfs::ProcResult<Vec<Snapshot>>>()?
+        } else {
+            Vec::new()
+        };
         Ok(Observation { at, parts, host, own: own_cpu() })
     }
 }
@@ -187,7 +197,8 @@ impl Sampling {
     /// Sends a sample of each system and of the host, and returns what others used. If counters cannot be read this
     /// time, the next sample covers the longer span.
     fn sample(&mut self) -> Option<SpanOfOthers> {
-        let now = Observation::take(&self.targets).ok()?;
+        let mut now = Observation::take(&self.targets).ok()?;
+        self.last.parts.iter().zip(&mut now.parts).for_each(|(before, after)| carry_over(before, after));
         let span = now.at.duration_since(self.last.at);
         let at = now.at.duration_since(self.began).as_secs_f64();
         let parts = self.targets.iter().flat_map(|target| target.parts.iter().map(|part| (part, target.variant)));

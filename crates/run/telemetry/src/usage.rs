@@ -1,8 +1,18 @@
 //! Computes a sample from two snapshots; pure functions.
 
-use crate::snapshot::{HeldResources, Snapshot, ThreadReading, Totals};
+use crate::snapshot::{HeldResources, Owed, Snapshot, StorageIo, ThreadReading, Totals};
 use plimsoll_model::sample::ProcessSample;
 use std::time::Duration;
+
+/// Completes a snapshot by what the one before it knows: bytes that cannot be read any more, and what is owed.
+pub(crate) fn carry_over(before: &Snapshot, after: &mut Snapshot) {
+    after.above.io = after.above.io.or(before.above.io);
+    for (identity, now) in &mut after.processes {
+        let then = before.processes.get(identity).and_then(|then| then.totals.io);
+        now.totals.io = now.totals.io.or(then);
+    }
+    after.owed = owed(before, after);
+}
 
 /// The system's usage between two snapshots that are `span` apart, and its resources at the second. `ticks_per_second`
 /// is the unit of CPU time. The caller sets instant and name.
@@ -13,15 +23,15 @@ pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_p
     let holds: Vec<&HeldResources> = after.processes.values().filter_map(|reading| reading.holds.as_ref()).collect();
     ProcessSample {
         processes: holds.len() as u64,
-        cpu_cores: cores(cpu_ticks(before, after)),
+        cpu_cores: cores(cpu(before, after).used()),
         busiest_thread: busiest.map(cores),
         cpu_quota: after.quota.as_ref().map(|quota| quota.cores),
         throttled: after.quota.as_ref().zip(before.quota.as_ref()).and_then(|(now, then)| now.throttled_since(then)),
         resident: resident(&holds),
         threads: holds.iter().map(|holds| holds.threads).sum(),
         open_files: holds.iter().map(|holds| holds.open_files).sum(),
-        read_bytes: grown(before, after, |totals| totals.read_bytes),
-        written_bytes: grown(before, after, |totals| totals.written_bytes),
+        read_bytes: storage(before, after, |io| io.read_bytes).used(),
+        written_bytes: storage(before, after, |io| io.written_bytes).used(),
         context_switches: switches,
         ..ProcessSample::default()
     }
@@ -33,12 +43,45 @@ fn resident(holds: &[&HeldResources]) -> u64 {
     own + holds.iter().map(|holds| holds.shared).max().unwrap_or(0)
 }
 
-/// CPU of living processes, and of those that ended.
-///
-/// When a process ends and is waited for, all its CPU moves into its parent's total of children. The part from earlier
-/// spans was counted there, and is subtracted. If no parent waited for it, that difference would be negative; zero is
-/// counted then.
-fn cpu_ticks(before: &Snapshot, after: &Snapshot) -> u64 {
+/// How a total grew in a span. A child may end after its parent was read and before it is read itself: then its total comes to
+/// the parent in the next span only.
+struct Growth {
+    /// What living processes have added themselves, if that is known apart from what they took over.
+    own: u64,
+    /// What processes have added by taking over the totals of children that they waited for; or all that they have added.
+    gathered: u64,
+    /// The totals of the processes that have ended in the span.
+    ended: u64,
+    /// What was owed before the span.
+    owed: u64,
+}
+
+impl Growth {
+    /// What was used in the span.
+    ///
+    /// When a process ends and is waited for, all its CPU moves into its parent's total of children. The part from earlier
+    /// spans was counted there, and is subtracted. If no parent waited for it, that difference would be negative; zero is
+    /// counted then.
+    fn used(&self) -> u64 {
+        self.own + self.gathered.saturating_sub(self.ended + self.owed)
+    }
+
+    /// What parents may take over in the next span, though it was used before. It is owed no longer than that: a total
+    /// that nobody waits for comes to no parent.
+    fn still_owed(&self) -> u64 {
+        (self.ended + self.owed).saturating_sub(self.gathered).min(self.ended)
+    }
+}
+
+/// What is owed after the span between two snapshots.
+fn owed(before: &Snapshot, after: &Snapshot) -> Owed {
+    let read_bytes = storage(before, after, |io| io.read_bytes).still_owed();
+    let written_bytes = storage(before, after, |io| io.written_bytes).still_owed();
+    Owed { cpu: cpu(before, after).still_owed(), io: StorageIo { read_bytes, written_bytes } }
+}
+
+/// CPU of living processes, and of those that ended, in ticks.
+fn cpu(before: &Snapshot, after: &Snapshot) -> Growth {
     let mut own = 0;
     let mut gathered = after.above.children_cpu.saturating_sub(before.above.children_cpu);
     for (identity, now) in &after.processes {
@@ -50,17 +93,26 @@ fn cpu_ticks(before: &Snapshot, after: &Snapshot) -> u64 {
             None => own += now.totals.cpu + now.totals.children_cpu,
         }
     }
-    own + gathered.saturating_sub(vanished(before, after, |totals| totals.cpu + totals.children_cpu))
+    let ended = vanished(before, after, |totals| totals.cpu + totals.children_cpu);
+    Growth { own, gathered, ended, owed: before.owed.cpu }
 }
 
-/// Growth of a total that a parent takes over from the children that it waited for.
-fn grown(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64 + Copy) -> u64 {
-    let mut grown = total(&after.above).saturating_sub(total(&before.above));
+/// Bytes of storage. A process has one total of those that it has moved itself and those that it took over.
+fn storage(before: &Snapshot, after: &Snapshot, bytes: impl Fn(&StorageIo) -> u64 + Copy) -> Growth {
+    let total = |totals: &Totals| totals.io.as_ref().map_or(0, bytes);
+    // Where a total was not known before, it is not known either how much of it is of this span.
+    let growth = |then: &Totals, now: &Totals| match (&then.io, &now.io) {
+        (Some(then), Some(now)) => bytes(now).saturating_sub(bytes(then)),
+        _ => 0,
+    };
+    let mut gathered = growth(&before.above, &after.above);
     for (identity, now) in &after.processes {
-        let then = before.processes.get(identity).map_or(0, |then| total(&then.totals));
-        grown += total(&now.totals).saturating_sub(then);
+        gathered += match before.processes.get(identity) {
+            Some(then) => growth(&then.totals, &now.totals),
+            None => total(&now.totals),
+        };
     }
-    grown.saturating_sub(vanished(before, after, total))
+    Growth { own: 0, gathered, ended: vanished(before, after, total), owed: bytes(&before.owed.io) }
 }
 
 /// A total over the processes that have ended.
@@ -90,14 +142,15 @@ mod tests {
 
     /// What the process above gathered (CPU, bytes written), and the processes.
     fn snapshot(above: (u64, u64), rows: &[Row]) -> Snapshot {
-        let totals = |cpu, children_cpu, written_bytes| Totals { cpu, children_cpu, read_bytes: 0, written_bytes };
+        let io = |written_bytes| Some(StorageIo { read_bytes: 0, written_bytes });
+        let totals = |cpu, children_cpu, written| Totals { cpu, children_cpu, io: io(written) };
         let process = |&(pid, started, cpu, children_cpu, written): &Row| {
             let holds = Some(HeldResources { resident: 4096, shared: 1 << 20, threads: 2, open_files: 3 });
             let threads = [(pid, ThreadReading { cpu, switches: cpu * 10 })].into();
             (Identity { pid, started }, ProcessReading { totals: totals(cpu, children_cpu, written), holds, threads })
         };
         let processes = rows.iter().map(process).collect();
-        Snapshot { above: totals(0, above.0, above.1), processes, quota: None }
+        Snapshot { above: totals(0, above.0, above.1), processes, ..Snapshot::default() }
     }
 
     #[test]
@@ -160,6 +213,79 @@ mod tests {
             assert!((sample.cpu_cores - cores).abs() < 1e-9, "{case}: {} cores", sample.cpu_cores);
             assert_eq!(sample.written_bytes, written, "{case}");
         }
+    }
+
+    /// CPU in ticks and bytes written from each snapshot to the next.
+    fn used(snapshots: &mut [Snapshot]) -> Vec<(f64, u64)> {
+        let mut used = Vec::new();
+        for place in 1..snapshots.len() {
+            let (earlier, later) = snapshots.split_at_mut(place);
+            let (before, after) = (&earlier[place - 1], &mut later[0]);
+            carry_over(before, after);
+            let sample = usage(before, after, Duration::from_secs(1), 1);
+            used.push((sample.cpu_cores, sample.written_bytes));
+        }
+        used
+    }
+
+    #[test]
+    fn what_a_parent_takes_over_late_counts_once() {
+        // what happens, the snapshots, CPU in ticks and bytes written from each to the next
+        let cases = [
+            (
+                "a child ends after its parent was read",
+                vec![
+                    snapshot((0, 0), &[(10, 1, 500, 0, 10), (11, 2, 3000, 0, 900)]),
+                    snapshot((0, 0), &[(10, 1, 500, 0, 10)]),
+                    snapshot((0, 0), &[(10, 1, 500, 3050, 940)]),
+                    snapshot((0, 0), &[(10, 1, 500, 3060, 944)]),
+                ],
+                vec![(0.0, 0), (50.0, 30), (10.0, 4)],
+            ),
+            (
+                "two children end, of which one comes to the parent at once",
+                vec![
+                    snapshot((0, 0), &[(10, 1, 500, 0, 0), (11, 2, 3000, 0, 900), (12, 3, 40, 0, 9)]),
+                    snapshot((0, 0), &[(10, 1, 500, 40, 9)]),
+                    snapshot((0, 0), &[(10, 1, 500, 3040, 909)]),
+                ],
+                vec![(0.0, 0), (0.0, 0)],
+            ),
+            (
+                "the last process ends after the one above was read",
+                vec![snapshot((100, 1), &[(10, 1, 500, 0, 30)]), snapshot((100, 1), &[]), snapshot((607, 33), &[])],
+                vec![(0.0, 0), (7.0, 2)],
+            ),
+            (
+                "nobody waits for a child: the next span but one counts in full",
+                vec![
+                    snapshot((0, 0), &[(10, 1, 500, 0, 0), (11, 2, 3000, 0, 900)]),
+                    snapshot((0, 0), &[(10, 1, 500, 0, 0)]),
+                    snapshot((0, 0), &[(10, 1, 500, 0, 0)]),
+                    snapshot((0, 0), &[(10, 1, 500, 60, 8)]),
+                ],
+                vec![(0.0, 0), (0.0, 0), (60.0, 8)],
+            ),
+        ];
+        for (case, mut snapshots, expected) in cases {
+            assert_eq!(used(&mut snapshots), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_cannot_be_read_are_those_of_the_snapshot_before() {
+        let unreadable = |mut snapshot: Snapshot, pid, started| {
+            snapshot.processes.get_mut(&Identity { pid, started }).unwrap().totals.io = None;
+            snapshot
+        };
+        let both = snapshot((0, 0), &[(10, 1, 0, 0, 10), (11, 2, 0, 0, 900)]);
+        // A child has ended, but nobody has waited for it yet.
+        let zombie = unreadable(both.clone(), 11, 2);
+        let taken_over = snapshot((0, 0), &[(10, 1, 0, 0, 915)]);
+        assert_eq!(used(&mut [both.clone(), zombie, taken_over]), [(0.0, 0), (0.0, 5)]);
+        let never_before = unreadable(both.clone(), 11, 2);
+        let grown = snapshot((0, 0), &[(10, 1, 0, 0, 10), (11, 2, 0, 0, 906)]);
+        assert_eq!(used(&mut [never_before, both, grown]), [(0.0, 0), (0.0, 6)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use regex::bytes::Regex;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 /// Bytes that are read of an output at a time. What a system writes beyond that is counted later.
@@ -32,26 +32,53 @@ pub(crate) struct WaitCounter {
 }
 
 impl WaitCounter {
-    /// Opens the output.
+    /// Opens the output, to count the lines that become complete from now on.
     ///
     /// # Errors
     /// It cannot be read, or a pattern is no regular expression.
     pub(crate) fn open(waits: &Waits) -> io::Result<WaitCounter> {
-        let mut file = File::open(&waits.output)?;
-        file.seek(SeekFrom::Start(waits.from))?;
+        let file = File::open(&waits.output)?;
         let compile = |(name, pattern): &(String, String)| Ok((name.clone(), Regex::new(pattern)?));
         let patterns = waits.patterns.iter().map(compile).collect::<Result<_, regex::Error>>();
-        Ok(WaitCounter {
+        let mut counter = WaitCounter {
             reader: BufReader::new(file),
             line: Vec::new(),
             patterns: patterns.map_err(io::Error::other)?,
-        })
+        };
+        counter.pass_over(waits.from)?;
+        Ok(counter)
+    }
+
+    /// Goes to the end of what was written since `from`. Of a line that is not complete yet, the beginning is kept.
+    fn pass_over(&mut self, from: u64) -> io::Result<()> {
+        let end = self.reader.seek(SeekFrom::End(0))?;
+        // `from` is behind the end where the warden has left out the middle of a long output since.
+        let start = end.saturating_sub(LONGEST_LINE as u64).max(from).min(end);
+        self.reader.seek(SeekFrom::Start(start))?;
+        self.reader.by_ref().take(end - start).read_to_end(&mut self.line)?;
+        if let Some(newline) = self.line.iter().rposition(|byte| *byte == b'\n') {
+            self.line.drain(..=newline);
+        }
+        Ok(())
+    }
+
+    /// Goes on at the end of an output whose middle was left out behind the reader's back. What was written since the last
+    /// look, and what was written to a line that was not complete then, is not counted: it may be gone.
+    fn follow_cut(&mut self) -> io::Result<()> {
+        let length = self.reader.get_ref().metadata()?.len();
+        if length < self.reader.stream_position()? {
+            self.reader.seek(SeekFrom::End(0))?;
+            self.line.clear();
+        }
+        Ok(())
     }
 
     /// The lines of each pattern since the last call, with its name. What cannot be read counts later, or never.
     pub(crate) fn take(&mut self) -> Vec<(String, u64)> {
         let mut counts = vec![0; self.patterns.len()];
         let mut read = 0;
+        // A failure shows when the output is read.
+        let _ = self.follow_cut();
         while read < MOST_AT_A_TIME {
             let Ok(bytes) = self.reader.fill_buf() else { break };
             if bytes.is_empty() {
@@ -77,7 +104,39 @@ impl WaitCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
     use std::io::Write;
+
+    /// An output to which a system appends, with what it has written by now, and the count of slow reads in it.
+    fn slow_reads(folder: &tempfile::TempDir, written: &[u8]) -> (File, WaitCounter) {
+        let output = folder.path().join("output");
+        let mut file = OpenOptions::new().create(true).append(true).open(&output).unwrap();
+        file.write_all(written).unwrap();
+        let patterns = vec![("disk".to_owned(), "^slow read".to_owned())];
+        (file, WaitCounter::open(&Waits { output, from: 0, patterns }).unwrap())
+    }
+
+    #[test]
+    fn lines_from_before_the_first_look_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut file, mut counter) = slow_reads(&folder, b"slow read\nslow read\nslow re");
+        assert_eq!(counter.take(), [("disk".to_owned(), 0)]);
+        file.write_all(b"ad\nslow read\n").unwrap();
+        assert_eq!(counter.take(), [("disk".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn counting_goes_on_after_the_output_was_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut file, mut counter) = slow_reads(&folder, &b"quick read\n".repeat(10));
+        file.write_all(b"slow read\nslow re").unwrap();
+        assert_eq!(counter.take(), [("disk".to_owned(), 1)]);
+        file.set_len(20).unwrap(); // as the warden does
+        file.write_all(b"\nslow read\n").unwrap();
+        assert_eq!(counter.take(), [("disk".to_owned(), 0)], "it is not known what was counted before");
+        file.write_all(b"slow read\nslow read\n").unwrap();
+        assert_eq!(counter.take(), [("disk".to_owned(), 2)]);
+    }
 
     #[test]
     fn lines_count_once_and_only_when_they_are_complete() {

@@ -12,7 +12,7 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 const END: u64 = 64 * 1024;
 
 /// The file of a command's standard output and error, to which everybody appends.
-pub(super) struct BoundedOutput {
+pub struct BoundedOutput {
     file: File,
     beginning: u64,
     largest: u64,
@@ -26,13 +26,21 @@ pub(super) struct BoundedOutput {
 impl BoundedOutput {
     /// The standard output of this process, which it shares with the command.
     pub(super) fn of_standard_output() -> io::Result<BoundedOutput> {
-        let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        Ok(BoundedOutput { file, beginning: BEGINNING, largest: LARGEST, end: END, left_out: 0, notice: 0 })
+        Ok(BoundedOutput::of(File::from(io::stdout().as_fd().try_clone_to_owned()?)))
+    }
+
+    /// A file that was opened for appending.
+    #[must_use]
+    pub fn of(file: File) -> BoundedOutput {
+        BoundedOutput { file, beginning: BEGINNING, largest: LARGEST, end: END, left_out: 0, notice: 0 }
     }
 
     /// Leaves out the middle of the output if it has grown too long. What is written in this instant may be lost too:
     /// nobody can hold the command back.
-    pub(super) fn bound(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn bound(&mut self) -> io::Result<()> {
         let about = self.file.metadata()?;
         if !about.is_file() || about.len() <= self.largest {
             return Ok(());

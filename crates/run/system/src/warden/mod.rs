@@ -5,10 +5,10 @@
 //!
 //! 1. as the warden itself (`guard`), which runs until all processes are gone;
 //! 2. for a moment as a child of the warden (`step_in`). It applies the settings of the command (death with
-//!    the warden, processors, folder, environment), then becomes the command by `exec`. A program can apply
+//!    the warden, processors, open files, folder, environment), then becomes the command by `exec`. A program can apply
 //!    these settings to itself without unsafe code.
 
-mod bounded_output;
+pub(crate) mod bounded_output;
 mod guard;
 mod signals;
 mod step_in;

@@ -2,7 +2,7 @@
 
 use crate::control_channel::{ControlChannel, LaunchOrder, Received};
 use crate::program::set_environment;
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Resource, Rlimit, Signal, getppid, getrlimit, set_parent_process_death_signal, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -46,6 +46,9 @@ fn become_command(role: &Role) -> String {
             return format!("it cannot be bound to processors {cpus}: {error}");
         }
     }
+    if let Err(error) = limit_open_files(order.open_files) {
+        return format!("its limit of open files cannot be set: {error}");
+    }
     if let Err(error) = stop_ignoring_signals() {
         return format!("its signals cannot be set: {error}");
     }
@@ -55,6 +58,14 @@ fn become_command(role: &Role) -> String {
     command.current_dir(&order.dir).stdin(Stdio::null());
     let error = command.exec();
     format!("executing {} in {} failed: {error}", order.program.display(), order.dir.display())
+}
+
+/// Sets the soft limit of open files, as far as the hard limit allows.
+fn limit_open_files(wanted: Option<u64>) -> rustix::io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let current = [wanted, limit.maximum].into_iter().flatten().min();
+    // The kernel may refuse to set even what is there, if its own bound was lowered meanwhile.
+    if current == limit.current { Ok(()) } else { setrlimit(Resource::Nofile, Rlimit { current, ..limit }) }
 }
 
 /// A program that was started with ignored signals, in the background of a script or by `nohup`, would pass

@@ -2,12 +2,13 @@
 
 use crate::common::{Place, command, launcher, wait_until};
 use plimsoll_model::system::{CommandLine, Containers, ContainersOf, Probe, StopPolicy, SystemSpec};
-use plimsoll_system::{Interrupt, Launcher, Running, SystemError, check_containers};
+use plimsoll_system::{Interrupt, Launcher, Running, SystemError, check_containers, free_port};
 use plimsoll_testkit::docker::{self, Docker, IMAGE, MOUNTS};
 use plimsoll_testkit::skipped;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::process::Command;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// A service that says when it runs and when it is asked to end.
@@ -63,6 +64,25 @@ fn of_engine(place: &Place, docker: &Docker, start: CommandLine, origin: Contain
     system.containers = Some(Containers { engine: "docker".to_owned(), origin });
     system.env.extend([docker.host()]);
     system
+}
+
+/// A system of one container whose engine is asked by a shell script.
+fn with_client(place: &Place, script: &str) -> SystemSpec {
+    let program = place.folder.path().join("docker");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut system = place.system("true");
+    system.env.insert("PATH".to_owned(), format!("{}:{path}", place.folder.path().display()));
+    system.start = command(&["docker", "run", "nginx"]);
+    let origin = ContainersOf::Image("nginx".to_owned());
+    system.containers = Some(Containers { engine: "docker".to_owned(), origin });
+    system
+}
+
+/// The kernel tells starts of processes by hundredths of a second: what starts after this is younger than this process.
+fn pass_a_tick() {
+    std::thread::sleep(Duration::from_millis(20));
 }
 
 fn started(place: &Place, system: &SystemSpec) -> Running {
@@ -205,20 +225,52 @@ fn a_container_of_an_image_gets_the_environment_and_ends_with_its_warden() {
 fn what_cannot_be_started_is_named_beforehand() {
     let place = Place::new();
     let mut system = place.system("true");
-    let of = |origin| Some(Containers { engine: "docker".to_owned(), origin });
     system.start = command(&["docker", "compose", "--file", "none.yaml", "up"]);
-    system.containers = of(ContainersOf::Compose("none.yaml".into()));
+    let origin = ContainersOf::Compose("none.yaml".into());
+    system.containers = Some(Containers { engine: "docker".to_owned(), origin });
     let message = check_containers(&system, &[]).expect("no file").to_string();
     assert!(message.starts_with("the Compose file of the system `counter` was not found: "), "{message}");
 
     // A client that finds no engine.
-    fs::write(place.folder.path().join("docker"), "#!/bin/sh\necho no engine here >&2\nexit 1\n").unwrap();
-    let executable = Command::new("chmod").arg("+x").arg(place.folder.path().join("docker")).status().unwrap();
-    assert!(executable.success());
-    let path = std::env::var("PATH").unwrap_or_default();
-    system.env.insert("PATH".to_owned(), format!("{}:{path}", place.folder.path().display()));
-    system.start = command(&["docker", "run", "nginx"]);
-    system.containers = of(ContainersOf::Image("nginx".to_owned()));
+    let system = with_client(&place, "echo no engine here >&2; exit 1");
     let message = check_containers(&system, &[]).expect("no engine").to_string();
     assert!(message.contains("`docker ps --quiet` failed: no engine here; start the engine"), "{message}");
+}
+
+#[test]
+fn processes_of_an_engine_elsewhere_are_not_taken_for_those_of_this_machine() {
+    pass_a_tick();
+    let this_process = std::process::id().to_string();
+    // The client stands for the first process of its container; or an older process has the number of that.
+    for (pid, is_elsewhere) in [("$(cat pid)", false), (this_process.as_str(), true)] {
+        let place = Place::new();
+        let client = format!(
+            "case \"$1\" in
+             run) echo $$ > written; mv written pid; exec sleep 1000;;
+             ps) if [ -e pid ] && [ ! -e removed ]; then echo a; fi;;
+             container) printf 'running\\t%s\\t0\\tfalse\\tsha256:ab\\tnginx\\t/web\\t\\t0\\t0\\t0\\t0\\n' \"{pid}\";;
+             rm) touch removed;;
+             esac"
+        );
+        let running = launcher().start(&with_client(&place, &client), &place.output()).unwrap();
+        running.wait_ready(&Interrupt::new()).unwrap();
+        let services = running.services();
+        assert_eq!((services.len(), services[0].name.as_str()), (1, "web"));
+        assert_eq!((services[0].is_elsewhere, services[0].first.is_empty()), (is_elsewhere, is_elsewhere), "{pid}");
+        running.check().unwrap();
+        running.stop().unwrap();
+    }
+}
+
+#[test]
+fn an_engine_that_listens_itself_is_no_forwarder_of_a_system() {
+    pass_a_tick();
+    let place = Place::new();
+    let mut system = with_client(&place, "case \"$1\" in run) exec sleep 1000;; esac");
+    let port = free_port().unwrap();
+    system.port = Some(port);
+    let running = launcher().start(&system, &place.output()).unwrap();
+    // This process, which was there before, stands for the engine.
+    let _listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    assert_eq!(running.forwarder(), None);
 }

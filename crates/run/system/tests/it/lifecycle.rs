@@ -5,6 +5,7 @@ use plimsoll_model::system::{StopPolicy, StopSignal};
 use plimsoll_model::units::Processors;
 use plimsoll_system::{Exit, Interrupt, Launcher, SystemError};
 use procfs::process::FDTarget;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -141,6 +142,27 @@ fn a_system_is_bound_to_its_processors() {
     spec.cpus = Some(Processors(vec![cpu, 1023]));
     let message = launcher().start(&spec, &place.output()).unwrap_err().to_string();
     assert!(message.contains(&format!("processors {cpu},1023, but Plimsoll may use only")), "{message}");
+}
+
+#[test]
+fn a_system_gets_the_limit_of_open_files_from_before_all_loads() {
+    let limit_of_a_system = || {
+        let place = Place::new();
+        let system = launcher().start(&place.system("ulimit -Sn; exec sleep 1000"), &place.output()).unwrap();
+        let output = || fs::read_to_string(place.output()).unwrap();
+        wait_until("its output", || output().ends_with('\n'));
+        let limit = output();
+        system.stop().unwrap();
+        limit
+    };
+    let first = limit_of_a_system();
+    let own = getrlimit(Resource::Nofile);
+    // A load raises it; by how little it differs keeps other tests in this process from harm.
+    let other = Rlimit { current: own.current.map(|current| current - 1), ..own };
+    setrlimit(Resource::Nofile, other).unwrap();
+    let later = limit_of_a_system();
+    setrlimit(Resource::Nofile, own).unwrap();
+    assert_eq!(later, first);
 }
 
 #[test]

@@ -52,6 +52,7 @@ impl System {
             }],
             waits: None,
             metrics: None,
+            complaints: Vec::new(),
         }
     }
 
@@ -228,6 +229,18 @@ fn a_system_that_is_gone_shows_as_nothing() {
     let Samples { processes, host, .. } = sampler.stop(Instant::now()).samples;
     assert_eq!((processes[0].processes, processes[0].resident), (0, 0));
     assert_eq!((host.len(), host[0].machine.as_str(), processes[0].machine.as_str()), (1, "here", "here"));
+}
+
+#[test]
+fn a_system_that_cannot_be_sampled_has_a_gap_and_a_complaint() {
+    let complaints = vec!["its processes are elsewhere".to_owned()];
+    let (system, parts) = ("server".to_owned(), Vec::new());
+    let target = Target { system, variant: 1, parts, waits: None, metrics: None, complaints: complaints.clone() };
+    let sampler = Sampler::start("here", vec![target], &|| false).unwrap();
+    let_pass(Duration::from_millis(150));
+    let last = sampler.stop(Instant::now());
+    assert!(last.samples.processes.is_empty() && !last.samples.host.is_empty());
+    assert_eq!(last.complaints, complaints);
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn target(url: &str, metrics: &[&str]) -> Target {
         parts: vec![SystemPart { name: "web".to_owned(), roots: Roots::Warden(i32::MAX) }],
         waits: None,
         metrics: Some(metrics),
+        complaints: Vec::new(),
     }
 }
 
