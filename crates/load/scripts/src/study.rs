@@ -116,7 +116,7 @@ impl CompiledScript {
             part: Part::default(),
         };
         let network = run.network()?;
-        let systems = Systems(self.script.systems.clone());
+        let systems = Systems::of(&self.script);
         let network = Arc::new(network::Shared { longest: self.timeout.into(), systems, ..network });
         let data = match &first.set_up {
             SetUp::Elsewhere(data) => data.clone(),

@@ -1,10 +1,16 @@
 //! Names a script's requests after the systems of a study, because the ports of these differ between trials.
 
+use plimsoll_model::script::Script;
 use std::collections::BTreeMap;
 
-/// The ports of systems on this machine, with their names.
+/// The systems of a study, and where requests to them go.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Systems(pub(super) BTreeMap<u16, String>);
+pub(super) struct Systems {
+    /// Their names by port.
+    ports: BTreeMap<u16, String>,
+    /// Hosts besides the loopback that the script may reach. Those of systems that run on other hosts are among them.
+    allowed: Vec<String>,
+}
 
 /// The beginnings of a system's URLs.
 const SCHEMES: [&str; 4] = ["http://", "https://", "ws://", "wss://"];
@@ -13,6 +19,11 @@ const SCHEMES: [&str; 4] = ["http://", "https://", "ws://", "wss://"];
 const HERE: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 impl Systems {
+    /// The systems that a script may load.
+    pub(super) fn of(script: &Script) -> Systems {
+        Systems { ports: script.systems.clone(), allowed: script.allowed.clone() }
+    }
+
     /// The recorded name of a request that a script names `name`: `http://127.0.0.1:31361/cart` becomes `web/cart` if
     /// `web` has that port.
     pub(super) fn named(&self, name: &str) -> String {
@@ -25,8 +36,15 @@ impl Systems {
         let (authority, rest) = after.split_at(end);
         let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
         let (host, port) = host_and_port.rsplit_once(':')?;
-        let system = self.0.get(&port.parse().ok()?).filter(|_| HERE.contains(&host))?;
+        let system = self.ports.get(&port.parse().ok()?).filter(|_| self.may_have_systems(host))?;
         Some(format!("{system}{rest}"))
+    }
+
+    /// True for this machine, and for hosts that the script may reach.
+    fn may_have_systems(&self, host: &str) -> bool {
+        // URLs have brackets around addresses of IPv6, and lists of hosts have none.
+        let plain = host.trim_matches(['[', ']']);
+        HERE.contains(&host) || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(plain))
     }
 }
 
@@ -36,7 +54,8 @@ mod tests {
 
     #[test]
     fn requests_are_named_by_the_system_that_they_go_to() {
-        let systems = Systems(BTreeMap::from([(31361, "web".to_owned())]));
+        let allowed = ["10.0.0.7", "fd00::7", "shop.test"].map(str::to_owned).into();
+        let systems = Systems { ports: BTreeMap::from([(31361, "web".to_owned())]), allowed };
         for (name, expected) in [
             ("http://127.0.0.1:31361/cart?page=2", "web/cart?page=2"),
             ("http://127.0.0.1:31361", "web"),
@@ -44,6 +63,10 @@ mod tests {
             ("ws://[::1]:31361/chat", "web/chat"),
             ("127.0.0.1:31361/shop.Cart/Add", "web/shop.Cart/Add"),
             ("http://127.0.0.1:3136/cart", "http://127.0.0.1:3136/cart"),
+            ("http://10.0.0.7:31361/cart", "web/cart"),
+            ("ws://[fd00::7]:31361/chat", "web/chat"),
+            ("http://Shop.test:31361/cart", "web/cart"),
+            ("http://10.0.0.8:31361/cart", "http://10.0.0.8:31361/cart"),
             ("http://example.com:31361/cart", "http://example.com:31361/cart"),
             ("http://127.0.0.1/31361", "http://127.0.0.1/31361"),
             ("cart", "cart"),

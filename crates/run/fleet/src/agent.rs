@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -37,6 +38,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The longest time in which the files of a workload come.
 const FETCH_WITHIN: Duration = Duration::from_secs(300);
+
+/// The longest in which the last messages of an agent that is told to end reach the broker, which may be away.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
 
 /// The pause before another attempt to reach a broker that is not there.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -200,7 +204,7 @@ impl Agent {
     ) -> Result<(AgentLine, Subscriber, UnboundedReceiver<Bytes>), AgentError> {
         let Engagement { session, .. } = engagement;
         let messages = client.subscribe(subjects::to_agent(session)).await.map_err(io::Error::other)?;
-        let folder = OwnFolder::make()?;
+        let folder = Arc::new(OwnFolder::make()?);
         let (answers, from_worker) = unbounded_channel();
         let (orders, to_worker) = channel();
         let (permits, path) = (self.permits.clone(), folder.path().to_owned());
@@ -240,12 +244,13 @@ impl SystemsHere {
     }
 }
 
-/// The worker's thread, what runs systems, and their folder. Dropping it ends all load and all systems, and removes the folder.
+/// The worker's thread, what runs systems, and their folder. Dropping it ends all load and all systems. The folder is removed
+/// then, or after the file that is being written.
 struct Work {
     orders: Option<Sender<Order>>,
     thread: Option<thread::JoinHandle<()>>,
     systems: Option<SystemsAtWork>,
-    folder: OwnFolder,
+    folder: Arc<OwnFolder>,
 }
 
 /// The thread that runs systems. Dropping it kills them.
@@ -368,10 +373,15 @@ impl AgentLine {
             }
         };
         if self.interrupt.is_set() {
-            for frame in self.outbox.frames(Answer::Leaves.to_bytes(), Instant::now()) {
-                self.publish(&Line::Frame(frame)).await;
-            }
-            let _ = self.client.flush().await;
+            let frames = self.outbox.frames(Answer::Leaves.to_bytes(), Instant::now());
+            let goodbye = async {
+                for frame in frames {
+                    self.publish(&Line::Frame(frame)).await;
+                }
+                let _ = self.client.flush().await;
+            };
+            // Load and systems go on until then, also where the broker is away.
+            let _ = timeout(GOODBYE_WITHIN, goodbye).await;
         }
         let AgentLine { work, mut fetches, .. } = self;
         // A fetch holds the orders of the worker.
@@ -426,7 +436,7 @@ impl AgentLine {
 
     /// Fetches the files of a workload, then has the worker compile it.
     fn fetch(&mut self, order: Order, workload: u32, files: Vec<SentFile>, bucket: String) {
-        let (client, answers, folder) = (self.client.clone(), self.answers.clone(), self.work.folder.path().to_owned());
+        let (client, answers, folder) = (self.client.clone(), self.answers.clone(), Arc::clone(&self.work.folder));
         let orders = self.work.orders.clone();
         self.fetches.spawn(async move {
             let fetched = timeout(FETCH_WITHIN, fetch(&client, &folder, &files, &bucket)).await;
@@ -445,11 +455,11 @@ impl AgentLine {
 }
 
 /// Writes the files of a workload below `folder`, with their content from the broker.
-async fn fetch(client: &Client, folder: &Path, files: &[SentFile], bucket: &str) -> Result<(), String> {
+async fn fetch(client: &Client, folder: &Arc<OwnFolder>, files: &[SentFile], bucket: &str) -> Result<(), String> {
     let mut store = None;
     for file in files {
         let Some(sha256) = &file.sha256 else {
-            files::write(folder, file, None)?;
+            files::write(folder.path(), file, None)?;
             continue;
         };
         if store.is_none() {
@@ -461,9 +471,38 @@ async fn fetch(client: &Client, folder: &Path, files: &[SentFile], bucket: &str)
         let mut object = bucket.get(sha256.as_str()).await.map_err(|error| failed(error.to_string()))?;
         let mut content = Vec::new();
         object.read_to_end(&mut content).await.map_err(|error| failed(error.to_string()))?;
-        let (folder, file) = (folder.to_owned(), file.clone());
-        let written = tokio::task::spawn_blocking(move || files::write(&folder, &file, Some(&content)));
-        written.await.map_err(|error| error.to_string())??;
+        write(folder, file, content).await.map_err(|error| error.to_string())??;
     }
     Ok(())
+}
+
+/// Writes a file on a thread that may wait for the disk. Nobody can hold it back, so the folder stays until it is done: what is
+/// written later would be left behind.
+fn write(folder: &Arc<OwnFolder>, file: &SentFile, content: Vec<u8>) -> JoinHandle<Result<(), String>> {
+    let (folder, file) = (Arc::clone(folder), file.clone());
+    tokio::task::spawn_blocking(move || files::write(folder.path(), &file, Some(&content)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_written_after_the_end_of_the_work_goes_with_its_folder() {
+        let runtime = Builder::new_current_thread().max_blocking_threads(1).build().expect("a runtime");
+        let path = runtime.block_on(async {
+            let folder = Arc::new(OwnFolder::make().expect("a folder"));
+            let path = folder.path().to_owned();
+            let (go_on, busy) = channel::<()>();
+            let waits = tokio::task::spawn_blocking(move || busy.recv().is_ok());
+            let file = SentFile { path: "/a/x".into(), sha256: Some(files::hash(b"x")) };
+            let written = write(&folder, &file, b"x".to_vec());
+            drop(folder);
+            go_on.send(()).expect("its thread waits");
+            assert!(waits.await.expect("no panic"));
+            written.await.expect("no panic").expect("a disk");
+            path
+        });
+        assert!(!path.exists());
+    }
 }

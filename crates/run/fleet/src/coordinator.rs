@@ -17,7 +17,7 @@ use plimsoll_runner::host::Host;
 use plimsoll_study::LostAgent;
 use plimsoll_system::{Interrupt, random_text};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,11 +106,12 @@ impl Fleet {
         labels.map(|(label, index)| (label, host(index))).collect()
     }
 
-    /// The reason why an agent may not do a workload, as far as its target has an address before anything has started.
+    /// The reason why an agent may not do a workload, as far as its target has an address before anything has started. A name is
+    /// looked up here, as it is when the load begins. Of one that is not known yet, nothing is said.
     #[must_use]
     pub fn refusal(&self, workload: &Workload) -> Option<String> {
         let target = workload.target.as_ref();
-        let address = target.and_then(|target| Some(SocketAddr::new(target.host.parse().ok()?, target.port)));
+        let address = target.and_then(|target| (target.host.as_str(), target.port).to_socket_addrs().ok()?.next());
         self.agents().find_map(|(name, facts)| {
             let why = facts.permits.check(workload, address).err()?;
             Some(cannot_work(name, &why))

@@ -14,7 +14,7 @@ use plimsoll_model::system::SystemSpec;
 use plimsoll_model::units::UnixTime;
 use plimsoll_runner::host::{DatabaseElsewhere, Host, HostError, SamplerElsewhere, StartedDatabase, SystemElsewhere};
 use plimsoll_study::Place;
-use plimsoll_system::{Interrupt, Stopped};
+use plimsoll_system::{BoundedOutput, Interrupt, Stopped};
 use plimsoll_telemetry::{LastSamples, UseByOthers};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -159,7 +159,7 @@ impl Host for AgentHost {
         };
         server.facts.0 = executable;
         if !migration.is_empty() {
-            let write = Output::open(OF_MIGRATION, of_migration)?.file.write_all(&migration);
+            let write = Output::open(OF_MIGRATION, of_migration)?.write(&migration);
             write.map_err(|error| HostError::Failed(format!("failed to write {}: {error}", of_migration.display())))?;
         }
         let endpoint = Endpoint { password, ..*endpoint };
@@ -223,13 +223,22 @@ struct Output {
     name: &'static str,
     path: PathBuf,
     file: File,
+    /// The same file, which is kept from filling the disk: that is not left to whoever answers there.
+    bounded: BoundedOutput,
 }
 
 impl Output {
     fn open(name: &'static str, path: &Path) -> Result<Output, HostError> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
-        let file = opened.map_err(|error| HostError::Failed(format!("failed to open {}: {error}", path.display())))?;
-        Ok(Output { name, path: path.to_owned(), file })
+        let opened = opened.and_then(|file| Ok((BoundedOutput::of(file.try_clone()?), file)));
+        let (bounded, file) =
+            opened.map_err(|error| HostError::Failed(format!("failed to open {}: {error}", path.display())))?;
+        Ok(Output { name, path: path.to_owned(), file, bounded })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.bounded.bound()
     }
 }
 
@@ -322,7 +331,7 @@ impl Conversation {
             FromAgent::Answer(Answer::Host { what: FromHost::Reply(reply), .. }) => return Ok(Some(reply)),
             FromAgent::Answer(Answer::Host { what: FromHost::Output(bytes), .. }) => {
                 if let Some(output) = &mut state.output
-                    && let Err(error) = output.file.write_all(&bytes)
+                    && let Err(error) = output.write(&bytes)
                 {
                     state.unwritten.get_or_insert(error);
                 }
@@ -502,7 +511,7 @@ struct RemoteSampler {
 }
 
 impl RemoteSampler {
-    /// Seconds from `zero` to what the instants of samples count from.
+    /// Seconds from what the instants of samples count from to `zero`.
     fn shift(&self, zero: Instant) -> f64 {
         // The clocks may drift apart.
         let ahead = self.conversation.agent().offset().map_or(0, |offset| offset.ahead);
@@ -545,7 +554,24 @@ impl SamplerElsewhere for RemoteSampler {
             Ok(_) | Err(HostError::Interrupted) => Default::default(),
             Err(error) => (UseByOthers::default(), vec![format!("the last samples of a host are missing: {error}")]),
         };
-        others.shift(self.shift(zero));
+        // Samples are moved to an earlier instant by so much, and this to a later one.
+        others.shift(-self.shift(zero));
         LastSamples { samples: self.from(zero, samples), others, complaints }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_from_another_host_keeps_its_bound() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("output.log");
+        let mut output = Output::open("output", &path).expect("a file");
+        let bytes = vec![b'x'; 1 << 20];
+        (0..66).for_each(|_| output.write(&bytes).expect("a disk"));
+        let length = std::fs::metadata(&path).expect("a file").len();
+        assert!((32 << 20..64 << 20).contains(&length), "{length} bytes");
     }
 }

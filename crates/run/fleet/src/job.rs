@@ -61,6 +61,8 @@ struct Part {
     has_ended: bool,
     round_trip: Option<Nanos>,
     host: HostDuring,
+    /// The place of its objects, if it keeps any.
+    objects: Option<String>,
     /// None before it has ended, or if it ended without one.
     record: Option<JobRecord>,
     /// Bytes of the agent's messages before this job.
@@ -93,6 +95,7 @@ impl FleetJob {
             has_ended: false,
             round_trip: None,
             host: HostDuring::default(),
+            objects: None,
             record: None,
             received_before: shared.members[*member].received(),
             lost: None,
@@ -197,8 +200,9 @@ impl FleetJob {
                 (self.parts[place].is_ready, self.parts[place].round_trip) = (true, round_trip);
                 self.begin_if_ready();
             }
-            FromAgent::Answer(Answer::ObjectsPlaced { place, .. }) => {
-                self.ahead.push_back(JobMessage::Report(Report::ObjectsPlaced(place)));
+            FromAgent::Answer(Answer::ObjectsPlaced { place: objects, .. }) => {
+                self.parts[place].objects = Some(objects.clone());
+                self.ahead.push_back(JobMessage::Report(Report::ObjectsPlaced(objects)));
             }
             FromAgent::Answer(Answer::Console { lines, .. }) => {
                 self.ahead.push_back(JobMessage::Report(Report::Console(lines)));
@@ -223,6 +227,8 @@ impl FleetJob {
                         self.double_lead();
                         self.fault(place, &JobError::Late(late).to_string());
                     }
+                    // The load is void, so it was told to stop: a `setup` that is cut short ends with an error.
+                    Err(_) if !self.faults.is_empty() => {}
                     Err(error) => {
                         self.error.get_or_insert(error);
                         self.stop();
@@ -337,6 +343,7 @@ impl FleetJob {
         }
         whole.faults.append(&mut self.faults);
         whole.warnings.extend(self.lost_before());
+        whole.warnings.extend(self.left_behind());
         whole.agents = self.parts.iter().map(|part| self.agent_record(part, whole.window)).collect();
         whole
     }
@@ -352,6 +359,13 @@ impl FleetJob {
             format!("agent `{name}` was lost before this load ({why}): from here on the load is that of {left} agents")
         };
         untold.map(|(_, name, why)| warning(name, &why)).collect()
+    }
+
+    /// A warning for each agent that was lost and kept objects. Nobody is left to say whether it has removed them.
+    fn left_behind(&self) -> Vec<String> {
+        let lost = self.parts.iter().filter(|part| part.lost.is_some());
+        let kept = lost.filter_map(|part| Some((&self.shared.members[part.member].name, part.objects.as_ref()?)));
+        kept.map(|(name, place)| format!("left behind: maybe what agent `{name}` kept in {place}")).collect()
     }
 
     fn agent_record(&self, part: &Part, window: Nanos) -> AgentRecord {

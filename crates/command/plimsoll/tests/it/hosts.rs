@@ -4,6 +4,7 @@ use crate::agents::{Agent, Given, TWO_HOSTS, network_can_be_made, says};
 use crate::common::{Place, START, Started, TINY, edited};
 use crate::databases;
 use plimsoll_bundle::Contents;
+use plimsoll_model::record::Subject;
 use plimsoll_testkit::skipped;
 use rustix::process::Signal;
 use std::process::Command;
@@ -50,8 +51,10 @@ fn nothing_runs(given: &Given, text: &str) {
 
 #[test]
 fn systems_run_where_their_agent_is_and_the_bundle_has_what_it_has_of_those_here() {
-    // Hosts are sampled once a second: a shorter load may lie between two samples.
-    let study = edited(&elsewhere(TINY), "duration = \"300ms\"", "duration = \"2s\"");
+    // Hosts are sampled once a second: a shorter load may lie between two samples. Sampling begins with the warm-up, long before
+    // the instant from which the seconds of a load count.
+    let study = edited(&elsewhere(TINY), "warmup   = \"50ms\"", "warmup   = \"3s\"");
+    let study = edited(&study, "duration = \"300ms\"", "duration = \"1s\"");
     let study = edited(
         &study,
         START,
@@ -88,6 +91,39 @@ fn systems_run_where_their_agent_is_and_the_bundle_has_what_it_has_of_those_here
     host.signal(Signal::TERM);
     assert_eq!(host.end().code(), Some(0));
     given.place.nothing_runs();
+}
+
+/// A call has its path for a name. This one gets the name of a request by HTTP, which is its URL.
+const SCRIPT: &str = "
+import grpc from 'k6/net/grpc';
+const client = new grpc.Client();
+
+export default function () {
+    if (__ITER === 0) {
+        client.connect(__ENV.ADDRESS, { plaintext: true, reflect: true });
+    }
+    client.invoke('counter.incrementCounter/increment', { value: 1 }, { tags: { name: `http://${__ENV.ADDRESS}/add` } });
+}
+";
+
+#[test]
+fn requests_of_a_script_to_a_system_on_another_host_are_named_after_it_in_every_trial() {
+    let (before, rest) = TINY.split_once("[workload]").expect("it has a workload");
+    let (_, after) = rest.split_once("[load]").expect("it has a load");
+    let workload = "[workload]\nscript = \"add.js\"\nenv = { ADDRESS = \"{counter.address}\" }\n\n[load]";
+    let Some(given) = Given::new(&elsewhere(&format!("{before}{workload}{after}"))) else { return };
+    given.place.write("add.js", SCRIPT);
+    std::fs::create_dir_all(given.place.path("there")).expect("a disk");
+    let arguments = ["--label", "servers", "--systems", "there", "--address", "127.0.0.2"];
+    let _host = given.agent_with("far", &arguments);
+    given.run_here(&[]).end().with_any_verdict();
+    let bundle = given.bundle();
+    assert!(bundle.starts.len() >= 4, "{} starts", bundle.starts.len());
+    for start in &bundle.starts {
+        let subjects = start.loads[0].tallies.keys();
+        let calls = subjects.filter(|subject| matches!(subject, Subject::Request(name) if name.ends_with("/add")));
+        assert_eq!(calls.collect::<Vec<_>>(), [&Subject::Request("counter/add".to_owned())]);
+    }
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl ScriptTable {
             limits: limits?.unwrap_or_default(),
             tags: in_order(tags?),
             allowed: allowed.to_vec(),
-            systems: scope.bindings.ports.iter().map(|(name, port)| (*port, name.clone())).collect(),
+            systems: by_port(&scope.bindings.ports),
             sources: Vec::new(),
             own_load: None,
         };
@@ -102,6 +102,12 @@ impl ScriptTable {
         }
         format!("{words}; time-out {} where it says nothing else", written_or(self.timeout.as_ref(), "60s"))
     }
+}
+
+/// The names of systems by port. Requests to two that have the same one, on different hosts, are named by their URLs.
+fn by_port(ports: &BTreeMap<String, u16>) -> BTreeMap<u16, String> {
+    let is_only_one = |port: u16| ports.values().filter(|other| **other == port).count() == 1;
+    ports.iter().filter(|(_, port)| is_only_one(**port)).map(|(name, port)| (*port, name.clone())).collect()
 }
 
 fn in_order(pairs: Option<Vec<(String, String)>>) -> BTreeMap<String, String> {
@@ -145,5 +151,17 @@ impl Scalar for ScriptFile {
 
     fn schema() -> Value {
         json!({ "type": "string" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_on_different_hosts_with_the_same_port_are_not_taken_for_one() {
+        let named = |(name, port): (&str, u16)| (name.to_owned(), port);
+        let ports = BTreeMap::from([("api", 8080), ("cart", 8080), ("web", 8081)].map(named));
+        assert_eq!(by_port(&ports), BTreeMap::from([(8081, "web".to_owned())]));
     }
 }

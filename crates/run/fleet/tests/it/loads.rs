@@ -7,7 +7,7 @@ use plimsoll_model::job::{Begin, Job, JobError};
 use plimsoll_model::load::{Arrivals, LoadModel, Stop};
 use plimsoll_model::record::Subject;
 use plimsoll_model::units::UnixTime;
-use plimsoll_model::workload::{Connect, Workload};
+use plimsoll_model::workload::{Connect, Target, Workload};
 use plimsoll_runner::generator::{Generator, JobMessage, LocalThreads, NotReady};
 use plimsoll_system::Interrupt;
 use std::collections::BTreeSet;
@@ -110,6 +110,21 @@ fn a_workload_for_a_host_that_an_agent_may_not_load_is_refused_by_name() {
     let expected = "agent `a` cannot do this work: it may not load `192.0.2.7`: start it with `--allow 192.0.2.7`, if that is \
                     yours to load";
     assert_eq!(error, NotReady::Workload(expected.to_owned()));
+}
+
+#[test]
+fn a_target_by_name_that_an_agent_may_not_load_is_refused_before_anything_starts() {
+    let Some(given) = Given::with_agents(1) else { return };
+    let refusal = |host: &str| {
+        let target = Some(Target { host: host.to_owned(), port: 80, tls: None });
+        given.fleet.refusal(&Workload { target, ..get(given.server.address()) })
+    };
+    // An old way to write 192.0.2.7. To us it is a name, which resolvers know without asking anybody.
+    let expected = "agent `a` cannot do this work: it may not load `192.0.519`: start it with `--allow 192.0.519`, if that is \
+                    yours to load";
+    assert_eq!(refusal("192.0.519").as_deref(), Some(expected));
+    assert_eq!(refusal("localhost"), None);
+    assert_eq!(refusal(&"x".repeat(300)), None, "nobody knows it yet");
 }
 
 #[test]

@@ -2,11 +2,15 @@
 
 use crate::given::{Ended, Given, RunningAgent};
 use crate::given::{Nats, PATIENCE, agent, closed, fleet, get, job, prepare, quick_server, run};
-use plimsoll_fleet::Broker;
+use plimsoll_fleet::{Agent, Broker, Permits};
 use plimsoll_model::load::Stop;
 use plimsoll_model::record::Subject;
+use plimsoll_model::storage::{Action, Mode, Operation, Payload, Storage, StorageStep, Store};
+use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_runner::generator::{Generator, NotReady};
 use plimsoll_testkit::proxy::Proxy;
+use std::path::Path;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 fn long() -> Stop {
@@ -139,6 +143,58 @@ fn a_broker_that_stays_away_voids_the_load_and_agents_stop() {
     let requests = given.server.record().requests();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(given.server.record().requests(), requests);
+}
+
+#[test]
+fn an_agent_that_is_told_to_end_while_the_broker_is_away_does_so() {
+    let Some(mut given) = Given::with_agents(1) else { return };
+    given.nats.server.kill();
+    // It knows that its broker is away, and has not given up its run.
+    std::thread::sleep(Duration::from_millis(300));
+    let agents = std::mem::take(&mut given.agents);
+    let (sender, ended) = channel();
+    std::thread::spawn(move || {
+        drop(agents);
+        let _ = sender.send(());
+    });
+    assert!(ended.recv_timeout(Duration::from_secs(10)).is_ok(), "it waits for its broker");
+}
+
+/// Users that write objects below a folder.
+fn objects(folder: &Path) -> Workload {
+    let storage = Storage {
+        name: "local".to_owned(),
+        store: Store::Directory(folder.to_owned()),
+        mode: Mode::App,
+        sync_directory: true,
+        payload: Payload::Random,
+        size: 10_000,
+        block: 64 << 10,
+        objects: 3,
+        overwrite: false,
+        verify: false,
+        actions: vec![Action { weight: 1, steps: 0..1 }],
+        steps: vec![StorageStep { name: "write".to_owned(), operation: Operation::Write }],
+    };
+    let (timeout, steps) = (Duration::from_secs(10), Steps::Storage(Box::new(storage)));
+    Workload { target: None, connect: Connect::PerUser, timeout, steps }
+}
+
+#[test]
+fn a_load_tells_where_an_agent_that_was_lost_kept_its_objects() {
+    let Some(nats) = Nats::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let permits = Permits { folders: vec![folder.path().to_owned()], ..Permits::default() };
+    let start = |name: &str| RunningAgent::start(&nats.broker(), Agent { permits: permits.clone(), ..agent(name) });
+    let (_stays, mut leaves) = (start("a"), Some(start("b")));
+    let fleet = fleet(&nats.broker(), 2);
+    let mut prepared = fleet.prepare(&objects(folder.path()), None).unwrap_or_else(|error| panic!("{error}"));
+    let ended = run(prepared.as_mut(), job(closed(2, long())), |_| drop(leaves.take()));
+    assert_lost(&ended, "b", TOLD);
+    let left = ended.record().warnings.iter().filter(|warning| warning.starts_with("left behind: "));
+    let left: Vec<&String> = left.collect();
+    let expected = format!("left behind: maybe what agent `b` kept in {}", folder.path().display());
+    assert!(left.len() == 1 && left[0].starts_with(&expected), "{:?}", ended.record().warnings);
 }
 
 /// The first to be lost is not the last that a load would begin on: those that begin after it stop too.

@@ -1,15 +1,16 @@
 //! Scripts on several agents: set up once, torn down once, and every number once.
 
-use crate::given::{Ended, Nats, PATIENCE, agents, closed, fleet, job, run};
+use crate::given::{Ended, Nats, PATIENCE, agents, closed, fleet, follow, job, run};
 use plimsoll_model::load::Stop;
 use plimsoll_model::record::Subject;
 use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::workload::{Connect, Steps, Workload};
-use plimsoll_runner::generator::Generator;
+use plimsoll_runner::generator::{Generator, JobMessage};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 const SCRIPT: &str = r#"
 import http from "k6/http";
@@ -62,7 +63,7 @@ fn script(folder: &Path, target: &str) -> Workload {
     Workload {
         target: None,
         connect: Connect::PerUser,
-        timeout: std::time::Duration::from_secs(10),
+        timeout: Duration::from_secs(10),
         steps: Steps::Script(Box::new(script)),
     }
 }
@@ -142,4 +143,27 @@ fn files_that_a_broker_has_lost_are_sent_anew() {
     drop(fleet.prepare(&workload, None).unwrap_or_else(|error| panic!("{error}")));
     nats.server.restart().expect("it starts again");
     drop(fleet.prepare(&workload, None).unwrap_or_else(|error| panic!("{error}")));
+}
+
+/// The script of the others is set up on the first agent meanwhile, and ends with an error when it is told to stop.
+#[test]
+fn an_agent_that_is_lost_while_a_script_is_set_up_makes_the_load_void_by_name() {
+    let Some(nats) = Nats::start() else { return };
+    let broker = nats.broker();
+    let mut agents = agents(&broker, 2);
+    let folder = tempfile::tempdir().expect("a folder");
+    let workload = script(folder.path(), "");
+    let slow = "import { sleep } from \"k6\";\nexport function setup() { sleep(20); }\nexport default function () {}\n";
+    fs::write(folder.path().join("load/visit.js"), slow).expect("a file");
+    let fleet = fleet(&broker, 2);
+    let mut prepared = fleet.prepare(&workload, None).unwrap_or_else(|error| panic!("{error}"));
+    let mut under_way = prepared.begin(job(closed(4, Stop::After(PATIENCE))));
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(1) {
+        let message = under_way.next(Duration::from_millis(50));
+        assert!(!matches!(message, Some(JobMessage::Ended(_))), "it is set up");
+    }
+    drop(agents.pop());
+    let ended = follow(under_way.as_mut(), &mut |_| ());
+    assert_eq!(ended.record().faults, ["agent `b`: it was lost: it was told to end"]);
 }
