@@ -189,7 +189,8 @@ pub const CONNECTIONS: &str = "connections";
 /// See [`CONNECTIONS`].
 pub const BUSY_CONNECTIONS: &str = "busy_connections";
 
-/// The counters that all servers have: name, unit for people, and meaning.
+/// The counters that all servers have: name, unit for people, and meaning. `commits` and `rollbacks` of MariaDB and MySQL
+/// are statements COMMIT and ROLLBACK; without any of the first, while rows are read or written, there are no `commits`.
 pub const DATABASE_COUNTERS: [(&str, &str, &str); 13] = [
     ("commits", "/s", "transactions committed"),
     ("rollbacks", "/s", "transactions rolled back"),

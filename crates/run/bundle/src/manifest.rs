@@ -4,7 +4,7 @@ use crate::FORMAT;
 use crate::consistency;
 use crate::earlier::{Layout, Trial};
 use crate::error::BundleError;
-use crate::files::{MANIFEST, VERSIONS, drop_cut_off_line, open_lines, sha256};
+use crate::files::{MANIFEST, VERSIONS, drop_cut_off_line, sha256};
 use plimsoll_model::look::Look;
 use plimsoll_model::plan::Plan;
 use plimsoll_model::start::Start;
@@ -12,7 +12,7 @@ use plimsoll_model::study::Origin;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// A line of the manifest.
@@ -253,14 +253,22 @@ impl ManifestWriter {
         Ok(manifest)
     }
 
-    /// Opens an existing manifest to append to. A last line that was cut off is removed. A damaged line before it
-    /// stays, because nothing else is ever removed from a manifest.
+    /// Opens an existing manifest and locks it, so that nobody else writes the bundle from then on. It stays as it is.
     pub(crate) fn open(bundle: &Path) -> Result<ManifestWriter, BundleError> {
         let path = bundle.join(MANIFEST);
-        let mut file = open_lines(&path).map_err(BundleError::io("open", &path))?;
+        let opened = File::options().read(true).append(true).open(&path);
+        let file = opened.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => BundleError::NoBundle(bundle.to_owned()),
+            _ => BundleError::io("open", &path)(error),
+        })?;
         lock(&file, bundle)?;
-        drop_cut_off_line(&mut file).map_err(BundleError::io("repair", &path))?;
         Ok(ManifestWriter { path, file })
+    }
+
+    /// Removes a last line that was cut off. A damaged line before it stays, because nothing else is ever removed from
+    /// a manifest.
+    pub(crate) fn repair(&mut self) -> Result<(), BundleError> {
+        drop_cut_off_line(&mut self.file).map_err(BundleError::io("repair", &self.path))
     }
 
     /// Enters a part whose files are whole and synced.

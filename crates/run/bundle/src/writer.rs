@@ -87,6 +87,8 @@ impl BundleWriter {
     /// It is no bundle, it is complete, it is of an earlier format, it was begun with another study or
     /// plan, files of its starts were changed, or another run is writing it.
     pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
+        // Whoever holds the lock may seal starts. What is read before would lack them, and they would run again.
+        let mut writer = ManifestWriter::open(folder)?;
         let manifest = manifest::read(folder)?;
         if manifest.format != FORMAT && !manifest.complete {
             return Err(BundleError::Earlier { path: folder.to_owned(), found: manifest.format });
@@ -109,15 +111,15 @@ impl BundleWriter {
             return Err(BundleError::Complete(folder.to_owned()));
         }
         let starts = finished(folder, &manifest)?;
-        let recorded = RecordedRun { starts, decided: manifest.decided.clone(), looks: manifest.looks.clone() };
-        let (study_is_sealed, created) = (manifest.sealed.contains_key(STUDY_PART), manifest.created.clone());
-        let mut manifest = ManifestWriter::open(folder)?;
-        if !study_is_sealed {
-            seal_study(&mut manifest, folder)?;
+        let Manifest { sealed, created, decided, looks, .. } = manifest;
+        writer.repair()?;
+        if !sealed.contains_key(STUDY_PART) {
+            seal_study(&mut writer, folder)?;
         }
-        manifest.append(&ManifestLine::Resumed { at: Timestamp::now().to_string() })?;
+        writer.append(&ManifestLine::Resumed { at: Timestamp::now().to_string() })?;
         let events = open_events(folder)?;
-        Ok(BundleWriter { folder: folder.to_owned(), created, manifest, events, recorded, start: None })
+        let recorded = RecordedRun { starts, decided, looks };
+        Ok(BundleWriter { folder: folder.to_owned(), created, manifest: writer, events, recorded, start: None })
     }
 
     /// A name of the run, which it keeps when it is interrupted and goes on: the instant at which it began.

@@ -3,10 +3,9 @@
 use crate::counters::{CounterQuery, Counters};
 use crate::databases::PreparedDatabase;
 use crate::error::DatabaseError;
-use plimsoll_model::database::Database;
+use plimsoll_model::database::{Database, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sample::{DatabaseSample, next_whole_second, signed_seconds};
-use plimsoll_model::sql::Transport;
 use plimsoll_sql::{CallLimits, Connection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +20,7 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// it is stopped or dropped.
 #[derive(Debug)]
 pub struct CounterSampler {
+    engine: Engine,
     started: Instant,
     cancelled: Arc<AtomicBool>,
     stop: Option<Sender<()>>,
@@ -58,8 +58,7 @@ impl CounterSampler {
         let failed = || DatabaseError::sql(&database.name, "look at the counters");
         let limits = CallLimits { cancelled: Arc::clone(&cancelled), ..CallLimits::timeout(QUERY_TIMEOUT) };
         let mut connection = Connection::open(&prepared.service_endpoint(), limits).map_err(failed())?;
-        let endpoint = prepared.endpoint(Transport::Unix);
-        let query = CounterQuery::new(&mut connection, &endpoint.database).map_err(failed())?;
+        let query = CounterQuery::new(&mut connection, &prepared.measured()).map_err(failed())?;
         let started = Instant::now();
         let last = query.run(&mut connection).map_err(failed())?;
         let (stop, stopped) = mpsc::channel();
@@ -74,7 +73,7 @@ impl CounterSampler {
         };
         let thread = thread::Builder::new().name("counters".to_owned()).spawn(move || sampling.run(&stopped));
         let thread = thread.map_err(|error| DatabaseError::Failed(format!("failed to start a thread: {error}")))?;
-        Ok(CounterSampler { started, cancelled, stop: Some(stop), thread: Some(thread) })
+        Ok(CounterSampler { engine: database.engine, started, cancelled, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Stops, and returns the samples up to the end of the measure phase. Their instants count from
@@ -93,8 +92,18 @@ impl CounterSampler {
         if last_span >= SHORTEST_SPAN && series.samples.iter().all(|sample| sample.at <= 0.0) {
             series.samples.extend(last.into_iter().map(|sample| DatabaseSample { at: end, ..sample }));
         }
+        if self.engine != Engine::Postgresql && lack_commits(&series.samples) {
+            series.samples.retain(|sample| sample.counter != "commits");
+        }
         series
     }
+}
+
+/// True if rows were read or written and nobody has said COMMIT. MariaDB and MySQL count these statements alone: how
+/// many transactions have committed by themselves is not known, and not zero.
+fn lack_commits(samples: &[DatabaseSample]) -> bool {
+    let grows = |name: &str| samples.iter().any(|sample| sample.counter == name && sample.value > 0.0);
+    !grows("commits") && ["rows_read", "rows_written"].into_iter().any(grows)
 }
 
 impl Drop for CounterSampler {
@@ -158,5 +167,28 @@ impl Sampling {
 
     fn ended(self, session_lost: bool) -> CounterSeries {
         CounterSeries { samples: self.samples, session_lost }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_unknown_where_nobody_says_commit_and_zero_where_nothing_happens() {
+        let lack = |counters: &[(&str, f64)]| {
+            let sample = |&(counter, value): &(&str, f64)| DatabaseSample {
+                at: 1.0,
+                database: "db".to_owned(),
+                variant: 0,
+                counter: counter.to_owned(),
+                value,
+            };
+            lack_commits(&counters.iter().map(sample).collect::<Vec<_>>())
+        };
+        assert!(lack(&[("commits", 0.0), ("rows_read", 0.0), ("rows_written", 9.0)]));
+        assert!(lack(&[("commits", 0.0), ("rows_read", 5.0), ("commits", 0.0)]));
+        assert!(!lack(&[("commits", 0.0), ("rows_written", 9.0), ("commits", 0.5)]), "a second without one is zero");
+        assert!(!lack(&[("commits", 0.0), ("rows_read", 0.0), ("rows_written", 0.0)]));
     }
 }

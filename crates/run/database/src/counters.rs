@@ -68,14 +68,15 @@ const DEADLOCKS: &str =
 const WAITS: [&str; 7] = ["Lock", "LWLock", "IO", "Client", "BufferPin", "IPC", "Timeout"];
 
 impl CounterQuery {
-    /// Chooses the statements for a server of this version, about its database `name`.
-    pub(crate) fn new(connection: &mut Connection, name: &str) -> Result<CounterQuery, SqlError> {
+    /// Chooses the statements for a server of this version, about these of its databases together. MariaDB and MySQL
+    /// count for the whole server.
+    pub(crate) fn new(connection: &mut Connection, names: &[String]) -> Result<CounterQuery, SqlError> {
         let engine = connection.engine();
         let texts = match engine {
             Engine::Postgresql => {
                 let version = connection.query("SHOW server_version_num")?;
                 let number = version.rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).unwrap_or(0);
-                postgresql(number, name)
+                postgresql(number, names)
             }
             Engine::Mariadb => vec![mariadb()],
             Engine::Mysql => {
@@ -169,9 +170,23 @@ impl Counters {
     }
 }
 
-/// One statement for all counters, one for the current waits of sessions, and one for connections. The names of columns are those of
-/// the views of each version.
-fn postgresql(version: u32, database: &str) -> Vec<String> {
+/// The counters of a database in `pg_stat_database` that are sampled.
+const OF_DATABASE: [&str; 10] = [
+    "xact_commit",
+    "xact_rollback",
+    "tup_returned",
+    "tup_inserted",
+    "tup_updated",
+    "tup_deleted",
+    "blks_hit",
+    "blks_read",
+    "deadlocks",
+    "temp_bytes",
+];
+
+/// One statement for all counters, one for the current waits of sessions, and one for connections, each for all these
+/// databases together. The names of columns are those of the views of each version.
+fn postgresql(version: u32, databases: &[String]) -> Vec<String> {
     let mut counted = vec![
         ("commits", "d.xact_commit"),
         ("rollbacks", "d.xact_rollback"),
@@ -199,20 +214,24 @@ fn postgresql(version: u32, database: &str) -> Vec<String> {
         counted.push(("buffers_backend", "(SELECT buffers_backend FROM pg_stat_bgwriter)"));
     }
     let pairs: Vec<String> = counted.iter().map(|(name, of)| format!("('{name}', ({of})::numeric)")).collect();
-    let name = database.replace('\'', "''");
+    let sums: Vec<String> = OF_DATABASE.iter().map(|name| format!("sum({name}) AS {name}")).collect();
+    let names: Vec<String> = databases.iter().map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
+    let names = names.join(", ");
     vec![
         format!(
-            "SELECT v.* FROM pg_stat_database d CROSS JOIN LATERAL (VALUES {}) v WHERE d.datname = '{name}'",
+            "SELECT v.* FROM (SELECT {} FROM pg_stat_database WHERE datname IN ({names})) d \
+             CROSS JOIN LATERAL (VALUES {}) v",
+            sums.join(", "),
             pairs.join(", ")
         ),
         format!(
             "SELECT 'waits:' || wait_event_type, count(*) FROM pg_stat_activity \
-             WHERE datname = '{name}' AND wait_event_type IS NOT NULL AND pid <> pg_backend_pid() GROUP BY 1"
+             WHERE datname IN ({names}) AND wait_event_type IS NOT NULL AND pid <> pg_backend_pid() GROUP BY 1"
         ),
         format!(
             "SELECT v.* FROM (SELECT count(*) AS known, count(*) FILTER (WHERE state <> 'idle') AS busy \
              FROM pg_stat_activity \
-             WHERE datname = '{name}' AND backend_type = 'client backend' AND pid <> pg_backend_pid()) c \
+             WHERE datname IN ({names}) AND backend_type = 'client backend' AND pid <> pg_backend_pid()) c \
              CROSS JOIN LATERAL (VALUES ('{CONNECTIONS}', c.known), ('{BUSY_CONNECTIONS}', c.busy)) v"
         ),
     ]
@@ -287,5 +306,22 @@ mod tests {
         assert_eq!(value(&busy.since(&quiet, second), "waits:Lock"), Some(5.0));
         assert_eq!(value(&busy.since(&quiet, second), "waits:Extension"), Some(1.0));
         assert_eq!(value(&busy.since(&quiet, second), "commits"), Some(2.0));
+    }
+
+    #[test]
+    fn all_databases_of_a_server_are_counted_together() {
+        let statements = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            postgresql(150_000, &names)
+        };
+        for statement in statements(&["shop", "it's"]) {
+            assert!(statement.contains("WHERE datname IN ('shop', 'it''s')"), "{statement}");
+        }
+        let counted = statements(&["shop"]).swap_remove(0);
+        assert!(counted.contains("sum(xact_commit) AS xact_commit") && counted.contains("IN ('shop')"), "{counted}");
+        for rest in counted.split("d.").skip(1) {
+            let column = rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default();
+            assert!(OF_DATABASE.contains(&column), "{column} is not summed");
+        }
     }
 }

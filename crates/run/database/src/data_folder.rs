@@ -155,6 +155,16 @@ pub(crate) fn claim(folder: &Path, asked: &BTreeMap<String, String>) -> Result<C
     }
 }
 
+/// The bytes that [`claim`] frees on the disk of a folder: copies that a killed run has left, and data that it has not
+/// finished. If another run still has the folder, `claim` fails and nothing is made.
+pub(crate) fn left_over(folder: &Path) -> u64 {
+    let FolderOwner::Marked(mark) = Mark::find(folder) else { return 0 };
+    let is_left = |name: &str| name.starts_with(COPY) || (name == SNAPSHOT && !mark.finished);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let left = entries.filter(|entry| is_left(&entry.file_name().to_string_lossy()));
+    left.map(|entry| disk::allocated(&entry.path())).sum()
+}
+
 /// Removes the copies that a killed run has left.
 fn remove_copies(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -330,5 +340,22 @@ mod tests {
         fs::create_dir(folder.join(SNAPSHOT)).unwrap();
         release(&folder, made);
         assert!(!folder.exists() && place.path().join("deeper").exists());
+    }
+
+    #[test]
+    fn what_a_claim_removes_is_counted_before() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["trial-1", SNAPSHOT] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("1"), vec![7; 1 << 20]).unwrap();
+        }
+        assert_eq!(left_over(folder.path()), 0, "it is not Plimsoll's");
+        Mark::begun(made_from("1")).finished(1 << 20).write(folder.path()).unwrap();
+        let of_copy = left_over(folder.path());
+        assert!(of_copy > 0);
+        Mark::begun(made_from("1")).write(folder.path()).unwrap();
+        assert!(left_over(folder.path()) > of_copy, "data that was not finished goes too");
+        let _claim = claim(folder.path(), &made_from("1")).unwrap();
+        assert_eq!((left_over(folder.path()), folder.path().join(SNAPSHOT).exists()), (0, false));
     }
 }

@@ -403,6 +403,11 @@ impl PreparedDatabase {
             Origin::External(_) => tables::check(&mut connection, &self.database)?,
         }
         if self.database.warm {
+            // The one that is loaded comes last: what does not fit into the cache is of the others.
+            for (_, endpoint) in self.others(Transport::Unix) {
+                let mut connection = connect(&endpoint, waiting)?;
+                engine::warm(&mut connection, self.started.is_some()).map_err(failed("read the tables"))?;
+            }
             engine::warm(&mut connection, self.started.is_some()).map_err(failed("read the tables"))?;
         }
         if self.started.is_some() {
@@ -450,6 +455,19 @@ impl PreparedDatabase {
             None => self.endpoint.database.clone(),
         };
         Endpoint { database, ..self.endpoint.clone() }
+    }
+
+    /// The databases beside the one that is loaded, which systems may use too: their names and endpoints.
+    pub(crate) fn others(&self, transport: Transport) -> Vec<(String, Endpoint)> {
+        let Origin::Started(server) = &self.database.origin else { return Vec::new() };
+        let endpoint = |name: &String| Endpoint { database: name.clone(), ..self.endpoint(transport) };
+        server.databases.iter().skip(1).map(|name| (name.clone(), endpoint(name))).collect()
+    }
+
+    /// The names of the databases that are measured together, the loaded one first.
+    pub(crate) fn measured(&self) -> Vec<String> {
+        let others = self.others(Transport::Unix).into_iter().map(|(name, _)| name);
+        std::iter::once(self.endpoint.database.clone()).chain(others).collect()
     }
 
     /// The conditions of the data right after it was loaded; empty where the run did not load it.

@@ -6,10 +6,13 @@ use plimsoll_system::free_space;
 use rustix::fs::{ioctl_ficlone, syncfs};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The free bytes to leave beside a copy, for what the server writes.
 const MARGIN: u64 = 64 << 20;
+/// The unit in which the kernel counts what a file takes on its disk, whatever the blocks of that disk.
+const BLOCK: u64 = 512;
 
 /// How files were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +107,17 @@ pub(crate) fn size_of(folder: &Path) -> Result<u64, DatabaseError> {
         size += if metadata.is_dir() { size_of(&entry.path())? } else { metadata.len() };
     }
     Ok(size)
+}
+
+/// The bytes that all files below `folder` take on their disk, as far as they can be looked at. Unlike their size, that
+/// leaves out what was never written.
+pub(crate) fn allocated(folder: &Path) -> u64 {
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => allocated(&entry.path()),
+        Ok(metadata) => metadata.blocks() * BLOCK,
+        Err(_) => 0, // it is gone already
+    };
+    fs::read_dir(folder).into_iter().flatten().flatten().map(of).sum()
 }
 
 fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, DatabaseError> {

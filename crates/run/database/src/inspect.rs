@@ -31,7 +31,11 @@ pub fn facts(
     let unread = || DatabaseError::sql(&database.name, "read the settings");
     let in_force = EffectiveSettings::read(&mut connection).map_err(unread())?;
     let mut settings = safety::reported_settings(database.engine, &database.settings, &in_force);
-    settings.extend(safety::tables(&mut connection).map_err(unread())?);
+    let mut others = Vec::new();
+    for (name, endpoint) in prepared.others(transport) {
+        others.push((name, open(&endpoint, CallLimits::timeout(QUERY_TIMEOUT))?));
+    }
+    settings.extend(safety::tables(&mut connection, &mut others).map_err(unread())?);
     Ok(DatabaseFacts {
         name: database.name.clone(),
         version: connection.version(),

@@ -87,6 +87,8 @@ pub fn remove_leftovers(place: &Path) -> Result<bool, DatabaseError> {
 fn discard(place: &Path) -> io::Result<()> {
     let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     below(place).flat_map(|folder| below(&folder).collect::<Vec<_>>()).for_each(|data| shared_memory::remove(&data));
+    // The mark goes last. A server that still writes may keep its folder: with the mark, the next run removes that.
+    below(place).filter(|path| path.is_dir()).try_for_each(fs::remove_dir_all)?;
     fs::remove_dir_all(place)
 }
 

@@ -39,13 +39,50 @@ fn fault(name: &str, asked: &str, in_force: &EffectiveSettings, version: &str) -
             "the setting `{name}` is not known to {version}: it was accepted and does nothing; leave it out, or use a \
              version that has it"
         )),
-        Some(found) if found.is(asked) => None,
+        Some(found) if found.is(asked) || is_shown_otherwise(name, asked, &found, in_force) => None,
         Some(found) => Some(format!(
             "the setting `{name}` is to be `{asked}`, and `{}` is in force; ask for a value that the server takes, or \
              look for what overrides it",
             found.shown
         )),
     }
+}
+
+/// Values of `sql_mode` that stand for several, which the server then shows too.
+const COMBINED_MODES: [&str; 9] =
+    ["ansi", "db2", "maxdb", "mssql", "mysql323", "mysql40", "oracle", "postgresql", "traditional"];
+
+/// True if a setting that MariaDB and MySQL show in another form than they take is in force as asked.
+fn is_shown_otherwise(name: &str, asked: &str, found: &Value, in_force: &EffectiveSettings) -> bool {
+    let asked = unquoted(asked);
+    let (parts_asked, parts_found) = (parts(asked), parts(&found.plain));
+    match plain(name).as_str() {
+        // All flags are shown, whichever of them are asked for.
+        "optimizer_switch" => {
+            let is_default = |part: &str| part == "default" || part.ends_with("=default");
+            parts_asked.iter().all(|part| is_default(part) || parts_found.contains(part))
+        }
+        "sql_mode" => {
+            parts_asked.iter().any(|part| COMBINED_MODES.contains(&part.as_str()))
+                && parts_asked.iter().all(|part| parts_found.contains(part))
+        }
+        // The name of its files is asked for, and shown elsewhere.
+        "log_bin" => {
+            let base = in_force.get("log_bin_basename").map(|base| base.shown).unwrap_or_default();
+            truth(&found.plain) == Some(true) && truth(asked).is_none() && names_log(asked, &base)
+        }
+        _ => false,
+    }
+}
+
+/// True if a binary log with files of this path, where the path is known, may be one that was `asked` for by name. The
+/// server drops what follows a dot in the name.
+fn names_log(asked: &str, base: &str) -> bool {
+    let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let (asked, base) = (file(asked), file(base));
+    asked.is_empty()
+        || base.is_empty()
+        || asked.strip_prefix(&base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The last line of a server's output that mentions a setting. MySQL may print a hundred lines after it.
@@ -72,6 +109,9 @@ pub(crate) fn explain_failed_start(
         database.name
     ))
 }
+
+/// Settings that MariaDB and MySQL have renamed. As arguments, all versions take the first name.
+const RENAMED: [[&str; 2]; 2] = [["transaction_isolation", "tx_isolation"], ["transaction_read_only", "tx_read_only"]];
 
 /// All settings in force, by name.
 #[derive(Debug, Default)]
@@ -112,14 +152,19 @@ impl EffectiveSettings {
         Ok(EffectiveSettings(values.collect()))
     }
 
-    /// The setting of this name, as a study or a server writes it. `skip_x` is the opposite of `x`.
+    /// The setting of this name, as a study or a server writes it. `skip_x` is the opposite of `x`. Which of two names
+    /// a server shows for a setting depends on its version.
     pub(crate) fn get(&self, name: &str) -> Option<Value> {
         let name = plain(name);
         let opposite = || {
             let value = self.0.get(name.strip_prefix("skip_")?)?;
             Some(Value::of(if truth(&value.plain)? { "OFF" } else { "ON" }))
         };
-        self.0.get(&name).cloned().or_else(opposite)
+        let renamed = || {
+            let [one, other] = RENAMED.into_iter().find(|names| names.contains(&name.as_str()))?;
+            self.0.get(if name == one { other } else { one }).cloned()
+        };
+        self.0.get(&name).cloned().or_else(opposite).or_else(renamed)
     }
 }
 
@@ -283,5 +328,52 @@ mod tests {
         assert!(in_force.get("skip-name-resolve").unwrap().is("off"));
         assert!(in_force.get("innodb-doublewrite").unwrap().is("1"));
         assert_eq!(in_force.get("innodb_thread_concurrency"), None);
+    }
+
+    #[test]
+    fn a_setting_that_was_renamed_is_found_under_its_other_name() {
+        let in_force = EffectiveSettings::of(&[("tx_isolation", "READ-COMMITTED"), ("transaction_read_only", "OFF")]);
+        assert_eq!(fault("transaction-isolation", "READ-COMMITTED", &in_force, "MariaDB 10.11"), None);
+        assert!(fault("transaction_isolation", "SERIALIZABLE", &in_force, "MariaDB 10.11").is_some());
+        assert_eq!(fault("tx_read_only", "0", &in_force, "MariaDB 11.4"), None);
+        assert!(fault("tx_other", "0", &in_force, "MariaDB 11.4").is_some_and(|fault| fault.contains("is not known")));
+    }
+
+    #[test]
+    fn a_setting_that_is_shown_in_another_form_is_in_force() {
+        let in_force = EffectiveSettings::of(&[
+            ("optimizer_switch", "index_merge=off,index_merge_union=on,mrr=off"),
+            ("sql_mode", "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI"),
+            ("log_bin", "ON"),
+            ("log_bin_basename", "/data/mysql-bin"),
+        ]);
+        let is = |name: &str, asked: &str| fault(name, asked, &in_force, "MySQL 8.4").is_none();
+        for (name, asked) in [
+            ("optimizer_switch", "index_merge=off"),
+            ("optimizer-switch", "'mrr=off,index_merge=off'"),
+            ("optimizer_switch", "default,mrr=default,index_merge=off"),
+            ("sql_mode", "ANSI"),
+            ("sql_mode", "ansi,PIPES_AS_CONCAT"),
+            ("log_bin", "mysql-bin"),
+            ("log-bin", "mysql-bin.log"),
+            ("log_bin", "ON"),
+            ("log_bin", ""),
+        ] {
+            assert!(is(name, asked), "{name} = {asked}");
+        }
+        for (name, asked) in [
+            ("optimizer_switch", "index_merge=on"),
+            ("optimizer_switch", "index_merge=off,no_such=on"),
+            ("sql_mode", "TRADITIONAL"),
+            ("sql_mode", "ANSI_QUOTES"),
+            ("sql_mode", ""),
+            ("log_bin", "OFF"),
+            ("log_bin", "other-bin"),
+            ("log_bin", "mysql"),
+        ] {
+            assert!(!is(name, asked), "{name} = {asked}");
+        }
+        let old = EffectiveSettings::of(&[("log_bin", "ON")]);
+        assert_eq!(fault("log_bin", "mysql-bin", &old, "MySQL 5.5"), None, "it does not show the name");
     }
 }

@@ -143,9 +143,13 @@ pub(crate) fn note_data_folder(
         let message = format!("a run that was killed left data in {left}: {error}");
         tell(&Event::Warning { message })?;
     }
-    let starts_here = |one: &Database| matches!(one.origin, Origin::Started(_)) && one.on().is_none();
     let starts_any = used.iter().any(starts_here);
     if starts_any { note.write(&databases.scratch_folder().to_string_lossy()) } else { note.remove() }
+}
+
+/// True if the run starts the server of a database on this machine.
+pub(crate) fn starts_here(database: &Database) -> bool {
+    matches!(database.origin, Origin::Started(_)) && database.on().is_none()
 }
 
 /// Restores a database to the state before a start. If the study starts its server, starts that too; the server's

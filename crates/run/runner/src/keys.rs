@@ -80,9 +80,7 @@ impl Keys {
     }
 
     fn new(of_study: BTreeMap<String, Secret>, variables: BTreeSet<String>) -> Keys {
-        let texts: BTreeSet<String> = of_study.values().flat_map(|secret| encodings(&secret.0)).collect();
-        let mut texts_of_study: Vec<String> = texts.into_iter().collect();
-        texts_of_study.sort_by_key(|text| Reverse(text.len()));
+        let texts_of_study = longest_first(of_study.values().flat_map(|secret| encodings(&secret.0)));
         Keys { pairs: BTreeMap::new(), passwords: BTreeMap::new(), of_study, texts_of_study, variables }
     }
 
@@ -97,7 +95,7 @@ impl Keys {
     }
 
     /// Every text that must not appear in the bundle: the secrets of the servers that the run starts, and those in the
-    /// environment, which systems inherit.
+    /// environment, which systems inherit. Longer ones come first.
     pub(crate) fn secrets(&self, databases: &Databases) -> Vec<String> {
         let generated = self.pairs.values().map(|pair| &pair.secret).chain(self.passwords.values());
         let generated = generated.map(|secret| secret.0.clone());
@@ -105,7 +103,8 @@ impl Keys {
         let inherited = inherited.chain(probable_secrets().into_values());
         let passwords = databases.secrets().into_iter().map(|secret| secret.0);
         let texts = generated.chain(inherited).chain(passwords).flat_map(|secret| encodings(&secret));
-        texts.chain(self.texts_of_study.iter().cloned()).filter(|text| text.len() >= LEAST_LENGTH).collect()
+        let texts = texts.chain(self.texts_of_study.iter().cloned());
+        longest_first(texts.filter(|text| text.len() >= LEAST_LENGTH))
     }
 
     /// The text with stars in place of the study's secrets.
@@ -150,6 +149,14 @@ impl Keys {
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
+}
+
+/// Each text once, longer ones first: a shorter one may be part of one, whose rest would stay without its stars.
+fn longest_first(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+    let texts: BTreeSet<String> = texts.into_iter().collect();
+    let mut texts: Vec<String> = texts.into_iter().collect();
+    texts.sort_by_key(|text| Reverse(text.len()));
+    texts
 }
 
 /// True if the name of an environment variable says that its value is a secret, and not where one lies.
@@ -257,6 +264,8 @@ mod tests {
     use plimsoll_model::event::Second;
     use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
     use plimsoll_model::units::Instant;
+    use plimsoll_system::Launcher;
+    use std::path::Path;
 
     #[test]
     fn names_of_variables_show_that_they_hold_secrets() {
@@ -296,6 +305,17 @@ mod tests {
         assert_eq!(keys.masked(&basic), Some(event("authorization: Basic dXNlcjp**********Q==")));
         let none = Keys::new(BTreeMap::new(), BTreeSet::new());
         assert_eq!(none.masked(&event("s3/cr3t!")), None);
+    }
+
+    #[test]
+    fn of_a_secret_that_begins_with_another_nothing_stays() {
+        let passwords = [("a", "hunter2"), ("b", "hunter2-and-more"), ("c", "hunter2")];
+        let passwords = passwords.map(|(name, password)| (name.to_owned(), Secret(password.to_owned())));
+        let keys = Keys { passwords: passwords.into(), ..Keys::new(BTreeMap::new(), BTreeSet::new()) };
+        let secrets = keys.secrets(&Databases::new(&Launcher::of_this_program(&[]), Path::new("logs")));
+        let mask = |text: String, secret: &String| text.replace(secret, &"*".repeat(secret.len()));
+        assert_eq!(secrets.iter().fold("hunter2-and-more".to_owned(), mask), "*".repeat(16));
+        assert_eq!(secrets.iter().filter(|secret| *secret == "hunter2").count(), 1, "{secrets:?}");
     }
 
     #[test]

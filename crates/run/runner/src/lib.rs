@@ -29,7 +29,10 @@ mod written_files;
 
 pub use ending::{Ending, RunError};
 pub use plimsoll_database::expected_size;
-pub use preflight::{PreflightFault, databases, hosts, notes, preflight, systems_of_containers, systems_on, workloads};
+pub use preflight::{
+    PreflightFault, databases, hosts, notes, preflight, remove_left_over_data, systems_of_containers, systems_on,
+    workloads,
+};
 pub use programs::arguments;
 pub use run::{EventSink, LookAt, Run, run};
 pub use sampled::target;

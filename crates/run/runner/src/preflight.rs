@@ -1,6 +1,6 @@
 //! Finds everything that would go wrong, before anything is started.
 
-use crate::databases::may_load;
+use crate::databases::{may_load, starts_here};
 use crate::disk_space;
 use crate::keys;
 use crate::sampled::PORT_FORWARDER;
@@ -59,7 +59,7 @@ pub fn preflight(study: &Study, plan: &Plan, program: &Path, resumes: bool) -> V
         let of_ports = if resumes { Vec::new() } else { faults_of_ports(study, &assignment) };
         [of_ports, faults_of(study, &assignment, program)].concat()
     });
-    let of_databases = faults_of_databases(&databases(study, plan, program)).into_iter().map(PreflightFault::Elsewhere);
+    let of_databases = faults_of_databases(study, plan, program).into_iter().map(PreflightFault::Elsewhere);
     let of_containers = faults_of_containers(study, plan, program).into_iter().map(PreflightFault::Elsewhere);
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
     let of_secrets = keys::read_secrets(study).err().unwrap_or_default().into_iter().map(PreflightFault::Elsewhere);
@@ -328,12 +328,43 @@ fn system_of(measure: &Measure) -> Option<&str> {
     }
 }
 
-/// Checks each database once, however many trials use it.
-fn faults_of_databases(databases: &[Database]) -> Vec<String> {
-    // Other hosts are asked when the run has them.
-    let here: Vec<Database> = databases.iter().filter(|database| database.on().is_none()).cloned().collect();
+/// Checks each database once, however many trials use it, and the space for all that are alive at the same time.
+fn faults_of_databases(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
+    let mut here = databases(study, plan, program);
+    here.retain(is_here);
     let faults = here.iter().flat_map(plimsoll_database::check);
-    faults.chain(plimsoll_database::check_disk_space(&here)).collect()
+    let starts = databases_of_starts(study, plan, program);
+    faults.chain(plimsoll_database::check_disk_space_of_starts(&starts)).collect()
+}
+
+/// True for a database of this machine. Other hosts are asked when the run has them.
+fn is_here(database: &Database) -> bool {
+    database.on().is_none()
+}
+
+/// The databases of this machine that are alive at the same time, once for each start of a block: those of one variant
+/// in trials, and those of all variants where these share a start.
+fn databases_of_starts(study: &Study, plan: &Plan, program: &Path) -> Vec<Vec<Database>> {
+    let of_variant = |variant: usize, condition: &Assignment| {
+        let spec = stand_in(study, &plan.variant(variant).and(condition), program).ok();
+        let mut databases = spec.map(|spec| spec.databases).unwrap_or_default();
+        databases.retain(is_here);
+        databases
+    };
+    let starts = plan.conditions.iter().flat_map(|condition| {
+        let of_variants = (0..plan.block_size()).map(|variant| of_variant(variant, condition));
+        let of_variants: Vec<Vec<Database>> = of_variants.collect();
+        if plan.design.is_trials() { of_variants } else { vec![of_variants.concat()] }
+    });
+    starts.collect()
+}
+
+/// Removes what killed runs have left of databases, if the study starts any on this machine: it takes the space that
+/// they need. Living runs keep what they have.
+pub fn remove_left_over_data(study: &Study, plan: &Plan, program: &Path) {
+    if databases(study, plan, program).iter().any(starts_here) {
+        plimsoll_database::remove_all_leftovers();
+    }
 }
 
 #[cfg(test)]
@@ -367,5 +398,52 @@ mod tests {
         {
             assert_eq!(said(connect, most), None);
         }
+    }
+
+    const DATABASE_STUDY: &str = r#"title    = "tiny"
+question = "What does safety cost?"
+DESIGN
+repeats  = 2
+noise_floor = false
+
+[factors]
+commit = { levels = ["on", "off"], compare = true, baseline = "on" }
+
+[database.db]
+server   = "postgresql"
+settings = { synchronous_commit = "{commit}" }
+
+[workload]
+protocol = "sql"
+database = "db"
+oltp     = { test = "point_select", rows = 1000 }
+
+[load]
+users    = 2
+think    = "5ms"
+warmup   = "200ms"
+duration = "1s"
+"#;
+
+    #[test]
+    fn in_turns_the_databases_of_all_variants_are_alive_at_the_same_time() {
+        let numbers = |design: &str| {
+            let text = DATABASE_STUDY.replace("DESIGN", design);
+            let (study, faults) = plimsoll_study::read("study.toml", &text, None, Path::new("/"), &[0]);
+            let study = study.unwrap_or_else(|| panic!("{faults:?}"));
+            let options = plimsoll_plan::Options {
+                repeats: study.repeats,
+                seed: study.seed,
+                duplicate: study.noise_floor.is_some(),
+                spare_blocks: study.spare_blocks,
+                looks: Vec::new(),
+                design: study.design(),
+            };
+            let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
+            let starts = databases_of_starts(&study, &plan, Path::new("plimsoll"));
+            starts.iter().map(Vec::len).collect::<Vec<usize>>()
+        };
+        assert_eq!(numbers("design = \"trials\""), [1, 1]);
+        assert_eq!(numbers("design = \"turns\"\nturns = { count = 4, slice = \"1s\" }"), [2]);
     }
 }

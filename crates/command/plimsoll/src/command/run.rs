@@ -109,6 +109,7 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
 /// Runs the study and writes its report into the bundle.
 pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     let (study, plan) = study::plan(as_it_began(task), task.extent)?;
+    plimsoll_runner::remove_left_over_data(&study, &plan, &study::this_program()?);
     study::check_before_start(task.name, &study, &plan, task.resume)?;
     task.signals.say(words_of_signals(task));
     let mut broken_off = false;

@@ -183,6 +183,41 @@ fn a_bundle_that_another_run_is_writing_is_refused() {
 }
 
 #[test]
+fn a_bundle_is_read_only_once_nobody_else_writes_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 2);
+    given::seal(&mut bundle, 1);
+    append(&folder.path().join("starts/0001/load.csv"), b" ");
+    let resume = || BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(2));
+    let refused = resume();
+    assert!(matches!(refused, Err(BundleError::InUse(_))), "what it seals meanwhile would be missed: {refused:?}");
+    drop(bundle);
+    let refused = resume();
+    assert!(matches!(refused, Err(BundleError::Changed { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_folder_without_a_manifest_gets_none() {
+    let folder = interrupted(1);
+    let manifest = folder.path().join("manifest.jsonl");
+    fs::remove_file(&manifest).expect("a manifest");
+    let refused = BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(4));
+    assert!(matches!(refused, Err(BundleError::NoBundle(_))), "{refused:?}");
+    assert!(!manifest.exists());
+}
+
+#[test]
+fn a_manifest_that_is_not_gone_on_with_keeps_its_cut_off_line() {
+    let folder = interrupted(1);
+    let manifest = folder.path().join("manifest.jsonl");
+    append(&manifest, b"{\"sealed\":{\"part\":\"sta");
+    let before = fs::read(&manifest).expect("a manifest");
+    let refused = BundleWriter::resume(folder.path(), "another study", &given::facts(), &given::plan(4));
+    assert!(matches!(refused, Err(BundleError::OtherStudy { .. })), "{refused:?}");
+    assert_eq!(fs::read(&manifest).expect("a manifest"), before);
+}
+
+#[test]
 fn a_program_that_changed_in_between_is_kept_beside_the_first_and_named() {
     let folder = interrupted(1);
     let changed = Version { sha256: Some("cd".repeat(32)), ..given::versions()[0].clone() };

@@ -24,16 +24,26 @@ const LOST: [(&str, &str, &str); 8] = [
     ("Aria", "no transactions: a rollback leaves what was written", "MariaDB: Aria Storage Engine"),
 ];
 
-/// The risky tables of the database, as settings that the study did not ask for.
-pub(crate) fn tables(connection: &mut Connection) -> Result<Vec<Setting>, SqlError> {
-    let is_postgresql = connection.engine() == Engine::Postgresql;
-    let found = connection.query(if is_postgresql { UNLOGGED } else { BY_ENGINE })?;
-    let found: Vec<(String, String)> = found.rows.into_iter().filter_map(pair).collect();
+/// The risky tables of the database that is loaded and of `others`, which have names, as settings that the study did not
+/// ask for.
+pub(crate) fn tables(loaded: &mut Connection, others: &mut [(String, Connection)]) -> Result<Vec<Setting>, SqlError> {
+    let mut found = by_kind(loaded)?;
+    for (database, connection) in others {
+        let named = |(kind, table): (String, String)| (kind, format!("{database}.{table}"));
+        found.extend(by_kind(connection)?.into_iter().map(named));
+    }
     let mut found_settings: Vec<Setting> = LOST.iter().filter_map(|kind| of_kind(kind, &found)).collect();
-    if !is_postgresql {
-        found_settings.extend(connection.query(REDO_LOG)?.rows.into_iter().filter_map(pair).filter_map(redo_log));
+    if loaded.engine() != Engine::Postgresql {
+        found_settings.extend(loaded.query(REDO_LOG)?.rows.into_iter().filter_map(pair).filter_map(redo_log));
     }
     Ok(found_settings)
+}
+
+/// Kind and name of the tables of a database.
+fn by_kind(connection: &mut Connection) -> Result<Vec<(String, String)>, SqlError> {
+    let is_postgresql = connection.engine() == Engine::Postgresql;
+    let found = connection.query(if is_postgresql { UNLOGGED } else { BY_ENGINE })?;
+    Ok(found.rows.into_iter().filter_map(pair).collect())
 }
 
 fn pair(row: Vec<Option<String>>) -> Option<(String, String)> {

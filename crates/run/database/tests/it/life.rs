@@ -105,6 +105,9 @@ fn a_trial_changes_the_data(
     };
     assert!(sum("rows_written") > 10.0, "{samples:?}");
     assert!(sum("log_bytes") > 1000.0, "{samples:?}");
+    // Nobody has said COMMIT, and MariaDB and MySQL count nothing else.
+    let counts_commits = samples.iter().any(|sample| sample.counter == "commits");
+    assert_eq!(counts_commits, database.engine == Engine::Postgresql, "{samples:?}");
     assert!(samples.iter().any(|sample| sample.counter == "lock_waits" && sample.value == 0.0), "{samples:?}");
     assert!(samples.iter().any(|sample| sample.counter == "connections" && sample.value == 1.0), "{samples:?}");
     assert!(samples.iter().all(|sample| (-60.0..1.0).contains(&sample.at)), "{samples:?}");
@@ -392,6 +395,36 @@ fn systems_log_in(engine: Engine, grant: &str) {
         what_is_expected_is_asked_without_writing(&mut database.clone(), &prepared);
         running.stop().unwrap();
     }
+}
+
+#[test]
+fn every_database_of_a_server_is_warmed_counted_and_looked_at() {
+    let place = Place::new();
+    let Some(mut database) = place.database(Engine::Postgresql, "") else { return };
+    server(&mut database).databases = ["shop", "audit"].map(str::to_owned).to_vec();
+    let mut databases = place.databases();
+    let prepared = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap();
+    let running = start(&prepared, &place).unwrap();
+    let endpoint = Endpoint { database: "audit".to_owned(), ..prepared.endpoint(Transport::Unix) };
+    let mut audit = Connection::open(&endpoint, plimsoll_sql::CallLimits::timeout(PATIENCE)).unwrap();
+    audit.batch("CREATE UNLOGGED TABLE entry (id INT)").unwrap();
+    let facts = facts(&database, &prepared, Transport::Unix).unwrap();
+    let tables = facts.settings.iter().find(|setting| setting.name == "tables of the kind UNLOGGED").unwrap();
+    assert_eq!(tables.in_force, "audit.entry");
+    let prewarm = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_prewarm'";
+    let [of_audit, of_shop] = [&mut audit, &mut connect(&prepared)].map(|one| one.query(prewarm).unwrap().rows);
+    assert_eq!(of_audit, of_shop, "both are warmed alike");
+
+    let sampler = CounterSampler::start(&database, &prepared).unwrap();
+    audit.batch("INSERT INTO entry SELECT generate_series(1, 1000)").unwrap();
+    std::thread::sleep(Duration::from_millis(1500)); // its session tells what it did once a second
+    audit.batch("DELETE FROM entry WHERE id = 0").unwrap();
+    std::thread::sleep(Duration::from_millis(1200)); // to the next whole second
+    let CounterSeries { samples, .. } = sampler.stop(Instant::now(), Duration::ZERO);
+    let written = samples.iter().filter(|sample| sample.counter == "rows_written");
+    assert!(written.map(|sample| sample.value).sum::<f64>() > 100.0, "{samples:?}");
+    assert!(samples.iter().any(|sample| sample.counter == "connections" && sample.value == 1.0), "{samples:?}");
+    running.stop().unwrap();
 }
 
 fn what_is_expected_is_asked_without_writing(database: &mut Database, prepared: &PreparedDatabase) {
