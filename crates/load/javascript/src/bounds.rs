@@ -10,7 +10,7 @@
 
 use rquickjs::{Ctx, Function, Result};
 
-/// The functions of arrays that go through holes.
+/// The functions of arrays that go through holes. `concat`, `flat` and `flatMap` go through those of other arrays, too.
 const OF_ARRAYS: [&str; 22] = [
     "concat",
     "copyWithin",

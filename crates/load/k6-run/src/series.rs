@@ -10,7 +10,9 @@ pub use distribution::{BOUNDS, Buckets, Distribution, Percentiles};
 
 use crate::metrics::{Kind, MetricId, Registry, TagSet};
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,14 +57,15 @@ impl Collector {
         table
     }
 
-    /// Moves what all threads have into a table.
-    pub fn take_into(&self, all: &mut Table) {
+    /// Moves what all threads have into a table. `mask` replaces secrets in the values of tags, so that series which
+    /// are the same without them are added up.
+    pub fn take_into(&self, all: &mut Table, mask: &(impl Fn(&str) -> Cow<'_, str> + ?Sized)) {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.retain(|table| {
             // Nobody adds to the table of a thread that is gone, so that it is not asked again.
             let is_in_use = Arc::strong_count(table) > 1;
             let taken = mem::replace(&mut *table.lock(), self.table());
-            all.merge(taken);
+            all.merge(taken, mask);
             is_in_use
         });
     }
@@ -150,8 +153,10 @@ impl Table {
     /// Adds samples with the same sorted tags.
     fn add(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &[(&str, &str)], at: i64) {
         let distribution = self.distribution;
-        let groups = self.groups.entry(hash(tags)).or_default();
-        let group = group(groups, |group| group.has(tags), || tags.iter().map(|(n, v)| ((*n).into(), (*v).into())));
+        let Some(group) = group(&mut self.groups, tags, &self.room) else {
+            self.left_out += samples.len() as u64;
+            return;
+        };
         for (metric, value) in samples {
             let room = &mut self.room;
             let series = group.series(*metric, room, || Measure::new(registry.metric(*metric).kind, distribution));
@@ -160,22 +165,24 @@ impl Table {
         }
     }
 
-    /// Adds what another table has, of later samples or of samples of the same time.
-    fn merge(&mut self, other: Table) {
+    /// Adds what another table has, of later samples or of samples of the same time, with masked values of tags.
+    fn merge(&mut self, other: Table, mask: &(impl Fn(&str) -> Cow<'_, str> + ?Sized)) {
         self.left_out += other.left_out;
-        for (hash, others) in other.groups {
-            let groups = self.groups.entry(hash).or_default();
-            for other in others {
-                let tags = &other.tags;
-                let group = group(groups, |group| group.tags == *tags, || tags.iter().cloned());
-                for series in other.series {
-                    let room = &mut self.room;
-                    let lost = match group.series(series.metric, room, || series.measure.empty()) {
-                        Some(own) => own.merge(&series, &mut room.values),
-                        None => series.measure.samples(),
-                    };
-                    self.left_out += lost;
-                }
+        for Group { tags, series } in other.groups.into_values().flatten() {
+            let values: Vec<Cow<'_, str>> = tags.iter().map(|(_, value)| mask(value)).collect();
+            let masked: Vec<(&str, &str)> =
+                tags.iter().zip(&values).map(|((name, _), value)| (&**name, &**value)).collect();
+            let Some(group) = group(&mut self.groups, &masked, &self.room) else {
+                self.left_out += series.iter().map(|series| series.measure.samples()).sum::<u64>();
+                continue;
+            };
+            for series in &series {
+                let room = &mut self.room;
+                let lost = match group.series(series.metric, room, || series.measure.empty()) {
+                    Some(own) => own.merge(series, &mut room.values),
+                    None => series.measure.samples(),
+                };
+                self.left_out += lost;
             }
         }
     }
@@ -199,17 +206,23 @@ fn hash(tags: &[(&str, &str)]) -> u64 {
     hasher.finish()
 }
 
-/// The group of these tags, which is made if there is none.
-fn group<T: Iterator<Item = (Box<str>, Box<str>)>>(
-    groups: &mut Vec<Group>,
-    is_it: impl Fn(&Group) -> bool,
-    tags: impl FnOnce() -> T,
-) -> &mut Group {
-    let place = groups.iter().position(is_it).unwrap_or_else(|| {
-        groups.push(Group { tags: tags().collect(), series: Vec::new() });
-        groups.len() - 1
-    });
-    &mut groups[place]
+/// The group of these tags, which is made if there is none and there is room for a series. A group without series would
+/// take memory that nothing bounds.
+fn group<'g>(groups: &'g mut HashMap<u64, Vec<Group>>, tags: &[(&str, &str)], room: &Room) -> Option<&'g mut Group> {
+    let same_hash = match groups.entry(hash(tags)) {
+        Entry::Vacant(_) if room.series == 0 => return None,
+        entry => entry.or_default(),
+    };
+    let place = match same_hash.iter().position(|group| group.has(tags)) {
+        Some(place) => place,
+        None if room.series == 0 => return None,
+        None => {
+            let tags = tags.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            same_hash.push(Group { tags, series: Vec::new() });
+            same_hash.len() - 1
+        }
+    };
+    Some(&mut same_hash[place])
 }
 
 impl Group {
@@ -323,6 +336,10 @@ mod tests {
     const TAGS: TagSet<'_> = TagSet { own: &[("b", "2"), ("a", "1"), ("none", "")], ..EMPTY };
     const EMPTY: TagSet<'_> = TagSet { measured: None, own: &[], group: None, user: &[], metadata: &[] };
 
+    fn unmasked(text: &str) -> Cow<'_, str> {
+        text.into()
+    }
+
     /// The series of a table by metric and tags.
     fn told(table: &mut Table) -> Vec<(MetricId, String, Measure)> {
         let tags = |tags: &Tags| tags.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
@@ -343,7 +360,7 @@ mod tests {
         other.add(&registry, &[(builtin::HTTP_REQ_FAILED, 1.0)], &TAGS);
         one.add(&registry, &samples, &EMPTY);
         let mut all = collector.table();
-        collector.take_into(&mut all);
+        collector.take_into(&mut all, &unmasked);
         let tagged = "a=1 b=2 ".to_owned();
         let expected = [
             (builtin::HTTP_REQS, String::new(), Measure::Sum(1.0)),
@@ -362,11 +379,11 @@ mod tests {
         let mut all = collector.table();
         let thread = collector.thread();
         thread.add(&registry, &[(builtin::ITERATIONS, 1.0), (builtin::VUS, 5.0)], &EMPTY);
-        collector.take_into(&mut all);
+        collector.take_into(&mut all, &unmasked);
         all.series_mut().for_each(|(_, series)| series.is_new = false);
         thread.add(&registry, &[(builtin::VUS, 3.0)], &EMPTY);
         drop(thread);
-        collector.take_into(&mut all);
+        collector.take_into(&mut all, &unmasked);
         assert_eq!(collector.tables.lock().expect("no thread panicked").len(), 0);
         let new: Vec<_> =
             all.series_mut().filter(|(_, series)| series.is_new).map(|(_, series)| series.metric).collect();
@@ -381,7 +398,7 @@ mod tests {
         let (mut newer, mut older) = (Table::new(Distribution::Buckets), Table::new(Distribution::Buckets));
         newer.add(&registry, &[(builtin::VUS, 7.0)], &[], 2000);
         older.add(&registry, &[(builtin::VUS, 5.0)], &[], 1000);
-        newer.merge(older);
+        newer.merge(older, &unmasked);
         assert_eq!(told(&mut newer)[0].2, Measure::Last(7.0));
     }
 
@@ -394,12 +411,15 @@ mod tests {
             table.add(&registry, &[(builtin::ITERATION_DURATION, 1.0)], &[("name", name)], 0);
         }
         assert_eq!((told(&mut table).len(), table.left_out()), (2, 1), "`c` came too late");
+        assert_eq!(table.groups.values().flatten().count(), 2, "what has no room takes none");
+        assert_eq!(table.groups.len(), 2);
         table.add(&registry, &[(builtin::ITERATION_DURATION, 2.0)], &[("name", "a")], 0);
         assert_eq!(table.left_out(), 2, "two values are kept apart");
         let mut full = Table::new(Distribution::Percentiles);
         full.room = Room { series: 0, values: 0 };
-        full.merge(table);
+        full.merge(table, &unmasked);
         assert_eq!((told(&mut full).len(), full.left_out()), (0, 2 + 3));
+        assert_eq!(full.groups.len(), 0);
     }
 
     #[test]

@@ -418,9 +418,12 @@ fn login(userinfo: &str) -> (String, String) {
 
 /// A URL with stars for user and password.
 fn concealed(url: &str, has_password: bool) -> String {
-    let (Some(begin), Some(end)) = (url.find("://").map(|at| at + 3), url.find('@')) else { return url.to_owned() };
+    let Some((before, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    // A password may have `@` as it is, and so may a path.
+    let Some(end) = authority.rfind('@') else { return url.to_owned() };
     let stars = if has_password { "****:****" } else { "****" };
-    format!("{}{stars}{}", &url[..begin], &url[end..])
+    format!("{before}://{stars}{}", &rest[end..])
 }
 
 fn without_userinfo(url: &Url) -> String {
@@ -437,4 +440,21 @@ fn cnonce() -> String {
     // Without random bytes it is no worse than a client that sends the same every time.
     let _ = getrandom::fill(&mut bytes);
     hex(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_concealed_up_to_the_last_at_sign_of_the_authority() {
+        for (url, has_password, shown) in [
+            ("http://bob:p@ss@h/?to=a@b", true, "http://****:****@h/?to=a@b"),
+            ("http://bob@h?to=a@b", false, "http://****@h?to=a@b"),
+            ("http://bob:pass@h", true, "http://****:****@h"),
+            ("http://h/#a@b", false, "http://h/#a@b"),
+        ] {
+            assert_eq!(concealed(url, has_password), shown);
+        }
+    }
 }

@@ -40,23 +40,45 @@ impl Calls {
     /// Sends a message, and returns the answer.
     pub(crate) fn call(&self, message: &[u8], within: Duration) -> Result<Vec<u8>, CallError> {
         let until = Instant::now() + within;
-        let dialer = Dialer { address: self.address(within)?, tls: self.tls.clone() };
-        Caller::connect(&dialer, &self.authority, &self.metadata, until)?.call(self.path, message)
+        let connect = |address| {
+            let dialer = Dialer { address, tls: self.tls.clone() };
+            Caller::connect(&dialer, &self.authority, &self.metadata, until)
+        };
+        // A message is sent once only: the receiver may have taken it although the call fails.
+        connect_first(&self.addresses(within)?, connect)?.call(self.path, message)
     }
 
-    /// The first address of the host. The system's resolver has no time-out of its own.
-    fn address(&self, within: Duration) -> Result<SocketAddr, CallError> {
+    /// The addresses of the host, of which there is at least one. The system's resolver has no time-out of its own.
+    fn addresses(&self, within: Duration) -> Result<Vec<SocketAddr>, CallError> {
         let (answer, answered) = sync_channel(1);
         let (host, port) = (self.host.clone(), self.port);
-        std::thread::spawn(move || answer.send((host.as_str(), port).to_socket_addrs().map(|mut all| all.next())));
+        std::thread::spawn(move || {
+            answer.send((host.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>))
+        });
         let unknown = |why: &str| CallError::Broken(format!("failed to look up {}: {why}", self.host));
         match answered.recv_timeout(within) {
-            Ok(Ok(Some(address))) => Ok(address),
-            Ok(Ok(None)) => Err(unknown("it has no address")),
+            Ok(Ok(addresses)) if addresses.is_empty() => Err(unknown("it has no address")),
+            Ok(Ok(addresses)) => Ok(addresses),
             Ok(Err(error)) => Err(unknown(&error.to_string())),
             Err(_) => Err(unknown("timeout")),
         }
     }
+}
+
+/// Connects to the first address that takes the connection: a host may have some, such as `::1`, at which nobody
+/// listens. If none does, the error is that of the last one.
+fn connect_first<C>(
+    addresses: &[SocketAddr],
+    connect: impl Fn(SocketAddr) -> Result<C, CallError>,
+) -> Result<C, CallError> {
+    let mut outcome = Err(CallError::Broken("there is no address to connect to".to_owned()));
+    for address in addresses {
+        outcome = connect(*address);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
 }
 
 fn encryption(wanted: &Tls, host: &str) -> Result<Encryption, String> {
@@ -74,4 +96,23 @@ fn encryption(wanted: &Tls, host: &str) -> Result<Encryption, String> {
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| format!("expected a host name or address to check the certificate against, found `{host}`"))?;
     Ok((Arc::new(client(trust, identity, &[b"h2"], ALL_VERSIONS)?), name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn an_address_at_which_nobody_listens_is_no_reason_to_give_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let open = listener.local_addr().expect("bound");
+        // Nothing listens at port 0.
+        let closed = SocketAddr::from(([127, 0, 0, 1], 0));
+        let broken = |error: std::io::Error| CallError::Broken(error.to_string());
+        let connect = |address: SocketAddr| TcpStream::connect(address).map_err(broken);
+        let stream = connect_first(&[closed, open, closed], connect).expect("the second address is open");
+        assert_eq!(stream.peer_addr().expect("connected"), open);
+        assert!(connect_first(&[closed], connect).is_err());
+    }
 }

@@ -167,7 +167,8 @@ impl Sender {
 
     /// Sends what is new. False if a part of it was not received.
     fn push(&mut self, collector: &Collector) -> bool {
-        collector.take_into(&mut self.all);
+        // Two series that differ only in a secret would be one series twice for the receiver.
+        collector.take_into(&mut self.all, &*self.route.context.mask);
         let repeats = self.route.repeats();
         let mut due: Vec<_> = self.all.series_mut().filter(|(_, series)| repeats || series.is_new).collect();
         if due.is_empty() {
@@ -296,7 +297,7 @@ pub(crate) mod tests {
         let mut outputs = ThreadOutputs::new(&[Output::Series(Arc::clone(&collector))]);
         outputs.add(&REGISTRY, samples, &TagSet::own(tags));
         let mut table = collector.table();
-        collector.take_into(&mut table);
+        collector.take_into(&mut table, &*context(&Arc::default()).mask);
         table
     }
 
@@ -405,5 +406,20 @@ pub(crate) mod tests {
         assert_eq!(push.finish(), None);
         let [(labels, ..)] = &decoded(&bodies.recv().expect("a push"))[..] else { panic!("one series") };
         assert_eq!(labels, &["__name__=k6_iterations_total", "url=/?t=***"]);
+    }
+
+    #[test]
+    fn series_that_differ_only_in_secrets_are_added_up() {
+        let (port, bodies) = receiver(&[204]);
+        let mask: Mask = Arc::new(|text| text.replace("hunter2", "***").replace("hunter3", "***").into());
+        let (push, mut outputs) = start(settings(port, "1h"), Context { mask, ..context(&Arc::default()) });
+        for url in ["/?t=hunter2", "/?t=hunter3"] {
+            outputs.add(&REGISTRY, &[(builtin::ITERATIONS, 1.0)], &TagSet::own(&[("url", url)]));
+        }
+        assert_eq!(push.finish(), None);
+        let series = decoded(&bodies.recv().expect("a push"));
+        let [(labels, value, _)] = &series[..] else { panic!("one series: {series:?}") };
+        assert_eq!(labels, &["__name__=k6_iterations_total", "url=/?t=***"]);
+        assert_eq!(*value, 2.0);
     }
 }

@@ -1,6 +1,6 @@
-//! The texts under which a secret may come back: as it is, and as it stands in a URL, in JSON and in base64.
+//! The texts under which a secret may come back: as it is, and as it stands in a URL, in a form, in JSON and in base64.
 
-use crate::percent;
+use crate::{form, percent};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;
@@ -10,9 +10,15 @@ use std::collections::BTreeSet;
 #[must_use]
 pub fn encodings(secret: &str) -> BTreeSet<String> {
     let in_json = Value::from(secret).to_string().trim_matches('"').to_owned();
-    let in_url = percent::component(secret).to_string();
+    // A secret in a URL may have been encoded by Plimsoll, by a script, or only where it must be.
+    let in_url = [percent::component(secret), percent::component_of_script(secret)].map(|text| text.to_string());
+    let repaired = percent::repaired(secret).ok();
+    let mut in_form = Vec::new();
+    form::write(secret, &mut in_form);
+    let in_form = String::from_utf8_lossy(&in_form).into_owned();
     let in_base64 = (0..3).flat_map(|before| base64_after(before, secret.as_bytes()));
-    [secret.to_owned(), in_url, in_json].into_iter().chain(in_base64).collect()
+    let plain = [secret.to_owned(), in_json, in_form].into_iter().chain(in_url).chain(repaired);
+    plain.chain(in_base64).collect()
 }
 
 /// The secret inside a longer text in base64, as in `user:password` of Basic authorization, where the number of bytes
@@ -42,6 +48,14 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_secret_is_found_however_a_url_or_a_form_encodes_it() {
+        let texts = encodings("P@ss w0rd!");
+        for text in ["P%40ss%20w0rd%21", "P%40ss%20w0rd!", "P%40ss+w0rd%21", "P@ss%20w0rd!"] {
+            assert!(texts.contains(text), "{text}: {texts:?}");
         }
     }
 

@@ -5,6 +5,9 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, PercentEncode, utf8
 /// Everything but the unreserved characters (section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// What `encodeURIComponent` of a script encodes: it leaves more characters as they are.
+const OF_SCRIPTS: &AsciiSet = &RESERVED.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
+
 /// Characters that are not allowed anywhere in a URL.
 const IMPOSSIBLE: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
@@ -13,6 +16,11 @@ const IMPOSSIBLE: &AsciiSet =
 /// stay, so it decodes to itself anywhere in a URL.
 pub fn component(value: &str) -> PercentEncode<'_> {
     utf8_percent_encode(value, RESERVED)
+}
+
+/// Encodes a value as `encodeURIComponent` of a script does.
+pub(crate) fn component_of_script(value: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(value, OF_SCRIPTS)
 }
 
 /// Encodes invalid characters in a part of a URL that a person or a server wrote. What is encoded

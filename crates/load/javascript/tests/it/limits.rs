@@ -107,6 +107,18 @@ fn a_script_can_catch_that_it_went_too_deep_or_took_too_much() {
             "RangeError: expected an array of at most 16777216 elements, found one of 9007199254740991",
         ),
         (
+            "[].concat(new Array(2 ** 32 - 1))",
+            "RangeError: expected an array of at most 16777216 elements, found one of 4294967295",
+        ),
+        (
+            "[new Array(2 ** 32 - 1)].flat()",
+            "RangeError: expected an array of at most 16777216 elements, found one of 4294967295",
+        ),
+        (
+            "[1].flatMap(() => new Array(2 ** 32 - 1))",
+            "RangeError: expected an array of at most 16777216 elements, found one of 4294967295",
+        ),
+        (
             "String(Object.assign([], { length: 2 ** 30 }))",
             "RangeError: expected an array of at most 16777216 elements, found one of 1073741824",
         ),
@@ -134,8 +146,10 @@ fn functions_of_the_engine_that_are_bounded_do_what_they_did() {
         [3, 1, 2].sort().join('+'), [1, [2, [3]]].flat().length, [1, 2, 3].map((n) => n * 2).indexOf(4), String([1, null, 2]),
         [1, 2, 3].reduce((a, b) => a + b), 'abcabc'.split('b').length, 'abcabc'.replace(/b/g, 'x'), 'abc'.includes('c'),
         new Array(1000).join('x').length, Array.prototype.map.name, Object.keys([].concat([1])).length,
+        [1, 2].flatMap(function (n, i) { return [n, i + this.more]; }, { more: 5 }).join('+'),
+        [1, [2, [[3]]]].flat(Infinity).length,
     ].join(' ');";
-    assert_eq!(User::loaded(text).returned(), "\"1+2+3 3 1 1,,2 6 3 axcaxc true 999 map 1\"");
+    assert_eq!(User::loaded(text).returned(), "\"1+2+3 3 1 1,,2 6 3 axcaxc true 999 map 1 1+5+2+6 3\"");
     for (body, thrown) in [("[].map(1)", "TypeError"), ("Array.prototype.join.call(null)", "TypeError")] {
         let text = format!("export default () => {{ try {{ {body}; }} catch (e) {{ return e.name; }} }};");
         assert_eq!(User::loaded(&text).returned(), format!("\"{thrown}\""), "{body}");
