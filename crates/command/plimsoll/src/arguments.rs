@@ -8,6 +8,7 @@ pub(crate) use script::{
     Flags, InspectFlags, LogFormat, LogOutput, NewScript, Project, RunFlags, Script, Shown, Template, Vendor,
 };
 
+use crate::shell;
 use clap::{Args, Parser, Subcommand};
 use plimsoll_demo::Mode;
 use plimsoll_k6_run::duration;
@@ -131,7 +132,7 @@ pub(crate) struct StudyFile {
 impl StudyFile {
     /// The flag that selects the profile, after a space; empty without one.
     pub(crate) fn flag(&self) -> String {
-        self.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"))
+        self.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {}", shell::word(profile)))
     }
 }
 

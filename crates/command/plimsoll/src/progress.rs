@@ -33,6 +33,8 @@ pub(crate) struct Progress {
     sharing: TimeSharing,
     /// True if the loads may take less time than is planned.
     is_limit: bool,
+    /// True if the command that runs it has `--keep-going`.
+    can_keep_going: bool,
     /// True if the number of users changes within a load, by a control loop.
     tells_users: bool,
     /// The trial under way, in words.
@@ -51,8 +53,9 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Prints what is about to run and where its results go.
-    pub(crate) fn new(study: &Study, out: &Path, plan: &Plan) -> Progress {
+    /// Prints what is about to run and where its results go. The last argument is true if the command
+    /// has `--keep-going`.
+    pub(crate) fn new(study: &Study, out: &Path, plan: &Plan, can_keep_going: bool) -> Progress {
         let sharing = TimeSharing::of(plan, &study.facts());
         say::note(&format!("{}\nbundle  {}", study.title, out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
@@ -65,6 +68,7 @@ impl Progress {
             conditions: plan.conditions.len(),
             sharing,
             is_limit: study.ends_after_iterations() || study.is_feedback() || plan.searches(),
+            can_keep_going,
             tells_users: study.is_feedback(),
             current: String::new(),
             phase: None,
@@ -134,7 +138,12 @@ impl Progress {
                 let (starts, time) = (counted((*starts).into(), unit), time(*time_under_load));
                 self.say(&format!("block {of} does not count and runs again{longer}: {starts}, {time} under load"));
             }
-            Event::TooDisturbed { blocks, others, goes_on } => self.say(&too_disturbed(*blocks, *others, *goes_on)),
+            Event::TooDisturbed { blocks, others, goes_on: true } => {
+                self.say(&format!("{}; the run goes on, as it was asked to", too_disturbed(*blocks, *others)));
+            }
+            Event::TooDisturbed { blocks, others, goes_on: false } => {
+                self.say(&format!("{}: {}", too_disturbed(*blocks, *others), ends_here(self.can_keep_going)));
+            }
             Event::LookTaken { look, spared, time_spared } => self.look(look, *spared, *time_spared),
             Event::Warning { message } => self.say(&format!("warning: {}", in_one_line(message))),
             // The output of what ended the run is shown in full.
@@ -254,20 +263,18 @@ fn left(state: &ProgressState, out: &mut dyn fmt::Write) {
     };
 }
 
-/// Why a run ends early on a busy machine, and what to do.
-fn too_disturbed(blocks: u32, others: f64, goes_on: bool) -> String {
-    let why = format!(
-        "the last {blocks} blocks do not count, because the generator fell behind while {}",
-        machine::others_used(others)
-    );
-    if goes_on {
-        format!("{why}; the run goes on, as it was asked to")
-    } else {
-        format!(
-            "{why}: the run ends here\n  stop what else runs (`plimsoll doctor` says what), or wait until it has ended; \
-             `plimsoll run --keep-going` runs on whatever others do"
-        )
-    }
+/// What a busy machine has done to a run.
+fn too_disturbed(blocks: u32, others: f64) -> String {
+    let used = machine::others_used(others);
+    format!("the last {blocks} blocks do not count, because the generator fell behind while {used}")
+}
+
+/// That a run ends early on a busy machine, and what to do.
+fn ends_here(can_keep_going: bool) -> String {
+    let keep_going = if can_keep_going { "; `plimsoll run --keep-going` runs on whatever others do" } else { "" };
+    format!(
+        "the run ends here\n  stop what else runs (`plimsoll doctor` says what), or wait until it has ended{keep_going}"
+    )
 }
 
 fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64, others: Option<f64>) -> String {
@@ -365,6 +372,12 @@ mod tests {
         ] {
             assert_eq!(look_line(&look, 6, less), line);
         }
+    }
+
+    #[test]
+    fn a_flag_is_advised_only_where_the_command_has_it() {
+        assert!(ends_here(true).ends_with("has ended; `plimsoll run --keep-going` runs on whatever others do"));
+        assert!(ends_here(false).ends_with("or wait until it has ended"));
     }
 
     #[test]

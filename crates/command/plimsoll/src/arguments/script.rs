@@ -1,6 +1,7 @@
 //! The command line of `plimsoll script run`: the flags of `k6 run`, and a few of Plimsoll's own.
 
-use clap::{Args, Subcommand};
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, Subcommand};
 use plimsoll_javascript::Level;
 use plimsoll_k6_run::duration;
 use std::path::PathBuf;
@@ -212,15 +213,25 @@ pub(crate) struct Flags {
     #[arg(short = 'e', long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
     /// Whether `__ENV` has the variables of the system as well
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", env = "K6_INCLUDE_SYSTEM_ENV_VARS")]
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value = "true",
+        value_name = "BOOL",
+        value_parser = BoolishValueParser::new(),
+        env = "K6_INCLUDE_SYSTEM_ENV_VARS"
+    )]
     pub(crate) include_system_env_vars: bool,
     /// A file of options in JSON, which counts less than those of the script
     #[arg(short = 'c', long, value_name = "FILE", env = "K6_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Write every sample to a file: `json=FILE` or `csv=FILE`; or send metrics to a server while the script runs:
-    /// `experimental-prometheus-rw=URL` or `opentelemetry=URL` [may be repeated]
-    #[arg(short = 'o', long, value_name = "OUTPUT", env = "K6_OUT")]
-    pub(crate) out: Vec<String>,
+    /// `experimental-prometheus-rw=URL` or `opentelemetry=URL` [may be repeated] [env: K6_OUT, with commas]
+    #[arg(short = 'o', long, value_name = "OUTPUT")]
+    out: Vec<String>,
     /// Write the summary as JSON
     #[arg(long, value_name = "FILE", env = "K6_SUMMARY_EXPORT")]
     pub(crate) summary_export: Option<PathBuf>,
@@ -228,10 +239,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "MODE", env = "K6_SUMMARY_MODE")]
     pub(crate) summary_mode: Option<Shown>,
     /// Show no summary
-    #[arg(long, env = "K6_NO_SUMMARY")]
+    #[arg(long, env = "K6_NO_SUMMARY", value_parser = BoolishValueParser::new())]
     pub(crate) no_summary: bool,
     /// Leave thresholds aside
-    #[arg(long, env = "K6_NO_THRESHOLDS")]
+    #[arg(long, env = "K6_NO_THRESHOLDS", value_parser = BoolishValueParser::new())]
     pub(crate) no_thresholds: bool,
     /// Where the console of the script goes [default: standard error]
     #[arg(long, value_name = "FILE", env = "K6_CONSOLE_OUTPUT")]
@@ -248,7 +259,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "SOURCE", env = "K6_SECRET_SOURCE")]
     pub(crate) secret_source: Vec<String>,
     /// Stay after the end of the run, until a signal comes
-    #[arg(long, env = "K6_LINGER")]
+    #[arg(long, env = "K6_LINGER", value_parser = BoolishValueParser::new())]
     pub(crate) linger: bool,
     /// Accepted: nothing listens there, since there is no server to control a run
     #[arg(long, value_name = "ADDRESS", hide = true)]
@@ -293,6 +304,21 @@ pub(crate) struct Flags {
     pub(crate) user_busy: Duration,
     #[command(flatten)]
     pub(crate) unsupported: Unsupported,
+}
+
+impl Flags {
+    /// The outputs that the command line names, or else those of the variable `K6_OUT`.
+    pub(crate) fn outputs(&self) -> Vec<String> {
+        self.outputs_or(&std::env::var("K6_OUT").unwrap_or_default())
+    }
+
+    /// The outputs of the flag, or else those of a text with commas between them. Clap would divide the flag's text too.
+    fn outputs_or(&self, variable: &str) -> Vec<String> {
+        if !self.out.is_empty() {
+            return self.out.clone();
+        }
+        variable.split(',').filter(|output| !output.is_empty()).map(str::to_owned).collect()
+    }
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -446,6 +472,28 @@ mod tests {
                 ("noSetup", "--no-setup", "false"),
             ]
         );
+    }
+
+    #[test]
+    fn variables_of_the_system_are_left_out_on_demand() {
+        for (words, included) in [
+            (&["a.js"][..], true),
+            (&["--include-system-env-vars", "a.js"], true),
+            (&["--include-system-env-vars=false", "a.js"], false),
+            (&["--include-system-env-vars=0", "a.js"], false),
+        ] {
+            assert_eq!(given(words).include_system_env_vars, included, "{words:?}");
+        }
+        let flags = given(&["--no-summary", "--no-thresholds", "--linger", "a.js"]);
+        assert!(flags.no_summary && flags.no_thresholds && flags.linger);
+    }
+
+    #[test]
+    fn the_variable_of_outputs_has_commas_and_counts_less_than_the_flag() {
+        let none = given(&["a.js"]);
+        assert_eq!(none.outputs_or("json=a.json,csv=b.csv"), ["json=a.json", "csv=b.csv"]);
+        assert!(none.outputs_or("").is_empty());
+        assert_eq!(given(&["-o", "csv=a,b.csv", "a.js"]).outputs_or("json=a.json"), ["csv=a,b.csv"]);
     }
 
     #[test]

@@ -14,10 +14,13 @@ use std::thread;
 
 const FAILED: &str = "failed to listen for signals";
 
-/// SIGINT, SIGTERM and SIGHUP as a request to stop. The first one sets the [`Interrupt`], and what runs is stopped in
-/// order: users of scripts that run go on for half a second at most. The second one ends the program at once; the wardens
-/// then end the systems under test. Until [`Listener::say`] is called nothing runs that has to be stopped in order, and
-/// the first signal ends the program.
+/// What Linux says of this process, the signals that it ignores included.
+const STATUS: &str = "/proc/self/status";
+
+/// SIGINT, SIGTERM and SIGHUP as a request to stop; a SIGHUP that is ignored already stays so. The first one sets the
+/// [`Interrupt`], and what runs is stopped in order: users of scripts that run go on for half a second at most. The
+/// second one ends the program at once; the wardens then end the systems under test. Until [`Listener::say`] is called
+/// nothing runs that has to be stopped in order, and the first signal ends the program.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
     interrupt: Interrupt,
@@ -44,7 +47,9 @@ impl Listener {
         busy::hurry_when(listener.interrupt.flag());
         // Each signal writes a byte, so that none is lost where two come at once.
         let (mut read, write) = UnixStream::pair().context(FAILED)?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // `nohup` has a hang-up ignored, and a handler would end that.
+        let hang_up = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
             register(signal, Arc::clone(listener.interrupt.flag())).context(FAILED)?;
             pipe::register(signal, write.try_clone().context(FAILED)?).context(FAILED)?;
         }
@@ -77,5 +82,30 @@ impl Listener {
     /// Says this from now on, and stops in order at the first signal.
     pub(super) fn say(&self, words: Words) {
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+    }
+}
+
+/// True if this process ignores the signal, as one that `nohup` has started does with SIGHUP.
+fn is_ignored(signal: i32) -> bool {
+    std::fs::read_to_string(STATUS).is_ok_and(|status| ignores(&status, signal))
+}
+
+/// True if a process with this status ignores the signal: `SigIgn` is a mask in hexadecimal digits, whose lowest bit is
+/// signal 1.
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (mask >> (signal - 1)) & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status_of_a_process() {
+        let status = "Name:\tplimsoll\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000001001\n";
+        assert_eq!([SIGHUP, SIGINT, SIGTERM].map(|signal| ignores(status, signal)), [true, false, false]);
+        assert!(!ignores("Name:\tplimsoll\n", SIGHUP));
     }
 }

@@ -9,6 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::forecast::{self, Forecaster};
 use crate::progress::Progress;
 use crate::say;
+use crate::shell;
 use plimsoll_analysis::{Goal, analyse};
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
@@ -38,13 +39,14 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let named_by = if stem == "study" { folder_name(&file.study).unwrap_or(stem) } else { stem };
     let out = arguments.output.out.clone().unwrap_or_else(|| new_folder(&named_by));
     let resume_command = format!(
-        "plimsoll run {name}{}{}{}{}{} --resume --out {}",
+        "plimsoll run {}{}{}{}{}{} --resume --out {}",
+        shell::word(&name),
         file.flag(),
         extent.flag(),
         if arguments.gate { " --gate" } else { "" },
         if arguments.keep_going { " --keep-going" } else { "" },
         arguments.fleet.flags(),
-        out.display()
+        shell::word(&out.display())
     );
     let judge = match () {
         () if arguments.quick => Judge::Nothing,
@@ -150,7 +152,7 @@ fn carry_out(
 ) -> Result<Ending, Failure> {
     must_go_on_alike(task, &bundle)?;
     let fleet = if fleet.is_some() { fleet } else { gather_agents(task, study, plan)? };
-    let mut progress = Progress::new(study, task.out, plan);
+    let mut progress = Progress::new(study, task.out, plan, task.resume_command.is_some());
     let mut forecaster = Forecaster::new(plan, &bundle.recorded().looks);
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));
@@ -333,7 +335,7 @@ fn tell_how_to_go_on(task: &Task<'_>) {
     if let Some(how) = &task.resume_command {
         say::note(&format!("  go on:  {how}"));
     }
-    say::note(&format!("  report: plimsoll report {}", task.out.display()));
+    say::note(&format!("  report: plimsoll report {}", shell::word(&task.out.display())));
 }
 
 /// What is said when a signal comes: what happens now, and what to do afterwards.

@@ -16,6 +16,7 @@ mod writable_folders;
 use super::interrupt::{Listener, Words};
 use crate::arguments::{Flags, Project, RunFlags, Script, Shown};
 use crate::say;
+use crate::shell;
 use anyhow::Context;
 use exit::{Exit, Failure};
 use outputs::{Outputs, RunOfOutputs};
@@ -87,6 +88,8 @@ fn run(RunFlags { flags, fleet }: &RunFlags, secrets: &Arc<Secrets>) -> Result<E
         warn(&format!("`--address {address}` has no effect: there is no server to control a run"));
     }
     let settled = settle(flags, &inspected.functions, inspected.options.as_deref(), &inspected.registry, warn)?;
+    // An output that is refused leaves its file as it is.
+    agents::check(fleet, flags, &settled)?;
     let of_run = RunOfOutputs { registry: &settled.registry, limits: &settled.limits, secrets, terminal: &terminal };
     let outputs = Outputs::start(&settled.outputs, &of_run)?;
     let plan = Arc::new(plan(flags, &settled, &inspected, &outputs));
@@ -94,7 +97,7 @@ fn run(RunFlags { flags, fleet }: &RunFlags, secrets: &Arc<Secrets>) -> Result<E
         say::note(&header(flags, &plan));
     }
     signals.say(words_of_signals());
-    let fleet = agents::gather(fleet, flags, &settled, signals.interrupt())?;
+    let fleet = agents::gather(fleet, flags, signals.interrupt())?;
     let run = load::Run {
         program: &program,
         plan: &plan,
@@ -195,12 +198,18 @@ fn files(project: &Project, script: Option<&PathBuf>, copies: Option<&Path>) -> 
     let folders = std::iter::once(root.as_path()).chain(project.files.iter().map(PathBuf::as_path));
     let unread = |error: FileError| Failure::new(Exit::Script, error.to_string());
     let folder = copies.map_or_else(|| root.join(FOLDER_OF_COPIES), Path::to_owned);
-    let script = script.map_or(Path::new("SCRIPT"), PathBuf::as_path).display();
-    let flags = [("--root", project.root.as_deref()), ("--out", copies)];
-    let flags = flags.iter().filter_map(|(flag, folder)| Some(format!(" {flag} {}", folder.as_ref()?.display())));
-    let taken_by = format!("plimsoll script vendor {script}{}", flags.collect::<String>());
+    let taken_by = vendor_command(project, script.map_or(Path::new("SCRIPT"), PathBuf::as_path), copies);
     let copies = Copies::within(folder, taken_by).map_err(unread)?;
     Ok(Files::within(folders).map_err(unread)?.opened_by("`--files DIR`").with_copies(copies))
+}
+
+/// The command that takes copies of the remote modules of a script with the same files.
+fn vendor_command(project: &Project, script: &Path, copies: Option<&Path>) -> String {
+    let root = project.root.iter().map(|folder| ("--root", folder.as_path()));
+    let files = project.files.iter().map(|folder| ("--files", folder.as_path()));
+    let folders = root.chain(files).chain(copies.map(|folder| ("--out", folder)));
+    let flags: String = folders.map(|(flag, folder)| format!(" {flag} {}", shell::word(&folder.display()))).collect();
+    format!("plimsoll script vendor {}{flags}", shell::word(&script.display()))
 }
 
 fn at_fault(faults: &[Fault]) -> Failure {
@@ -269,7 +278,8 @@ fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, outputs: &Outpu
 
 /// The header that describes the run, as in k6.
 fn header(flags: &Flags, plan: &RunState) -> String {
-    let outputs = if flags.out.is_empty() { "-".to_owned() } else { flags.out.join(", ") };
+    let outputs = flags.outputs();
+    let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
     let (count, longest) = (plan.scenarios.len(), scenario::longest(&plan.scenarios));
     let mut lines = vec![
         format!("script     {}", flags.script.display()),
@@ -345,4 +355,18 @@ fn failed(function: &str, why: &CallError, timed_out: Exit) -> (Exit, String) {
 
 fn aborted(message: &str) -> String {
     format!("the script ended the run: {message}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_copies_has_all_folders_of_the_script() {
+        let project = Project { root: Some("my shop".into()), files: vec!["data".into(), "more".into()] };
+        assert_eq!(
+            vendor_command(&project, Path::new("my shop/a.js"), Some(Path::new("copies"))),
+            "plimsoll script vendor 'my shop/a.js' --root 'my shop' --files data --files more --out copies"
+        );
+    }
 }

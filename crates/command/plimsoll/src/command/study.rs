@@ -191,6 +191,9 @@ fn with_turns_for(study: Study, given: Duration) -> Study {
     study.with_turns(turns.unwrap_or(FEWEST_TURNS))
 }
 
+/// The most starts of a run: all of them are planned before the first one, in memory.
+const MOST_STARTS: u128 = 1_000_000;
+
 /// The repeats that fit into the time, by the plan of one; at least `fewest`. The first and the last repeat of a search take longer
 /// than those between.
 fn repeats_within(plan: &Plan, given: Duration, fewest: u32) -> Result<u32, Failure> {
@@ -198,7 +201,19 @@ fn repeats_within(plan: &Plan, given: Duration, fewest: u32) -> Result<u32, Fail
     if given >= least {
         let further = plan.time_of_repeats(fewest + 1) - least;
         let more = (given - least).as_nanos() / further.as_nanos().max(1);
-        return Ok(fewest.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)));
+        let repeats = u128::from(fewest) + more;
+        let starts = repeats * plan.starts.len() as u128;
+        return match u32::try_from(repeats) {
+            Ok(repeats) if starts <= MOST_STARTS => Ok(repeats),
+            _ => Err(Failure::new(
+                Exit::Usage,
+                anyhow!(
+                    "`--for` {} has room for {repeats} repeats of this study, which are {starts} starts, and a run has \
+                     {MOST_STARTS} at most: give less time",
+                    duration::format(given)
+                ),
+            )),
+        };
     }
     let least = Duration::from_secs(least.as_secs_f64().ceil() as u64);
     Err(Failure::new(

@@ -73,6 +73,14 @@ fn without_a_noise_floor_the_baseline_runs_once_in_each_block() {
 }
 
 #[test]
+fn a_time_with_room_for_millions_of_starts_is_refused() {
+    let place = Place::with_study(TINY);
+    let plan = |time: &str| place.plimsoll(&["plan", "study.toml", "--for", time]);
+    plan("100000d").with(2).says(&["`--for` 2400000h0m0s has room for", "repeats of this study", "give less time"]);
+    plan("1m").with(0);
+}
+
+#[test]
 fn the_run_follows_the_plan_that_was_printed() {
     let place = Place::with_study(TINY);
     let plan = place.plimsoll(&["plan", "study.toml"]).with(0).stdout;

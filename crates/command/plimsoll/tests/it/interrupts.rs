@@ -3,6 +3,7 @@
 use crate::common::{Place, START, Started, TINY, edited};
 use rustix::process::Signal;
 use std::net::TcpListener;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Far more than the end of a run takes on a busy machine, and far less than what the scripts of these tests would take.
@@ -127,6 +128,25 @@ fn a_signal_ends_a_script_that_waits_for_its_text() {
     std::thread::sleep(Duration::from_secs(1));
     run.signal(Signal::INT);
     run.end().with(105).says(&["nothing was started"]);
+}
+
+#[test]
+fn a_hang_up_that_is_ignored_stays_so() {
+    let place = Place::empty();
+    let script = "import { sleep } from 'k6'; export const options = { duration: '1000s' };
+        export default function () { console.log('now'); sleep(0.1); }";
+    place.write("it.js", script);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" script run it.js", env!("CARGO_BIN_EXE_plimsoll")]);
+    command.current_dir(place.path(".")).stdin(Stdio::null());
+    let mut run = Started::new(command);
+    run.wait_until("the first iteration", |run| run.stderr().contains("now"));
+    run.signal(Signal::HUP);
+    let before = run.stderr().matches("now").count();
+    run.wait_until("further iterations", |run| run.stderr().matches("now").count() > before + 5);
+    assert!(!run.stderr().contains("interrupted"), "{}", run.stderr());
+    run.signal(Signal::INT);
+    run.end().with(105).says(&["interrupted: no iteration begins"]);
 }
 
 #[test]

@@ -304,6 +304,32 @@ fn log_lines_go_where_the_command_line_says() {
 }
 
 #[test]
+fn files_for_lines_keep_those_that_they_have() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () { console.log('said'); }");
+    for (flag, file) in [("--console-output=console.log", "console.log"), ("--log-output=file=log.txt", "log.txt")] {
+        place.write(file, "earlier\n");
+        place.plimsoll(&["script", "run", "-q", flag, "a.js"]).with(0);
+        let text = place.read(file);
+        assert!(text.starts_with("earlier\n") && text.contains("said"), "{flag}: {text}");
+    }
+}
+
+#[test]
+fn variables_mean_what_they_mean_to_k6() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () {}");
+    let run = |name: &str, value: &str| place.plimsoll_with(&[(name, value)], &["script", "run", "a.js"]).with(0);
+    for (value, is_shown) in [("1", false), ("true", false), ("0", true), ("false", true)] {
+        let stdout = run("K6_NO_SUMMARY", value).stdout;
+        assert_eq!(stdout.contains("TOTAL RESULTS"), is_shown, "{value}: {stdout}");
+    }
+    run("K6_OUT", "");
+    run("K6_OUT", "json=a.json,csv=b.csv").says(&["json=a.json, csv=b.csv"]);
+    assert!(place.has("a.json") && place.has("b.csv"));
+}
+
+#[test]
 fn exceptions_and_warnings_are_no_lines_of_the_console() {
     let place = Place::empty();
     let text = "import http from 'k6/http';

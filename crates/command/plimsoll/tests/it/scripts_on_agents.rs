@@ -1,7 +1,7 @@
 //! `plimsoll script run` with agents: together they do what one process does, and end together.
 
 use crate::agents::Given;
-use crate::common::{Ended, TINY};
+use crate::common::{Ended, Place, TINY};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -228,4 +228,14 @@ fn what_agents_cannot_do_for_a_script_is_refused_before_they_are_asked() {
     refused(&["--agents", "2", "--rps", "1", "endless.js"], "each of 2 agents needs one");
     let words = given.script(&url, &["--allow", "shop.test", "endless.js"]);
     given.place.plimsoll(&words).with(1).says(&["it may not load `shop.test`: start it with `--allow shop.test`"]);
+}
+
+#[test]
+fn an_output_that_is_refused_leaves_its_file_as_it_is() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () {}");
+    place.write("samples.csv", "earlier");
+    let words = ["script", "run", "--nats", "nats://127.0.0.1:1", "--agents", "1", "-o", "csv=samples.csv", "a.js"];
+    place.plimsoll(&words).with(104).says(&["leave `--out` out"]);
+    assert_eq!(place.read("samples.csv"), "earlier");
 }

@@ -111,3 +111,17 @@ fn a_generator_at_its_limit_makes_trials_void_and_the_run_inconclusive() {
         trials.iter().filter(|trial| trial.validity().counts()).map(|one| &one.loads[0].summary).collect();
     assert!(counting.is_empty(), "{counting:#?}");
 }
+
+#[test]
+fn a_report_removes_no_charts_but_those_of_an_earlier_one() {
+    let place = Place::with_study(TINY);
+    place.plimsoll(&["run", "study.toml", "--quick", "--out", "bundle"]).with_any_verdict();
+    let report = |out: &str| place.plimsoll(&["report", "bundle", "--out", out]);
+    place.write("site/charts/mine.svg", "mine");
+    report("site").with(2).says(&["site/charts", "name another folder"]);
+    assert_eq!(place.read("site/charts/mine.svg"), "mine");
+    assert!(!place.has("site/report.json"));
+    for _ in ["new", "an earlier report"] {
+        report("other").with(0);
+    }
+}

@@ -123,8 +123,8 @@ fn conclusion(noise: &Noise<'_>) -> String {
                 .to_owned()
         }
         Some(Doubt::Wide) => format!(
-            "Problem: the floor is wider than the margin of {margin}, so no verdict would stand. Take {}, longer trials, a \
-             quieter machine or a larger margin.",
+            "Problem: the floor is wider than the margin of {margin}, so only differences beyond the floor would \
+             stand. Take {}, longer trials, a quieter machine or a larger margin.",
             noise.needed.map_or("more blocks".to_owned(), |needed| format!("about {} repeats", roughly(needed)))
         ),
         None if noise.detectable.is_err() => {
@@ -135,7 +135,11 @@ fn conclusion(noise: &Noise<'_>) -> String {
         }
         None => {
             let needed = noise.needed.map_or(String::new(), |needed| {
-                format!(" A study probably takes {} repeats for that; with fewer, no verdict stands.", roughly(needed))
+                format!(
+                    " A study probably takes {} repeats for that; with fewer, only differences beyond the floor are \
+                     found.",
+                    roughly(needed)
+                )
             });
             format!("Fine: the floor is narrow enough for the margin of {margin}.{needed}")
         }

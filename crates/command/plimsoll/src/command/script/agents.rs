@@ -32,14 +32,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The time by which the begin of the scenarios is told ahead.
 const LEAD: Duration = Duration::from_secs(1);
 
-/// Waits for the agents that the arguments ask for, if they ask for any.
-pub(super) fn gather(
-    wanted: &arguments::Fleet,
-    flags: &Flags,
-    settled: &Settled,
-    interrupt: &Interrupt,
-) -> Result<Option<Fleet>, Failure> {
-    let Some(broker) = wanted.broker() else { return Ok(None) };
+/// Refuses what agents cannot do for a script, if the arguments ask for any.
+pub(super) fn check(wanted: &arguments::Fleet, flags: &Flags, settled: &Settled) -> Result<(), Failure> {
+    if wanted.broker().is_none() {
+        return Ok(());
+    }
     let refused = |why: &str| Err(Failure::new(Exit::Options, why));
     if wanted.agents() == 0 {
         return refused("say how many agents are to run the script (`--agents N`), or leave `--nats` out");
@@ -63,6 +60,16 @@ pub(super) fn gather(
              `--summary-export` or `handleSummary`",
         );
     }
+    Ok(())
+}
+
+/// Waits for the agents that the arguments ask for, if they ask for any. They have passed [`check`].
+pub(super) fn gather(
+    wanted: &arguments::Fleet,
+    flags: &Flags,
+    interrupt: &Interrupt,
+) -> Result<Option<Fleet>, Failure> {
+    let Some(broker) = wanted.broker() else { return Ok(None) };
     let wanted = Wanted {
         agents: wanted.agents(),
         labels: wanted.labels(),

@@ -1,7 +1,7 @@
 //! The outputs of `--out`: files, each written by a thread of its own, and servers to which metrics are sent.
 
 use super::terminal::Terminal;
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use plimsoll_javascript::Level;
 use plimsoll_k6::secrets::Secrets;
 use plimsoll_k6_run::metrics::{MetricId, Registry};
@@ -130,19 +130,19 @@ impl Outputs {
     }
 
     /// Writes and sends the remaining samples. Passes what a server did not receive to `on_loss`: that is no reason for
-    /// another end of the run.
+    /// another end of the run. Fails with what is wrong with the first file that cannot be written.
     pub(super) fn finish(self, mut on_loss: impl FnMut(&str)) -> anyhow::Result<()> {
         for lost in self.pushes.into_iter().filter_map(Push::finish) {
             on_loss(&lost);
         }
+        // The end of the program would cut off a file that is not waited for.
+        let mut all = Ok(());
         for (output, thread) in self.files {
             let _ = output.to.send(Lines::default());
-            match thread.join() {
-                Ok(written) => written?,
-                Err(_) => bail!("the thread that writes samples has panicked"),
-            }
+            let panicked = |_| Err(anyhow!("the thread that writes samples has panicked"));
+            all = all.and(thread.join().unwrap_or_else(panicked));
         }
-        Ok(())
+        all
     }
 }
 
@@ -204,7 +204,9 @@ impl<W: Write> Samples<W> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::terminal::LogSettings;
     use super::*;
+    use crate::arguments::{LogFormat, LogOutput};
 
     #[test]
     fn outputs_are_read_as_k6_reads_them() {
@@ -234,5 +236,27 @@ mod tests {
         let lines: Vec<&str> = written.lines().collect();
         assert!(lines[0].contains(r#""type":"Metric""#) && lines[0].contains(r#""vus""#), "{written}");
         assert_eq!(lines[1..], ["one", "two"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_the_others_whole() {
+        let (registry, secrets) = (Registry::default(), Arc::<Secrets>::default());
+        let settings =
+            LogSettings { output: &LogOutput::Nowhere, format: LogFormat::Raw, console: None, secrets: &secrets };
+        let terminal = Arc::new(Terminal::open(true, &settings).expect("it opens no file"));
+        let run = RunOfOutputs { registry: &registry, limits: &[], secrets: &secrets, terminal: &terminal };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("samples.csv");
+        let files = ["/dev/full", path.to_str().expect("text")];
+        let wanted = files.map(|file| OutputFile { format: Format::Csv, file: Some(file.to_owned()) });
+        let outputs = Outputs::start(&wanted.map(WantedOutput::File), &run).expect("both are opened");
+        for (output, _) in &outputs.files {
+            let lines = Lines { text: "one\n".to_owned(), metrics: BTreeSet::new() };
+            output.to.send(lines).expect("it waits for lines");
+        }
+        let error = outputs.finish(|_| ()).expect_err("the first one is full");
+        assert!(format!("{error:#}").contains("/dev/full"), "{error:#}");
+        let written = std::fs::read_to_string(&path).expect("it is there");
+        assert_eq!(written, format!("{}\none\n", csv_header()));
     }
 }

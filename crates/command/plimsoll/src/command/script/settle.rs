@@ -70,8 +70,8 @@ fn outputs(flags: &Flags) -> Result<Vec<WantedOutput>, Failure> {
     let mut refusals = flags.unsupported.refusals();
     let environment: Vec<(String, String)> = super::system_environment().collect();
     let mut wanted = Vec::new();
-    for text in &flags.out {
-        match WantedOutput::parse(text, &environment) {
+    for text in flags.outputs() {
+        match WantedOutput::parse(&text, &environment) {
             Ok(output) => wanted.push(output),
             Err(why) => refusals.extend(why),
         }

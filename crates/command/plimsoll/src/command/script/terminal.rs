@@ -59,8 +59,10 @@ impl Destination {
         })
     }
 
+    /// A file, which keeps the lines that it has, as with k6.
     fn file(path: &Path, least: Level) -> anyhow::Result<Destination> {
-        let file = File::create(path).with_context(|| format!("failed to create {}", path.display()))?;
+        let file = File::options().append(true).create(true).open(path);
+        let file = file.with_context(|| format!("failed to open {}", path.display()))?;
         Ok(Destination::File { file: Mutex::new(file), least })
     }
 }
