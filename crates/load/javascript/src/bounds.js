@@ -24,8 +24,11 @@
   // The elements so far with those of one more array.
   const withElements = (elements, array) => {
     const length = +array.length;
+    checkElements(length);
     const all = length > 0 ? elements + length : elements;
-    checkElements(all);
+    if (all > mostElements) {
+      throw new RangeError(`expected arrays of at most ${mostElements} elements in all, found ${all}`);
+    }
     return all;
   };
   const isSpread = (value) => {
@@ -39,7 +42,8 @@
     let elements = before;
     for (let i = 0; depth >= 1 && i < array.length; i++) {
       const value = array[i];
-      if (isArray(value)) {
+      // Most elements are no objects, of which this is known at less cost.
+      if (typeof value === 'object' && isArray(value)) {
         elements = withNested(withElements(elements, value), value, depth - 1);
       }
     }

@@ -6,7 +6,10 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// All texts that show the secret, each once.
+/// The bytes of the shortest secret that is looked for in base64: of a shorter one hardly a letter is its own.
+const LEAST_IN_BASE64: usize = 4;
+
+/// All texts that show the secret, each once, and none of them empty. An empty secret has none.
 #[must_use]
 pub fn encodings(secret: &str) -> BTreeSet<String> {
     let in_json = Value::from(secret).to_string().trim_matches('"').to_owned();
@@ -16,9 +19,10 @@ pub fn encodings(secret: &str) -> BTreeSet<String> {
     let mut in_form = Vec::new();
     form::write(secret, &mut in_form);
     let in_form = String::from_utf8_lossy(&in_form).into_owned();
-    let in_base64 = (0..3).flat_map(|before| base64_after(before, secret.as_bytes()));
+    let places = if secret.len() < LEAST_IN_BASE64 { 0 } else { 3 };
+    let in_base64 = (0..places).flat_map(|before| base64_after(before, secret.as_bytes()));
     let plain = [secret.to_owned(), in_json, in_form].into_iter().chain(in_url).chain(repaired);
-    plain.chain(in_base64).collect()
+    plain.chain(in_base64).filter(|text| !text.is_empty()).collect()
 }
 
 /// The secret inside a longer text in base64, as in `user:password` of Basic authorization, where the number of bytes
@@ -57,6 +61,12 @@ mod tests {
         for text in ["P%40ss%20w0rd%21", "P%40ss%20w0rd!", "P%40ss+w0rd%21", "P@ss%20w0rd!"] {
             assert!(texts.contains(text), "{text}: {texts:?}");
         }
+    }
+
+    #[test]
+    fn a_short_secret_has_no_text_that_is_everywhere() {
+        assert_eq!(encodings("").len(), 0);
+        assert_eq!(encodings("a").into_iter().collect::<Vec<String>>(), ["a"]);
     }
 
     #[test]
