@@ -3,7 +3,7 @@
 use super::study;
 use crate::exit::{Exit, Failure};
 use crate::say;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use plimsoll_analysis::{Analysis, Goal, Input, analyse};
 use plimsoll_bundle::{Contents, RunFolder};
 use plimsoll_model::start::Validity;
@@ -29,7 +29,6 @@ pub(super) struct Written {
 }
 
 pub(super) fn report(bundle: &Path, out: Option<&Path>, gate: bool) -> Result<Exit, Failure> {
-    out.map_or(Ok(()), must_not_have_other_charts)?;
     let out = out.map_or_else(|| bundle.join("report"), Path::to_owned);
     let written = write(bundle, &out, if gate { Gate::Asked } else { Gate::NotAsked })?;
     print_summary(&written)?;
@@ -145,27 +144,17 @@ pub(super) fn input_of(contents: Contents) -> Input {
 /// The folder of charts in that of a report.
 const CHARTS: &str = "charts";
 
-/// Refuses a folder whose charts are not those of an earlier report, which a new one removes.
-fn must_not_have_other_charts(out: &Path) -> Result<(), Failure> {
-    let charts = out.join(CHARTS);
-    if !charts.exists() || out.join("report.json").exists() {
-        return Ok(());
-    }
-    Err(Failure::new(
-        Exit::Usage,
-        anyhow!(
-            "expected a folder that is new or has an earlier report, found {} without a report.json beside it: a \
-             report would take the place of what is in it; name another folder (`--out`)",
-            charts.display()
-        ),
-    ))
-}
-
-/// Charts of an earlier report that this one may not have.
+/// Removes the charts of an earlier report, of which this one may not have all. They are those that its `report.md` shows:
+/// the folder may have other pictures.
 fn remove_old_charts(out: &Path) -> Result<(), Failure> {
+    let Ok(earlier) = std::fs::read_to_string(out.join("report.md")) else { return Ok(()) };
     let Ok(entries) = std::fs::read_dir(out.join(CHARTS)) else { return Ok(()) };
-    let charts = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    for chart in charts.filter(|path| path.extension().is_some_and(|kind| kind == "svg" || kind == "png")) {
+    let shown = |path: &PathBuf| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let is_picture = path.extension().is_some_and(|kind| kind == "svg" || kind == "png");
+        is_picture && earlier.contains(&format!("{CHARTS}/{stem}.png"))
+    };
+    for chart in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(shown) {
         std::fs::remove_file(&chart).with_context(|| format!("failed to remove {}", chart.display()))?;
     }
     Ok(())

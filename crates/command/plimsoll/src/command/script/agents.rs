@@ -56,8 +56,8 @@ pub(super) fn check(wanted: &arguments::Fleet, flags: &Flags, settled: &Settled)
     }
     if !settled.outputs.is_empty() {
         return refused(
-            "samples of single requests stay on the agents, which send their totals: leave `--out` out, or take \
-             `--summary-export` or `handleSummary`",
+            "samples of single requests stay on the agents, which send their totals: leave `--out` out, and `K6_OUT`, \
+             or take `--summary-export` or `handleSummary`",
         );
     }
     Ok(())
