@@ -3,10 +3,12 @@
 use plimsoll_bundle::Contents;
 use plimsoll_model::result::StartResult;
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -112,6 +114,7 @@ impl Place {
 
     /// The command, to be run in the folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        ignore_no_signals();
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(arguments).current_dir(self.folder.path()).env(MARK, self.folder.path()).stdin(Stdio::null());
         command
@@ -355,4 +358,20 @@ pub(crate) fn is_nowhere(secret: &str, folder: &Path) {
 /// again.
 pub(crate) fn standing(bundle: &Contents) -> Vec<&StartResult> {
     bundle.starts.iter().filter(|trial| !bundle.plan.is_superseded(&trial.summary.start)).collect()
+}
+
+/// Catches the signals that this process ignores, as in the background of a script or under `nohup`. The programs that it
+/// starts would ignore them too; of a caught signal they have the default.
+fn ignore_no_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = fs::read_to_string("/proc/self/status").expect("a process has a status");
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("signals that it ignores");
+        let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            if (ignored >> (signal - 1)) & 1 == 1 {
+                signal_hook::flag::register(signal, Arc::default()).expect("a signal that can be caught");
+            }
+        }
+    });
 }
