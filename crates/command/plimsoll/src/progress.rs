@@ -263,7 +263,7 @@ fn left(state: &ProgressState, out: &mut dyn fmt::Write) {
     };
 }
 
-/// What a busy machine has done to a run.
+/// The message about a run that others on the machine have disturbed.
 fn too_disturbed(blocks: u32, others: f64) -> String {
     let used = machine::others_used(others);
     format!("the last {blocks} blocks do not count, because the generator fell behind while {used}")

@@ -16,7 +16,7 @@ pub(crate) struct Change {
     pub(crate) half_step: f64,
     /// As published.
     pub(crate) text: String,
-    /// How it is written.
+    /// The notation: with a sign, as a share, or as a factor.
     pub(crate) form: Form,
     /// The claim of the word behind it: `20 % faster`.
     pub(crate) said: Option<Claim>,

@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, PercentEncode, utf8
 /// Everything but the unreserved characters (section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What `encodeURIComponent` of a script encodes: it leaves more characters as they are.
+/// The characters that `encodeURIComponent` of a script encodes: fewer than those of [`RESERVED`].
 const OF_SCRIPTS: &AsciiSet = &RESERVED.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
 
 /// Characters that are not allowed anywhere in a URL.

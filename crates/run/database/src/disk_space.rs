@@ -43,7 +43,7 @@ struct DiskDemand {
     loaded: u64,
     /// The copies of the start that needs most for them.
     copies: Copies,
-    /// What is removed before anything is made: what killed runs have left in folders for data.
+    /// Bytes that killed runs have left in folders for data, and that are removed before anything is made.
     freed: u64,
     what: BTreeSet<String>,
 }
@@ -62,7 +62,7 @@ pub fn check_disk_space(databases: &[Database]) -> Vec<String> {
     check_disk_space_of_starts(&[databases.to_vec()])
 }
 
-/// The same for the databases of several starts, which come one after the other.
+/// Checks the room for the databases of several starts, which come one after the other.
 #[must_use]
 pub fn check_disk_space_of_starts(starts: &[Vec<Database>]) -> Vec<String> {
     let fault = |demand: DiskDemand| {
@@ -72,7 +72,7 @@ pub fn check_disk_space_of_starts(starts: &[Vec<Database>]) -> Vec<String> {
     demands(starts).into_iter().filter_map(fault).collect()
 }
 
-/// What the databases of these starts need on each disk.
+/// The room that the databases of these starts need on each disk.
 fn demands(starts: &[Vec<Database>]) -> Vec<DiskDemand> {
     let mut disks: BTreeMap<u64, DiskDemand> = BTreeMap::new();
     let (mut made, mut claimed) = (BTreeSet::new(), BTreeSet::new());

@@ -223,7 +223,7 @@ struct Output {
     name: &'static str,
     path: PathBuf,
     file: File,
-    /// The same file, which is kept from filling the disk: that is not left to whoever answers there.
+    /// That file again, kept from filling the disk: the agent is not relied on for that.
     bounded: BoundedOutput,
 }
 

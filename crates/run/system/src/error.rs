@@ -280,9 +280,9 @@ pub enum SystemError {
     /// The system ended while it was needed, and what it left could not be cleaned up.
     #[error("{died}\n{left}")]
     DiedAndLeft {
-        /// How it ended.
+        /// The error that tells of its end.
         died: Box<SystemError>,
-        /// What it left.
+        /// The error that tells what is left of it.
         left: Box<SystemError>,
     },
     /// Plimsoll was asked to end.

@@ -5,7 +5,7 @@ use crate::host::HostCounters;
 use crate::others::{SpanOfOthers, UseByOthers};
 use crate::scraper::{Exposing, Scraper};
 use crate::snapshot::{ProcessTree, Roots, Snapshot};
-use crate::usage::{carry_over, usage};
+use crate::usage::{complete, usage};
 use crate::waits::{WaitCounter, Waits};
 use plimsoll_model::exposed::{ExposedMetrics, MetricSample};
 use plimsoll_model::sample::{HostSample, ProcessSample, Samples, WaitSample, next_whole_second, signed_seconds};
@@ -198,7 +198,7 @@ impl Sampling {
     /// time, the next sample covers the longer span.
     fn sample(&mut self) -> Option<SpanOfOthers> {
         let mut now = Observation::take(&self.targets).ok()?;
-        self.last.parts.iter().zip(&mut now.parts).for_each(|(before, after)| carry_over(before, after));
+        self.last.parts.iter().zip(&mut now.parts).for_each(|(before, after)| complete(before, after));
         let span = now.at.duration_since(self.last.at);
         let at = now.at.duration_since(self.began).as_secs_f64();
         let parts = self.targets.iter().flat_map(|target| target.parts.iter().map(|part| (part, target.variant)));

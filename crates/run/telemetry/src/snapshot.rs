@@ -16,7 +16,7 @@ pub(crate) struct Snapshot {
     pub(crate) processes: BTreeMap<Identity, ProcessReading>,
     /// The limit on the CPU of all of them, where they are in the same control group.
     pub(crate) quota: Option<Quota>,
-    /// What processes that had ended by then had used, and their parents take over after this snapshot.
+    /// Use of processes that had ended by then, which their parents take over after this snapshot only.
     pub(crate) owed: Owed,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct StorageIo {
     pub(crate) written_bytes: u64,
 }
 
-/// What ended processes had used, and no parent had taken over.
+/// Use of ended processes that no parent has taken over yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owed {
     /// CPU, in ticks.
@@ -182,7 +182,7 @@ impl ProcessTree {
     }
 }
 
-/// What was read of another process; none if that has ended, or may not be looked at.
+/// The result of reading another process; none if that has ended, or may not be looked at.
 ///
 /// # Errors
 /// This process lacks descriptors or memory, which says nothing about the other one.

@@ -5,7 +5,7 @@ use plimsoll_model::sample::ProcessSample;
 use std::time::Duration;
 
 /// Completes a snapshot by what the one before it knows: bytes that cannot be read any more, and what is owed.
-pub(crate) fn carry_over(before: &Snapshot, after: &mut Snapshot) {
+pub(crate) fn complete(before: &Snapshot, after: &mut Snapshot) {
     after.above.io = after.above.io.or(before.above.io);
     for (identity, now) in &mut after.processes {
         let then = before.processes.get(identity).and_then(|then| then.totals.io);
@@ -52,12 +52,12 @@ struct Growth {
     gathered: u64,
     /// The totals of the processes that have ended in the span.
     ended: u64,
-    /// What was owed before the span.
+    /// The use that was owed before the span.
     owed: u64,
 }
 
 impl Growth {
-    /// What was used in the span.
+    /// The use in the span.
     ///
     /// When a process ends and is waited for, all its CPU moves into its parent's total of children. The part from earlier
     /// spans was counted there, and is subtracted. If no parent waited for it, that difference would be negative; zero is
@@ -66,14 +66,14 @@ impl Growth {
         self.own + self.gathered.saturating_sub(self.ended + self.owed)
     }
 
-    /// What parents may take over in the next span, though it was used before. It is owed no longer than that: a total
+    /// The use that parents may take over in the next span, though it was before. It is owed no longer than that: a total
     /// that nobody waits for comes to no parent.
     fn still_owed(&self) -> u64 {
         (self.ended + self.owed).saturating_sub(self.gathered).min(self.ended)
     }
 }
 
-/// What is owed after the span between two snapshots.
+/// The use that is owed after the span between two snapshots.
 fn owed(before: &Snapshot, after: &Snapshot) -> Owed {
     let read_bytes = storage(before, after, |io| io.read_bytes).still_owed();
     let written_bytes = storage(before, after, |io| io.written_bytes).still_owed();
@@ -221,7 +221,7 @@ mod tests {
         for place in 1..snapshots.len() {
             let (earlier, later) = snapshots.split_at_mut(place);
             let (before, after) = (&earlier[place - 1], &mut later[0]);
-            carry_over(before, after);
+            complete(before, after);
             let sample = usage(before, after, Duration::from_secs(1), 1);
             used.push((sample.cpu_cores, sample.written_bytes));
         }

@@ -14,7 +14,7 @@ use std::thread;
 
 const FAILED: &str = "failed to listen for signals";
 
-/// What Linux says of this process, the signals that it ignores included.
+/// The status of this process in Linux, with the signals that it ignores.
 const STATUS: &str = "/proc/self/status";
 
 /// SIGINT, SIGTERM and SIGHUP as a request to stop; a SIGHUP that is ignored already stays so. The first one sets the

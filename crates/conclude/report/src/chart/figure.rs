@@ -36,7 +36,7 @@ impl Figure {
     }
 }
 
-/// Where a legend begins on its sheet.
+/// The place of a legend on its sheet.
 const LEGEND: (f64, f64) = (GAP, 43.0);
 
 /// The distance from one line of a legend to the next.
@@ -72,7 +72,7 @@ impl Legend<'_> {
         Legend { variants, width, places }
     }
 
-    /// What its lines after the first add to the height of the sheet.
+    /// The height of its lines after the first, by which the sheet is higher.
     pub(super) fn height_of_more_lines(&self) -> f64 {
         self.places.last().map_or(0.0, |(_, y)| y - LEGEND.1)
     }
