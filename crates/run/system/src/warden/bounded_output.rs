@@ -1,8 +1,11 @@
 //! Keeps the output of a command from filling the disk: its beginning and its end are kept.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Output that is kept whole from its beginning, in bytes.
 const BEGINNING: u64 = 32 * 1024 * 1024;
@@ -10,6 +13,8 @@ const BEGINNING: u64 = 32 * 1024 * 1024;
 const LARGEST: u64 = 64 * 1024 * 1024;
 /// The last bytes of what is left out are kept all the same: an error message shows them.
 const END: u64 = 64 * 1024;
+/// The length of the line about what is left out, in bytes.
+const NOTICE: u64 = 66;
 
 /// The file of a command's standard output and error, to which everybody appends.
 pub struct BoundedOutput {
@@ -19,8 +24,6 @@ pub struct BoundedOutput {
     end: u64,
     /// Bytes of the command that were left out until now.
     left_out: u64,
-    /// Bytes of the line about that in the file.
-    notice: u64,
 }
 
 impl BoundedOutput {
@@ -32,11 +35,13 @@ impl BoundedOutput {
     /// A file that was opened for appending.
     #[must_use]
     pub fn of(file: File) -> BoundedOutput {
-        BoundedOutput { file, beginning: BEGINNING, largest: LARGEST, end: END, left_out: 0, notice: 0 }
+        BoundedOutput { file, beginning: BEGINNING, largest: LARGEST, end: END, left_out: 0 }
     }
 
-    /// Leaves out the middle of the output if it has grown too long. What is written in this instant may be lost too:
-    /// nobody can hold the command back.
+    /// Leaves out the middle of the output if it has grown too long.
+    ///
+    /// Nobody can hold the command back, so it may write at the same time. File systems that can take out a range of a
+    /// file (ext4, XFS) lose none of that. On the others, what is written in this instant is lost.
     ///
     /// # Errors
     /// The disk.
@@ -45,52 +50,132 @@ impl BoundedOutput {
         if !about.is_file() || about.len() <= self.largest {
             return Ok(());
         }
-        let end = self.read_end(about.len())?;
-        self.left_out += about.len() - self.beginning - self.notice - self.end;
-        let notice = format!("\n[Plimsoll: {} bytes of output are left out here]\n", self.left_out);
-        self.notice = notice.len() as u64;
+        match self.take_out_the_middle(&about) {
+            Ok(taken_out) => self.overwrite_with_notice(taken_out),
+            // Whatever the file system has against it, the other way is open.
+            Err(_) => self.write_the_end_again(about.len()),
+        }
+    }
+
+    /// Takes whole blocks out of the file, and returns how many bytes.
+    fn take_out_the_middle(&self, about: &Metadata) -> Result<u64, Errno> {
+        let end_begins = (about.len() - self.end) / about.blksize() * about.blksize();
+        let taken_out = end_begins - self.beginning;
+        fallocate(&self.file, FallocateFlags::COLLAPSE_RANGE, self.beginning, taken_out)?;
+        Ok(taken_out)
+    }
+
+    /// Writes the notice over the first bytes behind the beginning.
+    fn overwrite_with_notice(&mut self, taken_out: u64) -> io::Result<()> {
+        let notice = self.next_notice(taken_out + NOTICE);
+        self.reopen()?.write_all_at(notice.as_bytes(), self.beginning)
+    }
+
+    /// Shortens the file to its beginning, and appends the notice and the end of what was there.
+    fn write_the_end_again(&mut self, length: u64) -> io::Result<()> {
+        let end = self.read_end(length)?;
+        let notice = self.next_notice(length - self.beginning - self.end);
         // What is appended from now on goes behind the new end.
         self.file.set_len(self.beginning)?;
         self.file.write_all(&[notice.as_bytes(), &end].concat())
     }
 
-    /// The last bytes before `length`. The file that is shared is open for writing only.
+    /// The line that stands for all that was left out, now that these bytes of the file were: those of the last notice
+    /// among them.
+    fn next_notice(&mut self, bytes: u64) -> String {
+        let of_last_notice = if self.left_out == 0 { 0 } else { NOTICE };
+        self.left_out += bytes - of_last_notice;
+        notice(self.left_out)
+    }
+
+    /// The last bytes before `length`.
     fn read_end(&self, length: u64) -> io::Result<Vec<u8>> {
-        let mut readable = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
-        readable.seek(SeekFrom::Start(length - self.end))?;
-        let mut end = Vec::new();
-        readable.take(self.end).read_to_end(&mut end)?;
+        let mut end = vec![0; self.end as usize];
+        self.reopen()?.read_exact_at(&mut end, length - self.end)?;
         Ok(end)
     }
+
+    /// The file for reading, and for writing at any place of it: the one that is shared is for appending only.
+    fn reopen(&self) -> io::Result<File> {
+        File::options().read(true).write(true).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+}
+
+/// A line of [`NOTICE`] bytes, whatever the number.
+fn notice(left_out: u64) -> String {
+    format!("\n[Plimsoll: {left_out:>18} bytes of output are left out here]\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs::OpenOptions;
+    use std::path::Path;
+
+    const BLOCK: usize = 4096;
+
+    /// A file whose first block and last 100 bytes are kept once it is larger than 20 blocks.
+    fn small(path: &Path) -> BoundedOutput {
+        let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        let largest = 20 * BLOCK as u64;
+        BoundedOutput { file, beginning: BLOCK as u64, largest, end: 100, left_out: 0 }
+    }
+
+    fn read(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    /// Checks what is kept of an output that begins with a block of a's, and returns how much of its end.
+    fn end_kept(path: &Path, written: &str) -> usize {
+        let kept = read(path);
+        let (beginning, rest) = kept.split_at(BLOCK);
+        let (told, end) = rest.split_at(NOTICE as usize);
+        assert_eq!(beginning, "a".repeat(BLOCK));
+        assert_eq!(told, notice((written.len() - BLOCK - end.len()) as u64));
+        assert!(written.ends_with(end), "{end}");
+        end.len()
+    }
 
     #[test]
-    fn the_beginning_and_the_end_are_kept() {
+    fn a_notice_has_the_same_length_for_every_number() {
+        for left_out in [0, 1, 10_u64.pow(18) - 1] {
+            assert_eq!(notice(left_out).len() as u64, NOTICE);
+        }
+    }
+
+    #[test]
+    fn the_beginning_and_the_end_are_kept_and_each_byte_between_is_counted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output.log");
-        let mut command = OpenOptions::new().create(true).append(true).open(&path).unwrap();
-        let file = command.try_clone().unwrap();
-        let mut output = BoundedOutput { file, beginning: 10, largest: 100, end: 5, left_out: 0, notice: 0 };
-        let content = || std::fs::read_to_string(&path).unwrap();
-        let notice = |left_out| format!("\n[Plimsoll: {left_out} bytes of output are left out here]\n");
-
-        command.write_all(&[b'a'; 100]).unwrap();
+        let mut output = small(&path);
+        let mut command = output.file.try_clone().unwrap();
+        let mut written = "a".repeat(20 * BLOCK);
+        command.write_all(written.as_bytes()).unwrap();
         output.bound().unwrap();
-        assert_eq!(content(), "a".repeat(100), "so much it may have");
+        assert_eq!(read(&path), written, "so much it may have");
 
-        command.write_all(b"12345").unwrap();
-        output.bound().unwrap();
-        let once = format!("{}{}12345", "a".repeat(10), notice(90));
-        assert_eq!(content(), once);
+        for more in ["12345".to_owned(), "b".repeat(19 * BLOCK) + "67890", "c".repeat(30 * BLOCK) + "the end"] {
+            written += &more;
+            command.write_all(more.as_bytes()).unwrap();
+            output.bound().unwrap();
+            let end = end_kept(&path, &written);
+            assert!((100 - NOTICE as usize..BLOCK + 100).contains(&end), "{end}");
+        }
+    }
 
-        let more = "b".repeat(95);
-        command.write_all(format!("{more}67890").as_bytes()).unwrap();
-        output.bound().unwrap();
-        assert_eq!(content(), format!("{}{}67890", "a".repeat(10), notice(90 + 5 + 95)));
+    #[test]
+    fn a_file_system_that_takes_out_no_range_has_the_end_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("output.log");
+        let mut output = small(&path);
+        let mut command = output.file.try_clone().unwrap();
+        let mut written = "a".repeat(BLOCK);
+        command.write_all(written.as_bytes()).unwrap();
+        for more in ["b".repeat(190) + "12345", "c".repeat(30) + "67890"] {
+            written += &more;
+            command.write_all(more.as_bytes()).unwrap();
+            output.write_the_end_again(read(&path).len() as u64).unwrap();
+            assert_eq!(end_kept(&path, &written), 100);
+        }
     }
 }
