@@ -4,7 +4,7 @@
 use crate::cell::{Change, Claim, Form};
 use crate::column::Statistic;
 use crate::quantity::Quantity;
-use crate::row::Row;
+use crate::row::{Row, Setup};
 use plimsoll_analysis::quantity::change as show_change;
 use plimsoll_model::measure::Direction;
 use plimsoll_statistics::Summary;
@@ -96,10 +96,15 @@ impl Comparison<'_> {
 
 /// Groups of rows that are equal in everything but their variant, in the order of the table.
 pub(crate) fn groups(rows: &[Row]) -> Vec<Vec<&Row>> {
-    let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    by_key(rows, Row::group)
+}
+
+/// Groups of rows that have the same key, in the order of the rows.
+fn by_key<'a, K: Ord>(rows: impl IntoIterator<Item = &'a Row>, key: impl Fn(&Row) -> K) -> Vec<Vec<&'a Row>> {
+    let mut places: BTreeMap<K, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
-        let place = *places.entry(row.group()).or_insert(groups.len());
+        let place = *places.entry(key(row)).or_insert(groups.len());
         if place == groups.len() {
             groups.push(Vec::new());
         }
@@ -132,21 +137,26 @@ pub(crate) fn comparisons(rows: &[Row]) -> Vec<Comparison<'_>> {
     comparisons
 }
 
-/// The rows of a group by a key, where a variant has several.
-pub(crate) fn split<'a, K: PartialEq>(group: &[&'a Row], key: impl Fn(&'a Row) -> K) -> Vec<Vec<&'a Row>> {
-    let several = variants(group).iter().any(|(_, rows)| rows.iter().any(|&row| key(row) != key(rows[0])));
-    if !several {
-        return vec![group.to_vec()];
-    }
-    let mut cells: Vec<(K, Vec<&'a Row>)> = Vec::new();
-    for &row in group {
-        let of_row = key(row);
-        match cells.iter_mut().find(|(known, _)| *known == of_row) {
-            Some((_, cell)) => cell.push(row),
-            None => cells.push((of_row, vec![row])),
+/// The rows of a group by those of the names in `said` under which a variant has several levels. What differs between
+/// variants alone keeps no rows apart: a version that ran on another machine is compared all the same.
+pub(crate) fn split<'a>(group: &[&'a Row], said: impl Fn(&Row) -> Setup) -> Vec<Vec<&'a Row>> {
+    let mut several: BTreeSet<String> = BTreeSet::new();
+    for (_, rows) in variants(group) {
+        let first = said(rows[0]);
+        for &row in &rows[1..] {
+            several.extend(differing(&first, &said(row)));
         }
     }
-    cells.into_iter().map(|(_, cell)| cell).collect()
+    by_key(group.iter().copied(), |row| {
+        let mut levels = said(row);
+        levels.retain(|name, _| several.contains(name));
+        levels
+    })
+}
+
+/// The names whose levels differ, or of which one side alone has a level.
+fn differing(one: &Setup, other: &Setup) -> BTreeSet<String> {
+    one.keys().chain(other.keys()).filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
 }
 
 /// The comparison within a row that has a baseline, a change or a claim of its own.
@@ -280,6 +290,19 @@ mod tests {
     fn settings_of_a_grid_are_kept_apart() {
         let table = "variant,settings,value\na,t=0,10/s\na,t=8,5/s\nb,t=0,10/s\nb,t=8,7/s\n";
         assert_eq!(texts(table), ["b: 10/s → 10/s, ±0.0 %", "b: 5/s → 7/s, +40.0 %"]);
+    }
+
+    #[test]
+    fn what_differs_between_variants_alone_keeps_no_rows_apart() {
+        let table = "operation,size,variant,mode,target,median\nread,1GB,old,cold,host a,10 s\n\
+                     read,1GB,old,warm,host a,0.2 s\nread,1GB,new,cold,host b,12 s\nread,1GB,new,warm,host b,0.1 s\n";
+        assert_eq!(texts(table), ["new, 1GB, read: 10 s → 12 s, +20.0 %", "new, 1GB, read: 0.2 s → 0.1 s, −50.0 %"]);
+        let table = "variant,settings,value\n10 connections,pool=10; t=0,10/s\n10 connections,pool=10; t=8,5/s\n\
+                     30 connections,T=0; pool=30,10/s\n30 connections,T=8; pool=30,7/s\n";
+        assert_eq!(texts(table), ["30 connections: 10/s → 10/s, ±0.0 %", "30 connections: 5/s → 7/s, +40.0 %"]);
+        let table = "variant,mode,target,value\na,cold,host a,10/s\na,warm,host b,50/s\na,cold,host b,12/s\n\
+                     b,cold,host b,9/s\nb,warm,host b,60/s\n";
+        assert_eq!(texts(table), ["b: 12/s → 9/s, −25.0 %", "b: 50/s → 60/s, +20.0 %"], "both differ within a variant");
     }
 
     #[test]

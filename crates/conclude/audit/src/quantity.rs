@@ -35,6 +35,15 @@ pub(crate) struct Quantity {
     pub(crate) text: String,
 }
 
+/// The kind of a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// The measured number is not larger: `< 0.1 %`.
+    Upper,
+    /// The measured number is not smaller: `> 10 s`, `2,500+`.
+    Lower,
+}
+
 impl Quantity {
     /// A number that is calculated from published ones.
     pub(crate) fn calculated(value: f64, half_step: f64, unit: Unit) -> Quantity {
@@ -50,6 +59,12 @@ impl Quantity {
             digits: 3,
             text,
         }
+    }
+
+    /// The kind of bound that it is; none of an exact number.
+    pub(crate) fn kind_of_bound(&self) -> Option<Bound> {
+        let has = |signs: &[char]| self.bound && self.text.contains(signs);
+        if has(&['<', '≤']) { Some(Bound::Upper) } else { has(&['>', '≥', '+']).then_some(Bound::Lower) }
     }
 
     /// The smallest possible value before rounding.
@@ -117,7 +132,10 @@ pub(crate) fn quantity(text: &str) -> Result<Quantity, Unreadable> {
 fn without_bound(text: &str) -> (bool, &str) {
     let text = text.trim_start_matches(['~', '≈', '\\', '±']).trim_start();
     let rest = text.trim_start_matches(['>', '≥', '<', '≤', '=']).trim_start();
-    (rest.len() < text.len() || after_number(rest).starts_with('+'), rest)
+    let after = after_number(rest);
+    // The sign before a number is none: `+5 %`.
+    let has_plus = after.len() < rest.len() && after.starts_with('+');
+    (rest.len() < text.len() || has_plus, rest)
 }
 
 fn after_number(text: &str) -> &str {
@@ -247,6 +265,18 @@ mod tests {
         }
         for bound in ["2,500+", "2,500+ users", "> 10 s", "≥ 3"] {
             assert!(quantity(bound).is_ok_and(|read| read.bound), "{bound}");
+        }
+        assert!(quantity("+5 %").is_ok_and(|read| !read.bound), "a sign");
+        for (text, kind) in [
+            ("2,500+", Some(Bound::Lower)),
+            (">= 3 %", Some(Bound::Lower)),
+            ("< 0.1 %", Some(Bound::Upper)),
+            ("~≤ 5", Some(Bound::Upper)),
+            ("0.1 %", None),
+            ("+5 %", None),
+            ("= 5", None),
+        ] {
+            assert_eq!(quantity(text).map(|read| read.kind_of_bound()), Ok(kind), "{text}");
         }
     }
 

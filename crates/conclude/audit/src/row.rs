@@ -2,8 +2,13 @@
 
 use crate::cell::{Change, Claim, Errors, TimeOfRun};
 use crate::column::Statistic;
-use crate::quantity::Quantity;
+use crate::quantity::{Bound, Quantity};
 use plimsoll_model::measure::{Direction, Unit};
+use std::collections::BTreeMap;
+
+/// The setup of a row, in lower case: the texts of columns that say how it was measured, and its settings, with
+/// `settings: ` before their names, because a setting can have the name of a column.
+pub(crate) type Setup = BTreeMap<String, String>;
 
 /// A row as it was read. Missing values are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +48,8 @@ pub(crate) struct Row {
     pub(crate) call: Option<Quantity>,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) errors: Option<Errors>,
+    /// The kind of bound that the errors are, as in `< 0.1 %`; none where they are exact.
+    pub(crate) errors_bound: Option<Bound>,
     pub(crate) data: Option<String>,
     pub(crate) method: Option<String>,
     pub(crate) target: Option<String>,
@@ -108,15 +115,19 @@ impl Row {
         key
     }
 
-    /// How the row was measured: its settings, and its columns that say how. Rows of one variant are repeated runs only
-    /// where it is the same.
-    pub(crate) fn setup(&self) -> (&[(String, String)], [Option<String>; 4]) {
-        (self.settings.as_slice(), self.circumstances())
+    /// The settings of the row, and its columns that say how it was measured. Rows of one variant are repeated runs
+    /// only where they are the same.
+    pub(crate) fn setup(&self) -> Setup {
+        let settings = self.settings.iter();
+        let settings = settings.map(|(key, level)| (format!("settings: {}", key.to_lowercase()), level.to_lowercase()));
+        self.circumstances().into_iter().chain(settings).collect()
     }
 
-    /// How the row was measured, apart from its settings: mode, data, method and target.
-    pub(crate) fn circumstances(&self) -> [Option<String>; 4] {
-        [&self.mode, &self.data, &self.method, &self.target].map(|text| text.as_deref().map(str::to_lowercase))
+    /// The columns that say how the row was measured: mode, data, method and target.
+    pub(crate) fn circumstances(&self) -> Setup {
+        let columns = [("mode", &self.mode), ("data", &self.data), ("method", &self.method), ("target", &self.target)];
+        let given = columns.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        given.map(|(name, text)| (name.to_owned(), text.to_lowercase())).collect()
     }
 
     /// The description of the row without its variant: `10GB, write`.

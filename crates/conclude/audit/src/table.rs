@@ -4,7 +4,7 @@ use crate::cell;
 use crate::column::{Column, Statistic, known, names_variants, nearest_heading};
 use crate::fault::{Fault, Unreadable};
 use crate::locust;
-use crate::quantity::{Quantity, is_absent, quantity};
+use crate::quantity::{Bound, Quantity, is_absent, quantity};
 use crate::quote::{Unclosed, unclosed};
 use crate::row::Row;
 use crate::summary::summary;
@@ -308,7 +308,7 @@ impl<'a> RowBuilder<'a> {
             Column::GeneratorCpu => row.generator_cpu = Some(share(cell, "a share such as `85 %`")?),
             Column::Order => row.order = Some(cell::order(text)?),
             Column::Started => row.order = Some(cell::started(text)?),
-            Column::Errors => row.errors = errors(cell)?,
+            Column::Errors => (row.errors, row.errors_bound) = errors(cell)?,
             Column::Best => row.best = cell::yes(text)?,
             Column::Ignored => {}
             Column::Bytes => row.bytes = Some(of_unit(cell, &[Unit::Bytes], "a size such as `100 KB`")?),
@@ -458,17 +458,21 @@ fn count(cell: Cell<'_>) -> Result<(Option<f64>, bool), Unreadable> {
     Ok(((read.unit == Unit::Count).then_some(read.value), read.bound))
 }
 
-/// Parses a number or a share of errors. Under a heading with another unit, such as `errors (/s)`, there is none.
-fn errors(cell: Cell<'_>) -> Result<Option<cell::Errors>, Unreadable> {
+/// Parses a number or a share of errors, and the kind of bound that it is. Under a heading with another unit, such as
+/// `errors (/s)`, there is no number.
+fn errors(cell: Cell<'_>) -> Result<(Option<cell::Errors>, Option<Bound>), Unreadable> {
     let read = cell::errors(cell.text)?;
-    let (cell::Errors::Count(_), Some(name)) = (read, cell.unit) else { return Ok(Some(read)) };
-    let Ok(number) = quantity(cell.text) else { return Ok(Some(read)) };
+    // The word `none` is no bound.
+    let Ok(number) = quantity(cell.text) else { return Ok((Some(read), None)) };
+    let bound = number.kind_of_bound();
+    let (cell::Errors::Count(_), Some(name)) = (read, cell.unit) else { return Ok((Some(read), bound)) };
     let number = in_unit_of(number, Some(name))?;
-    Ok(match number.unit {
+    let errors = match number.unit {
         Unit::Count => Some(cell::Errors::Count(number.value)),
         Unit::Share => Some(cell::Errors::Share(number.value)),
         _ => None,
-    })
+    };
+    Ok((errors, bound))
 }
 
 fn share(cell: Cell<'_>, expected: &str) -> Result<f64, Unreadable> {

@@ -13,8 +13,9 @@
 //! - sd² ≤ (max − mean)·(mean − min) (Bhatia and Davis 2000), and sd ≤ (max − min)/2 (Popoviciu
 //!   1935), times n/(n − 1) where the sd may divide by n − 1; n = 2 where it is not told.
 //! - n values with the range r have a variance of at least r²/(2·n), so an sd of 0 beside
-//!   different values needs more values than there can be. The number of runs is that of the values only where the sd
-//!   is 0: beside a single run or any other sd, min and max may be those of requests.
+//!   different values needs more values than there can be. Beside the number of several runs, and none of
+//!   requests, the sd may be that of runs, and min and max those of requests: two kinds of spread in
+//!   one row, which is a caution. The number of runs counts only where the sd is 0.
 //! - A bound, such as `< 1 ms` or `1,000+`, breaks none of these.
 //! - Times, sizes, counts and standard deviations are not negative, on either side of a comparison;
 //!   no more than all requests fail. A plain number under `value` or `baseline` is taken for one of
@@ -37,6 +38,10 @@ const MOST_VALUES: f64 = 1e7;
 const INTERPOLATION: f64 = 0.1;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
+    impossible(context).into_iter().chain(kinds_of_spread(context)).collect()
+}
+
+fn impossible(context: &Context<'_>) -> Option<Finding> {
     let mut evidence = Vec::new();
     for row in context.rows {
         let broken = [
@@ -53,18 +58,34 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }
     let rows = evidence.iter().map(|one| one.lines[0]).collect::<std::collections::BTreeSet<_>>().len();
     let sentence = match rows {
-        0 => return Vec::new(),
+        0 => return None,
         1 => "One row has numbers that no set of values can have.".to_owned(),
         rows => format!("{rows} rows have numbers that no set of values can have."),
     };
-    vec![Finding {
+    Some(Finding {
         severity: Severity::Problem,
         topic: "impossible numbers",
         sentence,
         evidence,
         advice: "Ask for the raw values and make the table from them again. Where the sd is that of runs and the rest \
                  describes requests, put them in rows of their own.",
-    }]
+    })
+}
+
+/// Rows whose sd is that of runs, and whose other numbers are those of requests, unless they are impossible.
+fn kinds_of_spread(context: &Context<'_>) -> Option<Finding> {
+    let rows = context.rows.iter();
+    let evidence: Vec<Evidence> = rows.filter_map(|row| Some(Evidence::of(row, no_spread_of_runs(row)?))).collect();
+    (!evidence.is_empty()).then(|| Finding {
+        severity: Severity::Caution,
+        topic: "two kinds of spread",
+        sentence: format!(
+            "{} numbers that no set of values can have, unless the sd is that of runs and the rest describes requests.",
+            if evidence.len() == 1 { "One row has".to_owned() } else { format!("{} rows have", evidence.len()) }
+        ),
+        evidence,
+        advice: "Put the sd of runs and the numbers of requests in rows of their own, and say what each describes.",
+    })
 }
 
 /// Words of measures that can be below zero.
@@ -224,7 +245,31 @@ fn range(row: &Row) -> Vec<String> {
 
 /// An sd of next to nothing beside values that differ.
 fn no_spread(row: &Row) -> Vec<String> {
-    let Some(sd) = row.exact(Statistic::Sd) else { return Vec::new() };
+    if has_sd_of_runs(row) {
+        return Vec::new();
+    }
+    let known = row.exact_requests();
+    let there = known.map_or(String::new(), |known| format!(", and there are {}", grouped(known)));
+    too_few_values(row, known).map(|takes| takes + &there).into_iter().collect()
+}
+
+/// An sd of runs of next to nothing beside values that differ.
+fn no_spread_of_runs(row: &Row) -> Option<String> {
+    let runs = row.runs.filter(|_| has_sd_of_runs(row))? as f64;
+    let is_zero = row.exact(Statistic::Sd).is_some_and(|sd| sd.value == 0.0);
+    let takes = too_few_values(row, is_zero.then_some(runs))?;
+    Some(format!("{takes}, and there are {} runs", grouped(runs)))
+}
+
+/// True if the sd may be that of the runs of a row, and not that of its requests.
+fn has_sd_of_runs(row: &Row) -> bool {
+    row.runs.is_some_and(|runs| runs >= 2) && row.requests.is_none()
+}
+
+/// The number of values that an sd takes beside numbers as far apart as those of its row, as text, if there are fewer than
+/// that: as many as are known, or else as many as anybody has measured.
+fn too_few_values(row: &Row, known: Option<f64>) -> Option<String> {
+    let sd = row.exact(Statistic::Sd)?;
     let values: Vec<&Quantity> = row
         .statistics
         .iter()
@@ -234,34 +279,28 @@ fn no_spread(row: &Row) -> Vec<String> {
     let least = values.iter().map(|number| number.high()).fold(f64::INFINITY, f64::min);
     let most = values.iter().map(|number| number.low()).fold(f64::NEG_INFINITY, f64::max);
     if most <= least {
-        return Vec::new();
+        return None;
     }
     let takes = ((most - least) / sd.high()).powi(2) / 2.0;
-    let runs = row.runs.filter(|runs| *runs >= 2 && sd.value == 0.0 && row.requests.is_none());
-    let known = row.exact_requests().or(runs.map(|runs| runs as f64));
-    let too_many = takes > known.unwrap_or(MOST_VALUES);
-    let there = known.map_or(String::new(), |known| format!(", and there are {}", grouped(known)));
-    too_many
-        .then(|| {
-            format!(
-                "an sd of {} beside values {} apart takes at least {} values{there}",
-                sd.text,
-                show(most - least, sd.unit),
-                grouped(takes.ceil())
-            )
-        })
-        .into_iter()
-        .collect()
+    (takes > known.unwrap_or(MOST_VALUES)).then(|| {
+        format!(
+            "an sd of {} beside values {} apart takes at least {} values",
+            sd.text,
+            show(most - least, sd.unit),
+            grouped(takes.ceil())
+        )
+    })
 }
 
 fn errors(row: &Row) -> Vec<String> {
+    let exact = row.errors_bound.is_none();
     match (row.errors, row.exact_requests()) {
         (Some(Errors::Count(failed)), _) if failed < 0.0 => vec![format!("errors are {failed}, below zero")],
         (Some(Errors::Share(share)), _) if share < 0.0 => vec![format!("errors are {}, below zero", percent(share))],
-        (Some(Errors::Share(share)), _) if share > 1.0 => {
+        (Some(Errors::Share(share)), _) if exact && share > 1.0 => {
             vec![format!("{} of requests failed, more than all", percent(share))]
         }
-        (Some(Errors::Count(failed)), Some(requests)) if failed > requests => {
+        (Some(Errors::Count(failed)), Some(requests)) if exact && failed > requests => {
             vec![format!("{} of {} requests failed", grouped(failed), grouped(requests))]
         }
         _ => Vec::new(),
@@ -271,7 +310,7 @@ fn errors(row: &Row) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::testing::evidence;
+    use crate::lint::testing::{evidence, found};
     use proptest::prelude::*;
 
     #[test]
@@ -334,6 +373,24 @@ mod tests {
     }
 
     #[test]
+    fn an_sd_of_runs_is_not_that_of_requests() {
+        let mixed = (Severity::Caution, "two kinds of spread");
+        let wrong = (Severity::Problem, "impossible numbers");
+        for (table, expected) in [
+            ("n,mean,sd,max\n5,10.0 ms,0.0 ms,12.0 ms", mixed),
+            ("n,mean,sd,max\n5,10.00 s,0.01 s,100.00 s", mixed),
+            ("n,requests,mean,sd,max\n5,500,10.00 ms,0.00 ms,100.00 ms", wrong),
+            ("n,mean,sd,max\n1,10.00 ms,0.00 ms,100.00 ms", wrong),
+            ("mean,sd,max\n10.00 ms,0.00 ms,100.00 ms", wrong),
+        ] {
+            let findings = found(lint, table);
+            assert_eq!(findings.iter().map(|one| (one.severity, one.topic)).collect::<Vec<_>>(), [expected], "{table}");
+        }
+        let told = evidence(lint, "n,mean,sd,max\n5,10.0 ms,0.0 ms,12.0 ms").join("\n");
+        assert!(told.contains("an sd of 0.0 ms beside values") && told.ends_with(", and there are 5 runs"), "{told}");
+    }
+
+    #[test]
     fn a_bound_is_no_number_to_calculate_with() {
         for table in [
             "min,mean\n<1 ms,0.3 ms",
@@ -343,6 +400,8 @@ mod tests {
             "min,max,sd,n\n1 ms,>9 ms,6 ms,5",
             "mean,sd,max,n\n10.00 s,0.00 s,< 11.00 s,5",
             "mean,errors,requests\n10 ms,12,10+",
+            "mean,errors,requests\n10 ms,<12,10",
+            "mean,errors\n10 ms,< 120 %",
         ] {
             assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
         }
