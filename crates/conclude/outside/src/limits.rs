@@ -48,11 +48,7 @@ fn runs<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<Item 
 fn of_runs(compared: &Compared) -> Vec<String> {
     let runs = |case: &String| both(compared).map(|version| version.cases[case].len()).into_iter().min().unwrap_or(0);
     let (few, enough): (Vec<&String>, Vec<&String>) = compared.cases.iter().partition(|case| runs(case) < FEWEST_RUNS);
-    let place = if enough.is_empty() {
-        String::new()
-    } else {
-        format!(" in {}", in_short(&few.iter().map(|case| (*case).clone()).collect()))
-    };
+    let place = place(compared, &few);
     let of_few = few.iter().map(|case| runs(case)).min().map(|least| match least {
         0 | 1 => format!(
             "A version ran once{place}: no change has an interval or a verdict, because nothing tells how much two runs of the \
@@ -68,13 +64,25 @@ fn of_runs(compared: &Compared) -> Vec<String> {
     of_few.into_iter().chain(of_enough).collect()
 }
 
-/// Each line of each run of a version, with its measure, and whether its file has no other.
-fn lines_of<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<Item = (&'a str, bool, &'a Line)> {
-    let measures = runs(compared, version).flat_map(|run| &run.measures);
-    measures.flat_map(|(name, recorded)| {
+/// The place of a sentence about some of the cases; empty where it is about all of them.
+fn place(compared: &Compared, cases: &[&String]) -> String {
+    if cases.len() == compared.cases.len() {
+        return String::new();
+    }
+    format!(" in {}", in_short(&cases.iter().map(|case| (*case).clone()).collect()))
+}
+
+/// Each line of some runs, with its measure, and whether its file has no other.
+fn lines_in<'a>(runs: impl Iterator<Item = &'a Run>) -> impl Iterator<Item = (&'a str, bool, &'a Line)> {
+    runs.flat_map(|run| &run.measures).flat_map(|(name, recorded)| {
         let is_alone = recorded.lines().count() == 1;
         recorded.lines().map(move |(_, line)| (name.as_str(), is_alone, line))
     })
+}
+
+/// Each line of each run of a version, with its measure, and whether its file has no other.
+fn lines_of<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<Item = (&'a str, bool, &'a Line)> {
+    lines_in(runs(compared, version))
 }
 
 /// Each line of each run of both versions, with its measure, and whether its file has no other.
@@ -82,31 +90,65 @@ fn lines(compared: &Compared) -> impl Iterator<Item = (&str, bool, &Line)> {
     both(compared).into_iter().flat_map(|version| lines_of(compared, version))
 }
 
-/// The first and the last instant of a version, where its files tell the time of day.
-fn times(compared: &Compared, version: &Version) -> Option<[f64; 2]> {
-    let points = lines_of(compared, version).flat_map(|(.., line)| &line.points);
+/// The first and the last instant of some runs, where their files tell the time of day.
+fn times(runs: &[Run]) -> Option<[f64; 2]> {
+    let points = lines_in(runs.iter()).flat_map(|(.., line)| &line.points);
     let instants: Vec<f64> = points.map(|(at, _)| *at).filter(|at| *at > OF_A_CLOCK).collect();
     let least = instants.iter().copied().reduce(f64::min)?;
     Some([least, instants.iter().copied().reduce(f64::max)?])
 }
 
-fn of_order(compared: &Compared) -> Option<String> {
-    let [first, second] = both(compared).map(|version| times(compared, version));
-    let (Some(first), Some(second)) = (first, second) else {
-        return Some("The files do not tell when each version was measured, nor in which order.".to_owned());
+/// The order in which the versions were measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// All runs of the first version came before those of the second.
+    FirstBefore,
+    /// All runs of the second version came before those of the first.
+    SecondBefore,
+    /// The times of the versions overlap.
+    Mixed,
+    /// The files of a version do not tell the time of day.
+    Unknown,
+}
+
+impl Order {
+    /// The order in a case. Where cases follow one another, the times of the versions over all cases overlap,
+    /// whatever the order in each.
+    fn of(compared: &Compared, case: &str) -> Order {
+        match both(compared).map(|version| times(&version.cases[case])) {
+            [Some(first), Some(second)] if first[1] <= second[0] => Order::FirstBefore,
+            [Some(first), Some(second)] if second[1] <= first[0] => Order::SecondBefore,
+            [Some(_), Some(_)] => Order::Mixed,
+            _ => Order::Unknown,
+        }
+    }
+}
+
+fn of_order(compared: &Compared) -> Vec<String> {
+    let orders: Vec<(Order, &String)> = compared.cases.iter().map(|case| (Order::of(compared, case), case)).collect();
+    let cases = |wanted: Order| -> Vec<&String> {
+        orders.iter().filter(|(order, _)| *order == wanted).map(|(_, case)| *case).collect()
     };
     let [one, other] = [&compared.first.name, &compared.second.name];
-    let apart = |earlier: &str, later: &str| {
-        Some(format!(
-            "All of {earlier} was measured before {later}: whatever changed on the machines in between is part of each \
-             difference."
-        ))
+    let apart = |cases: Vec<&String>, earlier: &str, later: &str| {
+        let is_each = cases.len() > 1 && cases.len() == compared.cases.len();
+        let place = if is_each { " in each case".to_owned() } else { place(compared, &cases) };
+        (!cases.is_empty()).then(|| {
+            format!(
+                "All of {earlier} was measured before {later}{place}: whatever changed on the machines in between is part of \
+                 each difference."
+            )
+        })
     };
-    match (first[1] <= second[0], second[1] <= first[0]) {
-        (true, _) => apart(one, other),
-        (_, true) => apart(other, one),
-        _ => None,
-    }
+    let unknown = cases(Order::Unknown);
+    let of_unknown = (!unknown.is_empty()).then(|| {
+        let place = place(compared, &unknown);
+        format!("The files do not tell when each version was measured{place}, nor in which order.")
+    });
+    [apart(cases(Order::FirstBefore), one, other), apart(cases(Order::SecondBefore), other, one), of_unknown]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The longest time that a run of a version covers, in seconds.
@@ -239,6 +281,39 @@ mod tests {
         assert!(!together.contains("was measured before"), "{together}");
         let unknown = limits_of(version("old", 0.0, &[1.0; 20]), version("new", 0.0, &[1.0; 20]));
         assert!(unknown.contains("do not tell when"), "{unknown}");
+    }
+
+    #[test]
+    fn one_version_after_the_other_is_told_of_each_case() {
+        let steady = [1.0; 20];
+        let of = |name: &str, begins: &[(&str, f64)]| {
+            let runs = |from: f64| version(name, from, &steady).cases[""].clone();
+            let cases = begins.iter().map(|(case, from)| ((*case).to_owned(), runs(*from)));
+            Version { name: name.to_owned(), cases: cases.collect() }
+        };
+        let (early, late) = (2e9, 2e9 + 1000.0);
+        let old = || of("old", &[("mysql", early), ("pg", late)]);
+        for (begins, expected) in [
+            ([early + 100.0, late + 100.0], &["All of old was measured before new in each case: whatever changed"][..]),
+            (
+                [early + 100.0, late - 100.0],
+                &["All of old was measured before new in mysql: ", "All of new was measured before old in pg: "],
+            ),
+            ([early + 100.0, late + 5.0], &["All of old was measured before new in mysql: "]),
+            (
+                [early + 100.0, 0.0],
+                &["before new in mysql: ", "do not tell when each version was measured in pg, nor in which order."],
+            ),
+            ([early + 5.0, late + 5.0], &[]),
+            ([0.0, 0.0], &["The files do not tell when each version was measured, nor in which order."]),
+        ] {
+            let said = limits_of(old(), of("new", &[("mysql", begins[0]), ("pg", begins[1])]));
+            for text in expected {
+                assert!(said.contains(text), "{text}: {said}");
+            }
+            let told = said.matches("was measured before").count() + said.matches("do not tell when").count();
+            assert_eq!(told, expected.len(), "{said}");
+        }
     }
 
     #[test]
