@@ -7,6 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use plimsoll_engine::tls::Encryption;
 use plimsoll_model::storage::{BucketStyle, Credentials, Mode, S3, Secret, Storage, Upload};
 use rustls::pki_types::ServerName;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -40,6 +41,8 @@ pub(super) struct Bucket {
     base: String,
     /// Multipart uploads that are neither completed nor aborted: key and id.
     pub(super) open_uploads: Mutex<Vec<(String, String)>>,
+    /// The keys of multipart uploads that may have begun, although no answer gave their ids.
+    pub(super) unanswered_uploads: Mutex<BTreeSet<String>>,
 }
 
 impl Bucket {
@@ -70,8 +73,15 @@ impl Bucket {
             host,
             base,
             open_uploads: Mutex::default(),
+            unanswered_uploads: Mutex::default(),
             settings: s3.clone(),
         })
+    }
+
+    /// Notes that a multipart upload may have begun, although no answer gave its id.
+    pub(super) fn note_unanswered_upload(&self, key: &str) {
+        let mut keys = self.unanswered_uploads.lock().expect("no thread panics while it notes an upload");
+        keys.insert(key.to_owned());
     }
 
     /// The path of an object, encoded; that of the bucket where `key` is empty.

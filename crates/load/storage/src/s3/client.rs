@@ -54,6 +54,10 @@ impl Client {
             let result = call.part(Part::Subrequest, |call| {
                 self.attempt(request, &payload, call).map_err(|refused| {
                     retry = refused.retry;
+                    // Also where a retry succeeds: that begins another upload.
+                    if request.begins_upload() && is_unanswered(refused.failure.kind) {
+                        self.bucket.note_unanswered_upload(request.key);
+                    }
                     let path = self.bucket.path(request.key);
                     let detail = format!("{} {path}: {}", request.method, refused.failure.detail);
                     Failure { detail, ..refused.failure }
@@ -149,6 +153,11 @@ impl Client {
             }
         }
     }
+}
+
+/// True if the server may have done what a request asked for, and only its answer is missing.
+fn is_unanswered(kind: ErrorKind) -> bool {
+    !matches!(kind, ErrorKind::Connect | ErrorKind::Status | ErrorKind::Denied | ErrorKind::Space)
 }
 
 /// Waits before a retry. Fails if the call ends meanwhile.

@@ -89,6 +89,7 @@ impl Store for S3Store {
     fn clean_up(&self, cleaning: &Cleaning) -> Vec<String> {
         let mut client = Client::new(&self.bucket);
         let mut left = self.abort_uploads(&mut client);
+        left.extend(self.abort_unanswered_uploads(&mut client, cleaning));
         left.extend(self.delete_objects(&mut client, cleaning).unwrap_or_else(|failure| vec![failure.detail]));
         left
     }
@@ -101,6 +102,16 @@ impl S3Store {
         let aborted =
             open.iter().map(|(key, id)| upload::abort(client, key, id, &mut Call::untimed(self.bucket.timeout)));
         aborted.filter_map(Result::err).map(|failure| format!("an unfinished upload: {}", failure.detail)).collect()
+    }
+
+    /// Aborts uploads that may have begun without an answer: only a list has their ids. After a failure it looks for no
+    /// more of them, because a server that is gone, or cannot list uploads, would fail each of the requests.
+    fn abort_unanswered_uploads(&self, client: &mut Client, cleaning: &Cleaning) -> Option<String> {
+        let noted = &self.bucket.unanswered_uploads;
+        let keys = std::mem::take(&mut *noted.lock().expect("no thread panics while it notes an upload"));
+        let abort = |key: &String| upload::abort_all(client, key, self.bucket.timeout).err();
+        let failure = keys.iter().take_while(|_| cleaning.goes_on()).find_map(abort)?;
+        Some(format!("perhaps unfinished uploads below {}: {}", self.folder(), failure.detail))
     }
 
     /// Deletes all objects in the trial's folder, then checks that none is left.

@@ -60,6 +60,11 @@ impl Span {
 }
 
 impl Request<'_> {
+    /// True if the request begins a multipart upload.
+    pub(super) fn begins_upload(&self) -> bool {
+        self.method == "POST" && self.query == [("uploads", "")]
+    }
+
     /// The hash of the body for the signature, or [`UNSIGNED`].
     pub(super) fn payload(&self, bucket: &Bucket, call: &Call) -> Result<String, Failure> {
         if bucket.signer.is_none() || !bucket.settings.signed_payload {

@@ -188,6 +188,17 @@ impl Response {
         page.ok_or_else(|| Failure::new(ErrorKind::Protocol, "expected a list of objects as XML, found something else"))
     }
 
+    /// The ids of the uploads of this key in a list of those whose keys begin with it. Keys come in order, this one
+    /// first: the first page is enough.
+    pub(super) fn ids_of_uploads(&self, key: &str) -> Result<Vec<String>, Failure> {
+        let ids = self.with_root(|root| {
+            let uploads = root.children().filter(|node| node.tag_name().name() == "Upload");
+            let of_key = uploads.filter(|upload| text_of(*upload, "Key").as_deref() == Some(key));
+            of_key.filter_map(|upload| text_of(upload, "UploadId")).collect()
+        });
+        ids.ok_or_else(|| Failure::new(ErrorKind::Protocol, "expected a list of uploads as XML, found something else"))
+    }
+
     /// Calls `look` with the root of the XML; none if the text is no XML.
     fn with_root<T>(&self, look: impl FnOnce(Node<'_, '_>) -> T) -> Option<T> {
         let text = std::str::from_utf8(&self.text).ok()?.trim_start();

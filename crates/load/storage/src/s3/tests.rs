@@ -505,6 +505,55 @@ fn an_upload_that_runs_out_of_time_is_aborted_with_the_trial() {
     assert!(methods(&script).contains("DELETE"), "{}", methods(&script));
 }
 
+/// A server that does not answer the first beginning of an upload. `listed` answers the list of uploads.
+fn forgetful(listed: impl Fn(&mut Exchange<'_>) -> Then + Sync + Send + 'static) -> Script {
+    Script::start(move |exchange| match exchange.head.split(' ').next() {
+        Some("POST") if exchange.number == 0 => Then::Close,
+        Some("POST") if exchange.head.contains("?uploads=") => exchange.answer("200 OK", "", BEGUN),
+        Some("PUT") => exchange.answer("200 OK", "ETag: \"tag\"\r\n", b""),
+        Some("GET") if exchange.head.contains("&uploads=") => listed(exchange),
+        Some("GET") => exchange.answer("200 OK", "", b"<ListBucketResult/>"),
+        _ => exchange.answer("204 No Content", "", b""),
+    })
+}
+
+#[test]
+fn an_upload_whose_beginning_was_not_answered_is_found_and_aborted_with_the_trial() {
+    // A retry begins another upload, which comes to its end.
+    for (retries, expected) in [(0, "POST GET DELETE GET GET"), (1, "POST POST PUT POST GET DELETE GET GET")] {
+        let script = forgetful(|exchange| {
+            let prefix = exchange.head.split("prefix=").nth(1).and_then(|rest| rest.split('&').next());
+            let key = prefix.expect("a prefix").replace("%2F", "/");
+            let upload = |key: &str, id: &str| format!("<Upload><Key>{key}</Key><UploadId>{id}</UploadId></Upload>");
+            let uploads = upload(&key, "lost") + &upload(&format!("{key}0"), "another");
+            let text = format!("<ListMultipartUploadsResult xmlns=\"x\">{uploads}</ListMultipartUploadsResult>");
+            exchange.answer("200 OK", "", text.as_bytes())
+        });
+        let store = store(&S3 { upload: Upload::Multipart(1), retries, ..settings(script.address) }, 10);
+        let mut session = store.session(0).expect("the server takes connections");
+        let (result, _) = call(|call| session.write(&object(1, 10), call));
+        assert_eq!(result.map_err(|failure| failure.kind), if retries == 0 { Err(ErrorKind::Closed) } else { Ok(()) });
+        assert_eq!(store.clean_up(&Cleaning::default()), Vec::<String>::new());
+        assert_eq!(methods(&script), expected);
+        let heads = script.heads();
+        let aborted = heads.iter().find(|head| head.starts_with("DELETE")).expect("it aborts one");
+        let expected = format!("/{BUCKET}/{}/user-0/object-1?uploadId=lost ", store.bucket.folder);
+        assert!(aborted.contains(&expected), "{aborted}");
+    }
+}
+
+#[test]
+fn an_upload_that_no_list_tells_of_is_told() {
+    let script = forgetful(|exchange| exchange.answer("501 Not Implemented", "", b""));
+    let store = store(&S3 { upload: Upload::Multipart(1), ..settings(script.address) }, 10);
+    let mut session = store.session(0).expect("the server takes connections");
+    session.write(&object(1, 10), &mut Call::untimed(PATIENCE)).expect_err("its beginning is not answered");
+    let left = store.clean_up(&Cleaning::default());
+    let [told] = left.as_slice() else { panic!("{left:?}") };
+    let expected = format!("perhaps unfinished uploads below {}/: GET /{BUCKET}: ", store.bucket.folder);
+    assert!(told.starts_with(&expected) && told.contains("status 501"), "{told}");
+}
+
 #[test]
 fn lists_are_followed_to_their_last_page() {
     let script = Script::start(|exchange| {

@@ -8,6 +8,7 @@ use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::record::ErrorKind;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The number of a part, from 0, and its ETag.
 type Tag = (u64, String);
@@ -34,7 +35,7 @@ pub(super) fn write(
     call: &mut Call,
 ) -> Result<(), Failure> {
     let begin = Request { method: "POST", key, query: &[("uploads", "")], body: Body::Nothing };
-    let id = clients[0].send(&begin, call)?.upload_id()?;
+    let id = clients[0].send(&begin, call)?.upload_id().inspect_err(|_| bucket.note_unanswered_upload(key))?;
     let open = || bucket.open_uploads.lock().expect("no thread panics while it notes an upload");
     open().push((key.to_owned(), id.clone()));
     let upload = Upload { key, id: &id, object, part_size: bucket.settings.part_size.max(1) };
@@ -58,6 +59,14 @@ pub(super) fn abort(client: &mut Client, key: &str, id: &str, call: &mut Call) -
         Err(failure) if !failure.detail.contains("NoSuchUpload") => Err(failure),
         _ => Ok(()),
     }
+}
+
+/// Aborts all uploads of a key that the server knows of. Each request has `timeout`.
+pub(super) fn abort_all(client: &mut Client, key: &str, timeout: Duration) -> Result<(), Failure> {
+    let query = [("prefix", key), ("uploads", "")];
+    let list = Request { method: "GET", key: "", query: &query, body: Body::Nothing };
+    let ids = client.send(&list, &mut Call::untimed(timeout))?.ids_of_uploads(key)?;
+    ids.iter().try_for_each(|id| abort(client, key, id, &mut Call::untimed(timeout)))
 }
 
 impl Upload<'_> {
