@@ -118,8 +118,8 @@ pub struct MetricSample {
     pub label: String,
     /// The kind of the metric.
     pub kind: MetricKind,
-    /// Of a counter its count since the system began, of a gauge its level, of histograms and summaries the number of values
-    /// since the system began.
+    /// Of a counter its count, of a gauge its level, of histograms and summaries the number of values. Counts are those since
+    /// the system began, summed over its sets of labels; where one begins anew or is gone, they do not fall.
     pub value: f64,
     /// The sum of the values of a histogram or summary.
     pub sum: Option<f64>,

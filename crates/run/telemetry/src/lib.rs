@@ -7,7 +7,7 @@
 //! What the numbers include, and what they cannot:
 //!
 //! - CPU of processes that ended in a span is counted, as their parents report it once they have
-//!   waited for them. It is lost where a parent ignores `SIGCHLD`.
+//!   waited for them. It is lost where a parent ignores `SIGCHLD`, and so is their IO.
 //! - Resident memory is the sum over processes. Memory that they share by intent (a database's buffers)
 //!   counts once, as much of it as the process has that has touched most; pages of a program's file count
 //!   for each.
@@ -16,6 +16,8 @@
 //! - Context switches of threads that ended within a span are lost.
 //! - The clock frequency is what the kernel says at that instant. A virtual machine may say a fixed
 //!   number, or none.
+//! - Counts of a series that systems expose are followed for each set of labels, before they are summed. Where there are
+//!   more sets than series are kept, the others count as one: it seems to begin anew when one of them goes away.
 //! - Numbers of CPU come in ticks of the kernel, usually 10 ms.
 //! - A second in which this process lacks descriptors to look at the others has no sample. The next one covers it.
 

@@ -192,8 +192,6 @@ struct Account {
     failed: BTreeMap<String, u32>,
     /// The kinds of the series that were there, by their place: that of the first sample.
     kinds: BTreeMap<usize, MetricKind>,
-    /// The last value of each counter, and the number of values of each histogram and summary.
-    counted: BTreeMap<(usize, String), f64>,
     /// How often a counter of a series went back, by the place of the series.
     resets: BTreeMap<usize, u32>,
     /// The answers that had no value of a series which had one before, by its place.
@@ -218,12 +216,9 @@ impl Account {
         for place in self.kinds.keys().filter(|place| !taken.seen.contains(place)) {
             *self.vanished.entry(*place).or_default() += 1;
         }
-        let mut went_back = BTreeSet::new();
-        for (key, value) in taken.values.iter().filter(|(_, value)| value.kind != MetricKind::Gauge) {
-            let before = self.counted.insert(key.clone(), value.value);
-            went_back.extend(before.filter(|before| value.value < *before).map(|_| key.0));
+        for place in &taken.went_back {
+            *self.resets.entry(*place).or_default() += 1;
         }
-        went_back.into_iter().for_each(|place| *self.resets.entry(place).or_default() += 1);
         for ((place, _), value) in &taken.values {
             let known = *self.kinds.entry(*place).or_insert(value.kind);
             if known != value.kind {

@@ -1,6 +1,9 @@
 //! Takes the series that a study names from the text of an endpoint.
 
+mod counts;
+
 use crate::exposition::{self, Fault, Kind, Line, Sample};
+use counts::{Counts, LabelSet};
 use plimsoll_model::exposed::{BucketCounts, ExposedSeries, MetricKind};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,6 +19,8 @@ pub(crate) struct Selection {
     by_sample: HashMap<String, Vec<(usize, Part)>>,
     /// What is kept of them since the first answer: [`MOST_SERIES`] at most, however many come and go.
     kept: BTreeSet<Key>,
+    /// What has been counted since the first answer.
+    counts: Counts,
 }
 
 /// The place of a series, and the value of the label that it is split by.
@@ -48,17 +53,18 @@ const ENDS: [(&str, Part); 5] = [
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) values: BTreeMap<Key, Value>,
-    /// What the samples of each histogram have.
-    histograms: BTreeMap<Key, Histogram>,
+    /// The places of series of which a count went back.
+    pub(crate) went_back: BTreeSet<usize>,
     /// The places of series of whose metrics there was a sample, whatever its labels and its value.
     pub(crate) seen: BTreeSet<usize>,
     /// The series beyond [`MOST_SERIES`].
     pub(crate) left_out: BTreeSet<Key>,
 }
 
-/// What the samples of a histogram have, of which there may be several: one for each value of the labels by which it is not split.
-#[derive(Debug, Default)]
-struct Histogram {
+/// The samples of a label set, or of all that are not told apart.
+#[derive(Debug)]
+struct Found {
+    value: Value,
     has_count: bool,
     /// How many samples there are of the bucket with each bound.
     bounds: Vec<(f64, usize)>,
@@ -78,20 +84,75 @@ pub(crate) struct Value {
 type Meant = (usize, Part, MetricKind);
 
 impl Value {
-    /// Makes a whole of the samples of a histogram. Of several with bounds of their own, those are left that all have. The last
+    fn nothing(kind: MetricKind) -> Value {
+        Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() }
+    }
+
+    /// Adds another one. Of two histograms with bounds of their own, those are left that both have.
+    fn add(&mut self, other: &Value) {
+        self.value += other.value;
+        if let Some(sum) = other.sum {
+            *self.sum.get_or_insert(0.0) += sum;
+        }
+        let (own, others) = (&mut self.buckets.0, &other.buckets.0);
+        if own.is_empty() {
+            own.clone_from(others);
+        } else if !others.is_empty() {
+            own.retain_mut(|(bound, count)| match others.iter().find(|(known, _)| *known == *bound) {
+                Some((_, more)) => {
+                    *count += more;
+                    true
+                }
+                None => false,
+            });
+        }
+    }
+}
+
+impl Found {
+    fn nothing(kind: MetricKind) -> Found {
+        Found { value: Value::nothing(kind), has_count: false, bounds: Vec::new() }
+    }
+
+    fn add(&mut self, part: Part, sample: &Sample<'_>) {
+        match part {
+            Part::Whole | Part::Total => self.value.value += sample.value,
+            Part::Count => {
+                self.value.value += sample.value;
+                self.has_count = true;
+            }
+            Part::Sum => *self.value.sum.get_or_insert(0.0) += sample.value,
+            Part::Bucket => {
+                let bound = sample.labels.iter().find(|(name, _)| name == "le").and_then(|(_, le)| le.parse().ok());
+                let Some(bound) = bound else { return };
+                match self.bounds.iter_mut().find(|(known, _)| *known == bound) {
+                    Some((_, samples)) => *samples += 1,
+                    None => self.bounds.push((bound, 1)),
+                }
+                let buckets = &mut self.value.buckets.0;
+                match buckets.iter_mut().find(|(known, _)| *known == bound) {
+                    Some((_, count)) => *count += sample.value,
+                    None => buckets.push((bound, sample.value)),
+                }
+            }
+        }
+    }
+
+    /// Makes a whole of the samples. Of several histograms with bounds of their own, those are left that all have. The last
     /// bucket holds all values: where the system leaves it out it is added, and where it leaves out their number, it is that.
-    fn complete(&mut self, found: &Histogram) {
-        let of_all = found.bounds.iter().map(|(_, samples)| *samples).max();
-        let is_in_all =
-            |bound: f64| found.bounds.iter().any(|(known, samples)| *known == bound && Some(*samples) == of_all);
-        let buckets = &mut self.buckets.0;
+    fn complete(self) -> Value {
+        let Found { mut value, has_count, bounds } = self;
+        let of_all = bounds.iter().map(|(_, samples)| *samples).max();
+        let is_in_all = |bound: f64| bounds.iter().any(|(known, samples)| *known == bound && Some(*samples) == of_all);
+        let buckets = &mut value.buckets.0;
         buckets.retain(|(bound, _)| is_in_all(*bound));
-        if let Some((_, all)) = buckets.iter().find(|(bound, _)| *bound == f64::INFINITY && !found.has_count) {
-            self.value = *all;
+        if let Some((_, all)) = buckets.iter().find(|(bound, _)| *bound == f64::INFINITY && !has_count) {
+            value.value = *all;
         }
         if !buckets.is_empty() && buckets.iter().all(|(bound, _)| *bound != f64::INFINITY) {
-            buckets.push((f64::INFINITY, self.value));
+            buckets.push((f64::INFINITY, value.value));
         }
+        value
     }
 }
 
@@ -103,7 +164,7 @@ impl Selection {
                 by_sample.entry(format!("{}{end}", one.metric)).or_default().push((place, part));
             }
         }
-        Selection { series: series.to_vec(), by_sample, kept: BTreeSet::new() }
+        Selection { series: series.to_vec(), by_sample, kept: BTreeSet::new(), counts: Counts::default() }
     }
 
     /// The series.
@@ -118,6 +179,7 @@ impl Selection {
     pub(crate) fn take(&mut self, text: &str) -> Result<Taken, Fault> {
         let mut kinds: HashMap<&str, Kind> = HashMap::new();
         let mut taken = Taken::default();
+        let mut found: BTreeMap<Key, BTreeMap<LabelSet, Found>> = BTreeMap::new();
         // The series that the samples of a name are of. Samples of the same name stand together.
         let mut meant: Option<(Cow<'_, str>, Vec<Meant>)> = None;
         for line in exposition::lines(text) {
@@ -143,19 +205,33 @@ impl Selection {
                         if !is_kept {
                             self.kept.insert(key.clone());
                         }
-                        taken.add(key, *kind, *part, &sample);
+                        let set = self.counts.label_set(&key, *kind, *part, &sample);
+                        let sets = found.entry(key).or_default();
+                        sets.entry(set).or_insert_with(|| Found::nothing(*kind)).add(*part, &sample);
                     }
                 }
             }
         }
-        // A gauge may be no number, and so is what comes of it: nothing is known then.
-        taken.values.retain(|_, value| value.value.is_finite());
-        for (key, found) in &taken.histograms {
-            if let Some(value) = taken.values.get_mut(key) {
-                value.complete(found);
+        for (key, sets) in found {
+            let sets = sets.into_iter().map(|(set, found)| (set, found.complete())).collect();
+            if let Some((value, went_back)) = self.summed(&key, sets) {
+                taken.went_back.extend(went_back.then_some(key.0));
+                taken.values.insert(key, value);
             }
         }
         Ok(taken)
+    }
+
+    /// The sum of a series over the label sets of an answer, and true if a count went back. None where it is no number: a
+    /// gauge may be none, and so is what comes of it.
+    fn summed(&mut self, key: &Key, sets: BTreeMap<LabelSet, Value>) -> Option<(Value, bool)> {
+        let kind = sets.values().next()?.kind;
+        let mut sum = Value::nothing(kind);
+        sets.values().for_each(|value| sum.add(value));
+        if !sum.value.is_finite() {
+            return None;
+        }
+        Some(if kind == MetricKind::Gauge { (sum, false) } else { self.counts.add(key, kind, sets) })
     }
 
     /// The series that samples of this name are of.
@@ -215,49 +291,25 @@ fn is_count_of_values(metric: &str, kinds: &HashMap<&str, Kind>) -> bool {
     family.is_some_and(|family| matches!(kinds.get(family), Some(Kind::Histogram | Kind::Summary)))
 }
 
-/// The value of the label that the series is split by, if the sample has all labels that it must have.
+/// The value of the label that the series is split by, if the sample has all labels that it must have. A sample of a split
+/// series without that label has a name of its own, which is not that of the whole.
 fn label_of(series: &ExposedSeries, sample: &Sample<'_>) -> Option<String> {
     // A label that is not there is the same as one that is empty.
     let value = |name: &str| sample.labels.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
     let fits = series.labels.iter().all(|(name, wanted)| value(name) == wanted);
-    fits.then(|| series.by.as_ref().map_or_else(String::new, |by| value(by).to_owned()))
-}
-
-impl Taken {
-    /// Adds a sample to a series. Over the labels by which the series is not split, values are summed.
-    fn add(&mut self, key: Key, kind: MetricKind, part: Part, sample: &Sample<'_>) {
-        let histogram = (kind == MetricKind::Histogram).then(|| self.histograms.entry(key.clone()).or_default());
-        let nothing = || Value { kind, value: 0.0, sum: None, buckets: BucketCounts::default() };
-        let known = self.values.entry(key).or_insert_with(nothing);
-        match part {
-            Part::Whole | Part::Total => known.value += sample.value,
-            Part::Count => {
-                known.value += sample.value;
-                if let Some(histogram) = histogram {
-                    histogram.has_count = true;
-                }
-            }
-            Part::Sum => *known.sum.get_or_insert(0.0) += sample.value,
-            Part::Bucket => {
-                let bound = sample.labels.iter().find(|(name, _)| name == "le").and_then(|(_, le)| le.parse().ok());
-                let (Some(bound), Some(histogram)) = (bound, histogram) else { return };
-                match histogram.bounds.iter_mut().find(|(known, _)| *known == bound) {
-                    Some((_, samples)) => *samples += 1,
-                    None => histogram.bounds.push((bound, 1)),
-                }
-                let buckets = &mut known.buckets.0;
-                match buckets.iter_mut().find(|(known, _)| *known == bound) {
-                    Some((_, count)) => *count += sample.value,
-                    None => buckets.push((bound, sample.value)),
-                }
-            }
-        }
-    }
+    fits.then(|| match series.by.as_deref() {
+        None => String::new(),
+        Some(by) => match value(by) {
+            "" => format!("no {by}"),
+            value => value.to_owned(),
+        },
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::exposed::full_name;
 
     fn series(name: &str, metric: &str) -> ExposedSeries {
         let (name, metric) = (name.to_owned(), metric.to_owned());
@@ -400,6 +452,88 @@ mod tests {
             a_bucket{r=\"a\",le=\"+Inf\"} 10\na_count{r=\"a\"} 10\n\
             a_bucket{r=\"b\",le=\"1\"} 8\na_bucket{r=\"b\",le=\"+Inf\"} 10\na_count{r=\"b\"} 10\n";
         assert_eq!(take(series("a", "a"), text)[0].1.buckets, BucketCounts(vec![(1.0, 17.0), (f64::INFINITY, 20.0)]));
+    }
+
+    /// The values of a series in these answers, one after the other, each with whether a count went back.
+    fn in_turn(series: ExposedSeries, answers: &[&str]) -> Vec<(Value, bool)> {
+        let mut selection = Selection::new(&[series]);
+        let mut values = Vec::new();
+        for answer in answers {
+            let taken = selection.take(answer).expect("a text");
+            values.push((taken.values[&(0, String::new())].clone(), taken.went_back.contains(&0)));
+        }
+        values
+    }
+
+    #[test]
+    fn a_count_does_not_fall_where_a_label_set_goes_away_or_begins_anew() {
+        let answers = [
+            "a_total{m=\"get\",c=\"1\"} 100\na_total{m=\"post\",c=\"2\"} 50\n",
+            // One is gone, and there is a new one.
+            "a_total{m=\"get\",c=\"1\"} 103\na_total{m=\"put\"} 2\n",
+            // It is there again, with its labels in another order.
+            "a_total{m=\"get\",c=\"1\"} 104\na_total{c=\"2\",m=\"post\"} 55\na_total{m=\"put\"} 2\n",
+            // The process began anew, and not all label sets are there yet.
+            "a_total{m=\"get\",c=\"1\"} 3\n",
+            "a_total{m=\"get\",c=\"1\"} 4\na_total{m=\"post\",c=\"2\"} 1\n",
+        ];
+        let found = in_turn(series("a", "a_total"), &answers);
+        let found: Vec<(f64, bool)> = found.into_iter().map(|(value, went_back)| (value.value, went_back)).collect();
+        assert_eq!(found, [(150.0, false), (155.0, false), (161.0, false), (164.0, true), (166.0, true)]);
+        let levels = in_turn(series("a", "a"), &["# TYPE a gauge\na{b=\"c\"} 7\na 2\n", "# TYPE a gauge\na 1\n"]);
+        assert_eq!(levels, [9.0, 1.0].map(|level| (plain(MetricKind::Gauge, level), false)), "what is gone has none");
+    }
+
+    #[test]
+    fn buckets_do_not_fall_where_a_label_set_goes_away_or_begins_anew() {
+        let set = |name: &str, fast: u32, all: u32, sum: f64| {
+            format!(
+                "a_bucket{{r=\"{name}\",le=\"1\"}} {fast}\na_bucket{{r=\"{name}\",le=\"+Inf\"}} {all}\n\
+                 a_sum{{r=\"{name}\"}} {sum}\na_count{{r=\"{name}\"}} {all}\n"
+            )
+        };
+        let text = |sets: &[String]| format!("# TYPE a histogram\n{}", sets.concat());
+        let answers = [
+            text(&[set("a", 5, 9, 20.0), set("b", 10, 30, 80.0)]),
+            text(&[set("a", 6, 11, 25.0)]),
+            text(&[set("a", 1, 2, 4.0)]),
+        ];
+        let histogram = |fast, value, sum| Value {
+            kind: MetricKind::Histogram,
+            value,
+            sum: Some(sum),
+            buckets: BucketCounts(vec![(1.0, fast), (f64::INFINITY, value)]),
+        };
+        let expected = [
+            (histogram(15.0, 39.0, 100.0), false),
+            (histogram(16.0, 41.0, 105.0), false),
+            (histogram(17.0, 43.0, 109.0), true),
+        ];
+        assert_eq!(in_turn(series("a", "a"), &answers.each_ref().map(String::as_str)), expected);
+    }
+
+    #[test]
+    fn label_sets_beyond_the_bound_count_as_one() {
+        let text = |users: std::ops::Range<usize>| -> String {
+            users.map(|user| format!("a_total{{user=\"{user}\"}} 1\n")).collect()
+        };
+        let answers = [text(0..MOST_SERIES + 3), text(1..MOST_SERIES + 2), text(0..1)];
+        let found = in_turn(series("a", "a_total"), &answers.each_ref().map(String::as_str));
+        let values: Vec<(f64, bool)> = found.into_iter().map(|(value, went_back)| (value.value, went_back)).collect();
+        let most = MOST_SERIES as f64;
+        // The last three count 3 together, then 2, and are gone in the end.
+        assert_eq!(values, [(most + 3.0, false), (most + 5.0, true), (most + 5.0, false)]);
+    }
+
+    #[test]
+    fn samples_without_the_label_of_a_split_series_are_not_named_like_the_whole() {
+        let split = ExposedSeries { by: Some("handler".to_owned()), ..series("a", "a_total") };
+        let text = "a_total{handler=\"get\"} 1\na_total{handler=\"\",b=\"c\"} 2\na_total 3\n";
+        let found = take(split.clone(), text);
+        let expected = [("get", 1.0), ("no handler", 5.0)];
+        assert_eq!(found, expected.map(|(label, count)| (label.to_owned(), plain(MetricKind::Counter, count))));
+        let has_unit = |(label, _): &(String, Value)| split.is_named(&full_name("a", label));
+        assert!(found.iter().all(has_unit), "they have that of the series");
     }
 
     #[test]

@@ -4,8 +4,12 @@ use crate::cgroup::{Quota, members, quota};
 use procfs::process::{Process, Stat, all_processes};
 use procfs::{ProcError, ProcResult};
 use rustix::io::Errno;
+use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+
+/// `SIGCHLD` in a mask of signals.
+const CHILD_ENDED: u64 = 1 << (Signal::CHILD.as_raw() - 1);
 
 /// The processes of one system at one instant, with running totals since each began.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +41,10 @@ pub(crate) struct ProcessReading {
     pub(crate) holds: Option<HeldResources>,
     /// Each of its threads, by number.
     pub(crate) threads: BTreeMap<i32, ThreadReading>,
+    /// The number of its parent.
+    pub(crate) parent: i32,
+    /// True if it ignores `SIGCHLD`: the kernel removes its children when they end, and it takes over no total of them.
+    pub(crate) ignores_children: bool,
 }
 
 /// Running totals of a thread since it began.
@@ -224,14 +232,21 @@ fn reading(identity: Identity) -> ProcResult<Option<ProcessReading>> {
     if matches!(stat.state, 'Z' | 'X') {
         return Ok(Some(ProcessReading { totals, ..ProcessReading::default() }));
     }
-    let shared = readable(process.status())?.and_then(|status| status.rssshmem).unwrap_or(0) * 1024;
+    let status = readable(process.status())?;
+    let shared = status.as_ref().and_then(|status| status.rssshmem).unwrap_or(0) * 1024;
     let holds = HeldResources {
         resident: stat.rss.saturating_mul(procfs::page_size()).saturating_sub(shared),
         shared,
         threads: u64::try_from(stat.num_threads).unwrap_or(0),
         open_files: readable(process.fd_count())?.map_or(0, |count| count as u64),
     };
-    Ok(Some(ProcessReading { totals, holds: Some(holds), threads: threads(&process)? }))
+    Ok(Some(ProcessReading {
+        totals,
+        holds: Some(holds),
+        threads: threads(&process)?,
+        parent: stat.ppid,
+        ignores_children: status.is_some_and(|status| status.sigign & CHILD_ENDED != 0),
+    }))
 }
 
 fn totals(process: &Process, stat: &Stat) -> ProcResult<Totals> {

@@ -1,6 +1,6 @@
 //! Computes a sample from two snapshots; pure functions.
 
-use crate::snapshot::{HeldResources, Owed, Snapshot, StorageIo, ThreadReading, Totals};
+use crate::snapshot::{HeldResources, Owed, ProcessReading, Snapshot, StorageIo, ThreadReading, Totals};
 use plimsoll_model::sample::ProcessSample;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ struct Growth {
     own: u64,
     /// What processes have added by taking over the totals of children that they waited for; or all that they have added.
     gathered: u64,
-    /// The totals of the processes that have ended in the span.
+    /// The totals of the processes that have ended in the span, and that a parent may have waited for.
     ended: u64,
     /// The use that was owed before the span.
     owed: u64,
@@ -115,10 +115,21 @@ fn storage(before: &Snapshot, after: &Snapshot, bytes: impl Fn(&StorageIo) -> u6
     Growth { own: 0, gathered, ended: vanished(before, after, total), owed: bytes(&before.owed.io) }
 }
 
-/// A total over the processes that have ended.
+/// A total over the processes that have ended, but for those whose totals come to no parent.
 fn vanished(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64) -> u64 {
     let gone = before.processes.iter().filter(|(identity, _)| !after.processes.contains_key(identity));
-    gone.map(|(_, reading)| total(&reading.totals)).sum()
+    let waited_for = gone.filter(|(_, reading)| !is_removed_by_kernel(reading, before, after));
+    waited_for.map(|(_, reading)| total(&reading.totals)).sum()
+}
+
+/// True if the parent of a process that has ended lives on and ignores the end of its children. A zombie is none of
+/// these: somebody waits for it.
+fn is_removed_by_kernel(ended: &ProcessReading, before: &Snapshot, after: &Snapshot) -> bool {
+    let mut parents = before.processes.iter().filter(|(identity, _)| identity.pid == ended.parent);
+    let ignores_both_times = parents.any(|(identity, then)| {
+        then.ignores_children && after.processes.get(identity).is_some_and(|now| now.ignores_children)
+    });
+    ended.holds.is_some() && ignores_both_times
 }
 
 /// The threads of the second snapshot as they were at the first, where they began at zero, and as they are.
@@ -133,7 +144,7 @@ fn threads(before: &Snapshot, after: &Snapshot) -> impl Iterator<Item = (ThreadR
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{Identity, ProcessReading};
+    use crate::snapshot::Identity;
 
     const SPAN: Duration = Duration::from_secs(2);
 
@@ -147,7 +158,8 @@ mod tests {
         let process = |&(pid, started, cpu, children_cpu, written): &Row| {
             let holds = Some(HeldResources { resident: 4096, shared: 1 << 20, threads: 2, open_files: 3 });
             let threads = [(pid, ThreadReading { cpu, switches: cpu * 10 })].into();
-            (Identity { pid, started }, ProcessReading { totals: totals(cpu, children_cpu, written), holds, threads })
+            let totals = totals(cpu, children_cpu, written);
+            (Identity { pid, started }, ProcessReading { totals, holds, threads, ..ProcessReading::default() })
         };
         let processes = rows.iter().map(process).collect();
         Snapshot { above: totals(0, above.0, above.1), processes, ..Snapshot::default() }
@@ -270,6 +282,25 @@ mod tests {
         for (case, mut snapshots, expected) in cases {
             assert_eq!(used(&mut snapshots), expected, "{case}");
         }
+    }
+
+    #[test]
+    fn a_child_whose_end_its_parent_ignores_takes_nothing_from_the_use_of_others() {
+        let ignoring = |mut snapshot: Snapshot| {
+            for (identity, reading) in &mut snapshot.processes {
+                (reading.parent, reading.ignores_children) = (10, identity.pid == 10);
+            }
+            snapshot
+        };
+        // Process 12 waits for children of its own, and all go on.
+        let before = snapshot((0, 0), &[(10, 1, 500, 0, 10), (11, 2, 3000, 0, 900), (12, 3, 40, 0, 0)]);
+        let after = snapshot((0, 0), &[(10, 1, 500, 0, 60), (12, 3, 40, 30, 5)]);
+        let later = snapshot((0, 0), &[(10, 1, 500, 0, 70), (12, 3, 40, 35, 5)]);
+        let all = [before, after, later];
+        assert_eq!(used(&mut all.clone().map(ignoring)), [(30.0, 55), (5.0, 10)]);
+        // The kernel gives orphans to a process above, which waits for them.
+        let orphan = [all[0].clone(), snapshot((3000, 900), &[(12, 3, 40, 0, 0)])];
+        assert_eq!(used(&mut orphan.map(ignoring)), [(0.0, 0)]);
     }
 
     #[test]
