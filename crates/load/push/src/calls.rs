@@ -9,8 +9,13 @@ use rustls::ALL_VERSIONS;
 use rustls::pki_types::ServerName;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::time::{Duration, Instant};
+
+/// The time that an address has before the next one is tried as well.
+///
+/// *Source: RFC 8305, section 5, the delay of connection attempts.*
+const HEAD_START: Duration = Duration::from_millis(250);
 
 /// The calls of one method of a receiver.
 pub(crate) struct Calls {
@@ -40,9 +45,10 @@ impl Calls {
     /// Sends a message, and returns the answer.
     pub(crate) fn call(&self, message: &[u8], within: Duration) -> Result<Vec<u8>, CallError> {
         let until = Instant::now() + within;
-        let connect = |address| {
-            let dialer = Dialer { address, tls: self.tls.clone() };
-            Caller::connect(&dialer, &self.authority, &self.metadata, until)
+        let (authority, metadata, tls) = (self.authority.clone(), self.metadata.clone(), self.tls.clone());
+        let connect = move |address| {
+            let dialer = Dialer { address, tls: tls.clone() };
+            Caller::connect(&dialer, &authority, &metadata, until)
         };
         // A message is sent once only: the receiver may have taken it although the call fails.
         connect_first(&self.addresses(within)?, connect)?.call(self.path, message)
@@ -65,20 +71,36 @@ impl Calls {
     }
 }
 
-/// Connects to the first address that takes the connection: a host may have some, such as `::1`, at which nobody
-/// listens. If none does, the error is that of the last one.
-fn connect_first<C>(
+/// Connects to the address that is the first to take the connection. They are tried in their order, each a little
+/// later than the one before: a host may have some at which nobody listens, such as `::1`, and some that do not answer,
+/// which would take all the time. If none takes it, the error is that of the last one to fail.
+fn connect_first<C: Send + 'static>(
     addresses: &[SocketAddr],
-    connect: impl Fn(SocketAddr) -> Result<C, CallError>,
+    connect: impl Fn(SocketAddr) -> Result<C, CallError> + Send + Sync + 'static,
 ) -> Result<C, CallError> {
-    let mut outcome = Err(CallError::Broken("there is no address to connect to".to_owned()));
-    for address in addresses {
-        outcome = connect(*address);
-        if outcome.is_ok() {
-            break;
+    let connect = Arc::new(connect);
+    let (outcome, outcomes) = channel();
+    let mut failure = CallError::Broken("there is no address to connect to".to_owned());
+    for address in addresses.iter().copied() {
+        let (connect, outcome) = (Arc::clone(&connect), outcome.clone());
+        // Nobody asks for the outcome once another one has connected.
+        std::thread::spawn(move || outcome.send(connect(address)));
+        match outcomes.recv_timeout(HEAD_START) {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(error)) => failure = error,
+            // It is still under way.
+            Err(_) => {}
         }
     }
-    outcome
+    // With this sender gone, outcomes end with the last attempt.
+    drop(outcome);
+    for outcome in outcomes {
+        match outcome {
+            Ok(connected) => return Ok(connected),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 fn encryption(wanted: &Tls, host: &str) -> Result<Encryption, String> {
@@ -110,9 +132,25 @@ mod tests {
         // Nothing listens at port 0.
         let closed = SocketAddr::from(([127, 0, 0, 1], 0));
         let broken = |error: std::io::Error| CallError::Broken(error.to_string());
-        let connect = |address: SocketAddr| TcpStream::connect(address).map_err(broken);
+        let connect = move |address: SocketAddr| TcpStream::connect(address).map_err(broken);
         let stream = connect_first(&[closed, open, closed], connect).expect("the second address is open");
         assert_eq!(stream.peer_addr().expect("connected"), open);
         assert!(connect_first(&[closed], connect).is_err());
+    }
+
+    #[test]
+    fn an_address_that_does_not_answer_leaves_time_for_the_others() {
+        let [silent, open] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        let connect = move |address: SocketAddr| {
+            if address == silent {
+                std::thread::sleep(Duration::from_secs(60));
+            }
+            Ok(address)
+        };
+        let began = Instant::now();
+        for addresses in [[silent, open], [open, silent]] {
+            assert_eq!(connect_first(&addresses, connect).ok(), Some(open));
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }

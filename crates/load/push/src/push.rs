@@ -101,6 +101,8 @@ struct Delivery {
     failure: String,
     /// Series with samples that the receiver does not know of.
     unsent: usize,
+    /// Such series in whose tags a secret became known before they were received.
+    withheld: usize,
     /// Points that the receiver did not take, and why.
     rejected: u64,
     rejection: String,
@@ -121,6 +123,12 @@ impl Delivery {
         }
         if self.rejected > 0 {
             lost.push(format!("the receiver rejected {} points: {}", self.rejected, self.rejection));
+        }
+        if self.withheld > 0 {
+            let withheld = self.withheld;
+            lost.push(format!(
+                "the last values of {withheld} series were left out, because a secret in their tags was read later"
+            ));
         }
         if self.left_out > 0 {
             let left_out = self.left_out;
@@ -160,7 +168,8 @@ impl Sender {
         if self.push(collector) {
             self.end_series();
         }
-        self.delivery.unsent = self.all.series_mut().filter(|(_, series)| series.is_new).count();
+        self.delivery.unsent = number_of_new(named_for_good(&mut self.all, &self.route.context.mask));
+        self.delivery.withheld = number_of_new(self.all.series_mut()) - self.delivery.unsent;
         self.delivery.left_out = self.all.left_out();
         self.delivery
     }
@@ -170,7 +179,8 @@ impl Sender {
         // Two series that differ only in a secret would be one series twice for the receiver.
         collector.take_into(&mut self.all, &*self.route.context.mask);
         let repeats = self.route.repeats();
-        let mut due: Vec<_> = self.all.series_mut().filter(|(_, series)| repeats || series.is_new).collect();
+        let all = named_for_good(&mut self.all, &self.route.context.mask);
+        let mut due: Vec<_> = all.filter(|(_, series)| repeats || series.is_new).collect();
         if due.is_empty() {
             return true;
         }
@@ -211,7 +221,7 @@ impl Sender {
             return;
         }
         let now = Timestamp::now().as_millisecond();
-        let mut all: Vec<_> = self.all.series_mut().collect();
+        let mut all: Vec<_> = named_for_good(&mut self.all, &self.route.context.mask).collect();
         all.iter_mut().for_each(|(_, series)| series.sent = instant(now, series));
         for part in all.chunks(SERIES_OF_REQUEST) {
             let body = protocol.encode_stale(&points(part, &self.route.context));
@@ -258,6 +268,23 @@ impl Route {
 /// a push that failed.
 fn instant(wanted: i64, series: &Series) -> i64 {
     wanted.max(series.sent.saturating_add(1))
+}
+
+/// The series, but for those in whose tags a secret has become known. What these have was sent under a name with the
+/// secret, and what came since is another series, under the masked name: no sample counts under both.
+fn named_for_good<'t>(all: &'t mut Table, mask: &'t Mask) -> impl Iterator<Item = (&'t Tags, &'t mut Series)> {
+    all.series_mut().filter(move |(tags, _)| !tags.iter().any(|(_, value)| is_now_masked(value, mask)))
+}
+
+fn number_of_new<'t>(series: impl Iterator<Item = (&'t Tags, &'t mut Series)>) -> usize {
+    series.filter(|(_, series)| series.is_new).count()
+}
+
+/// True if a value of a tag, which was masked before, has a secret in it that has become known since.
+fn is_now_masked(value: &str, mask: &Mask) -> bool {
+    let masked = mask(value);
+    // A mask in which a secret stands is itself masked each time.
+    *masked != *value && *mask(&masked) == *masked
 }
 
 /// The values of series at the instants for which they are sent.
@@ -362,6 +389,8 @@ pub(crate) mod tests {
         let lost = Delivery { rejected: 3, rejection: "old".to_owned(), left_out: 4, ..Delivery::default() }.lost();
         let lost = lost.expect("some were");
         assert!(lost.contains("rejected 3 points: old") && lost.contains("4 samples were left out"), "{lost}");
+        let lost = Delivery { withheld: 2, ..Delivery::default() }.lost().expect("two were");
+        assert!(lost.contains("the last values of 2 series were left out, because a secret"), "{lost}");
         assert_eq!(Delivery { pushes: 5, ..Delivery::default() }.lost(), None);
     }
 
@@ -406,6 +435,32 @@ pub(crate) mod tests {
         assert_eq!(push.finish(), None);
         let [(labels, ..)] = &decoded(&bodies.recv().expect("a push"))[..] else { panic!("one series") };
         assert_eq!(labels, &["__name__=k6_iterations_total", "url=/?t=***"]);
+    }
+
+    #[test]
+    fn samples_from_before_a_secret_was_known_are_not_sent_again_under_its_mask() {
+        let collector = Arc::new(Collector::new(Distribution::Buckets));
+        let mut outputs = ThreadOutputs::new(&[Output::Series(Arc::clone(&collector))]);
+        let mut all = collector.table();
+        let unmasked = context(&Arc::default()).mask;
+        let masked: Mask = Arc::new(|text| text.replace("hunter2", "***").into());
+        for (mask, count) in [(&unmasked, 5.0), (&masked, 3.0)] {
+            outputs.add(&REGISTRY, &[(builtin::ITERATIONS, count)], &TagSet::own(&[("url", "/?t=hunter2")]));
+            collector.take_into(&mut all, &**mask);
+        }
+        let sent: Vec<(String, Measure)> = named_for_good(&mut all, &masked)
+            .map(|(tags, series)| (tags[0].1.to_string(), series.measure.clone()))
+            .collect();
+        assert_eq!(sent, [("/?t=***".to_owned(), Measure::Sum(3.0))]);
+        assert_eq!(number_of_new(all.series_mut()), 2);
+    }
+
+    #[test]
+    fn a_mask_in_which_a_secret_stands_is_no_reason_to_leave_a_series_out() {
+        let usual: Mask = Arc::new(|text| text.replace("hunter2", "*SECRET*").into());
+        let masks_itself: Mask = Arc::new(|text| text.replace("SECRET", "*SECRET*").into());
+        assert!(is_now_masked("/?t=hunter2", &usual) && !is_now_masked("/?t=*SECRET*", &usual));
+        assert!(!is_now_masked("/?t=*SECRET*", &masks_itself) && !is_now_masked("/", &masks_itself));
     }
 
     #[test]
