@@ -190,7 +190,11 @@ fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> R
     while !raw.is_empty() {
         // Reading from a slice cannot fail.
         tls.read_tls(&mut raw).map_err(|error| closed(error.to_string()))?;
-        tls.process_new_packets().map_err(|error| tls_failed(&error))?;
+        let was_handshaking = tls.is_handshaking();
+        tls.process_new_packets().map_err(|error| match was_handshaking {
+            true => tls_failed(&error),
+            false => closed(format!("the connection broke: {error}")),
+        })?;
         match tls.reader().read_to_end(plain) {
             Ok(_) => {}
             Err(error) if error.kind() == IoErrorKind::WouldBlock => {}

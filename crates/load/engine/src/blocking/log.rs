@@ -182,19 +182,26 @@ impl SharedRecorder {
         self.recorder.generator.backlog = backlog;
     }
 
-    /// Files what was collected, and ends the seconds that are over at `now`.
+    /// Ends the seconds that are over at `now`, and files what was collected up to the end of the present second. An
+    /// entry belongs to the second in which it ended, whichever log it was in. Users go on while logs are collected, so
+    /// that some entries are of a later second: they wait for a round that has seen all of the present one.
     pub(super) fn file(&mut self, now: Instant) {
-        if now >= self.recorder.boundary() {
-            // An entry belongs to the second in which it ended, whichever log it was in.
-            self.entries.sort_by_key(Entry::at);
+        let mut boundary = self.recorder.boundary();
+        while now >= boundary {
+            self.file_before(boundary);
+            self.recorder.roll(boundary);
+            boundary = self.recorder.boundary();
         }
-        for (filed, entry) in (1..).zip(self.entries.drain(..)) {
+        self.file_before(boundary);
+    }
+
+    fn file_before(&mut self, end: Instant) {
+        for (filed, entry) in (1..).zip(self.entries.extract_if(.., |entry| entry.at() < end)) {
             entry.file(&mut self.recorder);
             if filed % ENTRIES_AT_ONCE == 0 && filed <= MOST_YIELDS * ENTRIES_AT_ONCE {
                 std::thread::yield_now();
             }
         }
-        self.recorder.roll(now);
     }
 
     /// Counts calls that were made.
@@ -205,8 +212,44 @@ impl SharedRecorder {
     /// Files the remaining entries, with calls of these steps under way that are in no entry. Nothing may follow.
     pub(super) fn close(mut self, now: Instant, under_way: &[usize]) {
         self.file(now);
+        // No other round follows.
+        self.entries.sort_by_key(Entry::at);
+        for entry in self.entries.drain(..) {
+            entry.file(&mut self.recorder);
+        }
         let under_way: Vec<SubjectIndex> = under_way.iter().map(|step| request(*step)).collect();
         self.recorder.close_accounts(&under_way);
         self.recorder.finish(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{ITERATION, ThreadReport};
+    use plimsoll_model::record::{Outcome, Tally};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn an_entry_belongs_to_the_second_in_which_it_ended_whenever_it_is_collected() {
+        const BOUNDARY: i64 = 1_000_000_000;
+        let (sender, receiver) = channel();
+        let recorder = Recorder::new(&["write"], false, Instant(0), Instant(2 * BOUNDARY), 0, sender);
+        let mut recorder = SharedRecorder::new(recorder);
+        for done in [BOUNDARY + 1, BOUNDARY - 1] {
+            let (sent, done, outcome) = (Instant(done - 10), Instant(done), Outcome::Ok);
+            let exchange =
+                Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
+            recorder.add(Entry::Exchange(ITERATION, RecordedPhase::Measure, exchange));
+            // The time was read before the logs were collected.
+            recorder.file(Instant(BOUNDARY - 2));
+        }
+        recorder.close(Instant(BOUNDARY + 10), &[]);
+        let mut counts = Vec::new();
+        for report in receiver {
+            let ThreadReport::Interval(_, interval) = report else { continue };
+            counts.push((interval.second, interval.tallies.values().map(Tally::count).sum::<u64>()));
+        }
+        assert_eq!(counts, [(0, 1), (1, 1)]);
     }
 }

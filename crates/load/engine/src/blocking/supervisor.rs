@@ -108,13 +108,14 @@ impl<U> Supervisor<'_, U> {
         arrivals.backlog(now, self.shared.window.end)
     }
 
-    /// Arrivals that were due but for which no user ever became free.
-    fn unsent(&self) -> Vec<Instant> {
+    /// Arrivals that were due at `now` but for which no user ever became free. A load that ends early has later ones
+    /// too, which nobody was to take yet.
+    fn unsent(&self, now: Instant) -> Vec<Instant> {
         let Source::Open(arrivals) = &self.shared.source else { return Vec::new() };
         let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
         let window = &self.shared.window;
         let mut quota = self.shared.quota.clone();
-        let due = std::iter::from_fn(|| arrivals.next_if(|due| due < window.end));
+        let due = std::iter::from_fn(|| arrivals.next_if(|due| due <= now && due < window.end));
         due.take_while(|due| quota.admit(*due, window, &mut u64::MAX.clone())).collect()
     }
 
@@ -123,7 +124,9 @@ impl<U> Supervisor<'_, U> {
     fn close(&self) -> Vec<Nanos> {
         let Some(mut recorder) = self.shared.recorder().take() else { return Vec::new() };
         let interrupted = self.job.is_interrupted();
-        let unsent = self.unsent();
+        // Nobody asks for those of an interrupted load, which may be millions.
+        let are_asked_for = !interrupted || self.shared.stays;
+        let unsent = if are_asked_for { self.unsent(self.clock.now()) } else { Vec::new() };
         let mut unfinished: Vec<PendingCall> = Vec::new();
         let mut between_calls: Vec<TakenArrival> = Vec::new();
         for index in 0..self.threads.len() {

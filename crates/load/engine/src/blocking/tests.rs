@@ -351,6 +351,28 @@ fn a_call_that_comes_back_too_late_has_cut_the_load_short() {
 }
 
 #[test]
+fn a_call_that_hangs_ends_the_load_before_later_arrivals_are_due() {
+    let calls = Sleeps { hangs: Some((6, Duration::from_millis(1900))), ..Sleeps::default() };
+    let load = arriving(100.0, 2, Stop::After(Duration::from_secs(60)));
+    let (tallies, faults) = run_all(calls, 2, &load).expect("a run");
+    assert!(faults.len() == 1 && faults[0].starts_with("the load ended 5"), "{faults:?}");
+    let arrived = tallies[&Subject::Iteration].count();
+    assert!((100..=1100).contains(&arrived), "a hundred come in a second, and it has had ten at most: {arrived}");
+}
+
+#[test]
+fn a_load_that_time_alone_ends_lasts_that_long_also_after_its_last_arrival() {
+    let hold = |length, target| Stage { length: Duration::from_millis(length), target, shape: Shape::Hold };
+    let rate = Profile { start: 100.0, stages: vec![hold(200, 100.0), hold(500, 0.0)], joining: None };
+    let model = LoadModel::Open { rate, arrivals: Arrivals::Constant, max_users: 2, overflow: Overflow::Wait };
+    let load = LoadProfile { model, ..closed(0.0, for_(Duration::from_millis(700))) };
+    let begun = std::time::Instant::now();
+    let (tallies, faults) = run_all(Sleeps::default(), 2, &load).expect("a run");
+    assert!((20..=21).contains(&tallies[&Subject::Iteration].count()) && faults.is_empty(), "{faults:?}");
+    assert!(begun.elapsed() >= Duration::from_millis(700), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn users_that_cannot_get_ready_say_why() {
     let stop = Stop::After(Duration::from_secs(60));
     let refused = run_all(Sleeps { refuses: true, ..Sleeps::default() }, 2, &closed(2.0, stop));
@@ -538,5 +560,6 @@ fn arrivals_that_wait_at_the_end_of_a_load_come_first_in_the_next() {
     }
     let [(first, none), (second, unsent)] = outcomes[..] else { panic!("{outcomes:?}") };
     assert_eq!(none, 0, "those that wait are not lost");
+    assert!(first <= 8, "one takes 30 ms of the 200 ms, and none begins after these: {outcomes:?}");
     assert_eq!(first + second + unsent, 40, "each arrival is counted once: {outcomes:?}");
 }

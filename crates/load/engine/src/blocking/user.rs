@@ -4,7 +4,7 @@ use super::call::PartOfCall;
 use super::log::{Entry, PendingCall};
 use super::{BlockingWorkload, Call, Failure, POLL_EVERY, Shared, Source, own_thread};
 use crate::clock::{Clock, nanos};
-use crate::offer::Quota;
+use crate::offer::{Arrivals, Quota};
 use crate::recorder::{ITERATION, part, request};
 use crate::schedule::{Random, think_time, users_at};
 use crate::threads::configure_thread;
@@ -13,8 +13,8 @@ use plimsoll_model::load::{AFTER_FAILURE, Profile};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How exactly users follow a ramp, in nanoseconds.
@@ -216,13 +216,9 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
                 self.sleep_until(self.next_active(users, now));
             },
             Source::Open(arrivals) => {
-                let due = {
-                    let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
-                    let due = arrivals.next_if(|due| due < self.shared.window.end)?;
-                    let due = self.quota.admit(due, &self.shared.window, &mut self.own_quota).then_some(due)?;
-                    // Closing takes the remaining arrivals before it takes the logs, so that each arrival is in one of the two.
-                    self.shared.log(self.index).take(due);
-                    due
+                let Some(due) = self.take_arrival(arrivals) else {
+                    self.wait_for_the_end();
+                    return None;
                 };
                 let waited_for = self.clock.now() < due;
                 self.sleep_until(due).then_some(())?;
@@ -231,6 +227,30 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
                 }
                 Some(due)
             }
+        }
+    }
+
+    /// Takes the next arrival; none if this user begins no other in this load. If users stay, arrivals that wait when
+    /// the load is over are left to the next one.
+    fn take_arrival(&mut self, arrivals: &Mutex<Arrivals>) -> Option<Instant> {
+        let window = &self.shared.window;
+        let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
+        if self.shared.stays && self.clock.now() >= window.end {
+            return None;
+        }
+        let due = arrivals.next_if(|due| due < window.end)?;
+        if !self.quota.admit(due, window, &mut self.own_quota) {
+            return None;
+        }
+        // Closing takes the remaining arrivals before it takes the logs, so that each arrival is in one of the two.
+        self.shared.log(self.index).take(due);
+        Some(due)
+    }
+
+    /// Waits for the end of a load that time alone ends: it lasts that long, also after the last arrival.
+    fn wait_for_the_end(&self) {
+        if self.quota.is_endless() && self.own_quota == u64::MAX {
+            self.sleep_until(self.shared.window.end);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The connections of one thread: assigns them to users, opens and closes them, and moves their bytes.
 
 use super::context::{LoopContext, MOST_READS};
-use super::users::Users;
+use super::users::{Activity, Users};
 use crate::pool::ConnectionPool;
 use crate::protocol::{Failure, Protocol, ReceivedReply, Reply, Sending, Signal};
 use crate::recorder::{CONNECT, SubjectIndex, request};
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// Bytes read from a socket at once.
 const READ_SIZE: usize = 64 * 1024;
 
-/// A shared connection that was refused is retried after this time.
+/// A shared connection that could not be made, or that ended before its first exchange, is made again after this time.
 const RETRY_AFTER: i64 = 10_000_000;
 
 /// Buffers that all reads of the thread share.
@@ -63,6 +63,8 @@ pub(super) struct Connection<C> {
     stage: Stage,
     begun: Instant,
     given_up: bool,
+    /// True once an exchange was sent on it.
+    was_used: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +152,7 @@ impl<C> Connection<C> {
 
     /// Lets the protocol write a request; it is sent with the next [`Users::send_out`].
     pub(super) fn send<P: Protocol<Connection = C>>(&mut self, protocol: &P, user: &mut P::User, request: Sending) {
+        self.was_used = true;
         protocol.send(&mut self.protocol, user, request, &mut self.out);
     }
 
@@ -269,14 +272,29 @@ impl<P: Protocol> Users<'_, P> {
         }
     }
 
-    /// A connection that takes no more exchanges is closed once the last one on it is over.
+    /// A connection that takes no more exchanges is closed once the last one on it is over. A shared one is made again:
+    /// a little later if it had none, or a server that closes each at once would keep the loop busy.
     fn lose_if_unused(&mut self, context: &mut LoopContext<'_>, slot: u32) {
-        if self.connections.slots[slot as usize].exchanges == 0 {
-            self.hang_up(context, slot);
-            if self.connections.is_shared() {
-                self.dial(context, slot);
-            }
+        if self.connections.slots[slot as usize].exchanges > 0 {
+            return;
         }
+        let was_used = self.connections.pool.get(slot).is_some_and(|connection| connection.was_used);
+        self.hang_up(context, slot);
+        if !self.connections.is_shared() {
+            return;
+        }
+        if was_used {
+            self.dial(context, slot);
+        } else {
+            let now = context.clock.now();
+            self.dial_later(context, slot, now);
+        }
+    }
+
+    /// Lets the deadline of an empty slot dial it.
+    fn dial_later(&mut self, context: &mut LoopContext<'_>, slot: u32, now: Instant) {
+        let retry = Instant(now.0 + RETRY_AFTER);
+        self.connections.pool.set_deadline(slot, retry, &mut context.timers);
     }
 
     /// Starts to connect the slot of a connection.
@@ -294,7 +312,8 @@ impl<P: Protocol> Users<'_, P> {
             Ok(transport) => {
                 context.recorder.count_sent(self.subject_of(slot), 1);
                 let stage = Stage::Connecting;
-                let connection = Connection { transport, protocol, out, stage, begun: now, given_up: false };
+                let connection =
+                    Connection { transport, protocol, out, stage, begun: now, given_up: false, was_used: false };
                 let pool = &mut self.connections.pool;
                 pool.put(slot, connection);
                 pool.set_deadline(slot, now.after(self.task.connect_timeout), &mut context.timers);
@@ -340,7 +359,7 @@ impl<P: Protocol> Users<'_, P> {
                 return self.tend_socket(context, user, now);
             }
             if self.connections.pool.get(slot).is_none() {
-                // A shared connection that was refused is tried again.
+                // A shared connection that was refused, or closed before its first exchange, is tried again.
                 self.dial(context, slot);
                 return;
             }
@@ -542,16 +561,19 @@ impl<P: Protocol> Users<'_, P> {
         context.recorder.keep_example(self.subject_of(slot), broken.kind, broken.detail.clone());
         self.hang_up(context, slot);
         if let Some(user) = self.connections.user_of_socket(slot) {
+            let user_of_socket = &mut self.users[user as usize];
+            user_of_socket.connection_failed |= user_of_socket.activity == Activity::OpeningSocket;
             return self.socket_is_refused(context, user, Failure::new(broken.kind, broken.detail), now);
         }
         if !self.connections.is_shared() {
+            self.users[slot as usize].connection_failed = true;
             self.fail_unsent(context, slot, Failure::new(broken.kind, broken.detail), now);
             return;
         }
-        let retry = Instant(now.0 + RETRY_AFTER);
-        self.connections.pool.set_deadline(slot, retry, &mut context.timers);
+        self.dial_later(context, slot, now);
         if (0..self.connections.first_socket).all(|slot| self.connections.pool.get(slot).is_none()) {
             for user in std::mem::take(&mut self.connections.queue) {
+                self.users[user as usize].connection_failed = true;
                 self.fail_unsent(context, user, Failure::new(broken.kind, broken.detail.clone()), now);
             }
         }

@@ -57,6 +57,8 @@ pub(super) struct User<U> {
     has_exchanged: bool,
     /// True if it has had one on a connection that is not its socket.
     had_connection: bool,
+    /// True if a connection that its present iteration waited for could not be made.
+    pub(super) connection_failed: bool,
     /// The connection that carries its present exchange.
     pub(super) slot: Option<u32>,
     step: usize,
@@ -98,6 +100,7 @@ impl<U> User<U> {
             is_retiring: false,
             has_exchanged: false,
             had_connection: false,
+            connection_failed: false,
             slot: None,
             step: 0,
             begun: Instant(0),
@@ -179,6 +182,7 @@ impl<P: Protocol> Work for Users<'_, P> {
     fn retire(&mut self, context: &mut LoopContext<'_>, index: u32) {
         let user = &mut self.users[index as usize];
         (user.is_retiring, user.has_exchanged, user.had_connection) = (true, false, false);
+        user.connection_failed = false;
         let next = self.task.protocol.retire(&mut user.program);
         let now = context.clock.now();
         self.proceed(context, index, next, now);
@@ -240,6 +244,7 @@ impl<'a, P: Protocol> Users<'a, P> {
     fn begin_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, due: Instant) {
         let user = &mut self.users[index as usize];
         (user.is_retiring, user.has_exchanged, user.had_connection) = (false, false, false);
+        user.connection_failed = false;
         (user.begun, user.phase, user.paused) = (due, context.phase_of_arrival(due), Nanos(0));
         // An arrival may have waited for the user, which is a part of the iteration.
         user.started = if context.is_open(index) { context.clock.now() } else { due };
@@ -271,6 +276,8 @@ impl<'a, P: Protocol> Users<'a, P> {
                 self.end_iteration(context, index, Outcome::Failed(kind));
             }
             Next::Stop => {
+                // It may come from an exchange that has just ended.
+                self.users[index as usize].activity = Activity::Resting;
                 self.close_socket(context, index);
                 context.stopped(index, self.users[index as usize].begun);
             }
@@ -445,8 +452,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         if user.is_retiring {
             return self.leave(context, index);
         }
-        let refused = matches!(outcome, Outcome::Failed(ErrorKind::Connect | ErrorKind::Tls));
-        let pauses = refused || !user.has_exchanged && context.is_at_once(user.begun);
+        let pauses = user.connection_failed || !user.has_exchanged && context.is_at_once(user.begun);
         let least = Nanos(if pauses { nanos(AFTER_FAILURE).unsigned_abs() } else { 0 });
         let done = context.clock.now();
         let User { begun, phase, paused, .. } = *user;

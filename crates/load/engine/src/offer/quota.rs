@@ -59,7 +59,8 @@ impl Quota {
         }
     }
 
-    pub(super) fn is_endless(&self) -> bool {
+    /// True if it has no limit.
+    pub(crate) fn is_endless(&self) -> bool {
         matches!(self, Quota::Endless)
     }
 

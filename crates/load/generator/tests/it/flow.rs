@@ -1,5 +1,6 @@
 //! Flows against a server that insists on tokens, cookies and the order of steps.
 
+use crate::job::{JobsInTurn, lasting};
 use crate::support::{closed, each, get, http, iterations, open, run, run_prepared, target};
 use plimsoll_generator::{Prepared, check};
 use plimsoll_model::flow::{
@@ -172,6 +173,24 @@ fn rows_that_are_unique_end_the_load_when_each_was_used_once() {
         assert_eq!(record.logins.len(), 101);
         assert!(record.logins.values().all(|logins| *logins == 1), "{:?}", record.logins);
     }
+}
+
+/// An iteration takes longer than a job. It begins with the steps for stopping of the user before it.
+#[test]
+fn users_that_stay_and_find_no_row_left_stop_and_each_job_ends() {
+    let slow = Behaviour::after(Duration::from_millis(30), Reply::of_size(10));
+    let server = Server::start(slow).expect("a port");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut flow = flow(folder.path(), 4, FeedOrder::Unique, FeedEnd::Stop);
+    let bare = |name: &str| FlowRequest { auth: None, ..request(name, "GET", vec![literal("/")]) };
+    (flow.requests, flow.lifetime) = (vec![bare("page"), bare("log out")], Lifetime::Iteration);
+    (flow.on_start, flow.on_stop) = (Block::default(), steps([1]));
+    flow.actions[0].steps = steps([0, 0, 0, 0]);
+    let prepared = Prepared::new(&workload(server.address(), flow), Some(server.address())).expect("in order");
+    // For the four rows the two users have time enough in six jobs. In those after, nobody has anything to do.
+    let jobs = JobsInTurn::run(&prepared, &lasting(2, 60), 24, Duration::from_millis(10));
+    assert_eq!((jobs.requests("page"), jobs.requests("log out")), ((16, 0), (4, 0)));
+    assert_eq!(server.record().requests(), 20);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use plimsoll_model::workload::{Connect, HttpStep, Tls, Workload};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -200,13 +201,44 @@ fn a_refused_connection_fails_the_request_and_does_not_spin() {
     }
 }
 
+/// The address of a server that closes each connection as soon as it has accepted it.
+fn closing_server() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    address
+}
+
+#[test]
+fn a_connection_that_ends_in_its_handshake_fails_the_request_and_does_not_spin() {
+    let address = closing_server();
+    for connect in [Connect::PerUser, Connect::PerIteration, Connect::Shared(1)] {
+        let workload = over_tls(http(address, connect, vec![get("page", "/")]), insecure());
+        let outcome = run(&workload, address, &closed(1, Stop::After(Duration::from_millis(500))), 1);
+        let failed = outcome.requests("page").failed();
+        assert!((1..=60).contains(&failed), "{connect:?}: {failed}, {:?}", outcome.record.error_examples);
+    }
+}
+
+#[test]
+fn a_shared_connection_that_ends_before_its_first_request_does_not_spin() {
+    let address = closing_server();
+    let workload = http(address, Connect::Shared(1), vec![get("page", "/")]);
+    // After its first request the user needs no connection.
+    let think = Think::Constant(Duration::from_secs(60));
+    let model = LoadModel::Closed { users: Profile::constant(1.0), think };
+    let load = LoadProfile { model, ..closed(1, Stop::After(Duration::from_millis(500))) };
+    let made = run(&workload, address, &load, 1).connects().count();
+    assert!((2..=60).contains(&made), "{made} connections");
+}
+
 #[test]
 fn a_server_that_never_accepts_times_the_connection_out() {
     // A backlog of one that is full: the kernel leaves further connections unanswered.
     let listener = bound();
     rustix::net::listen(&listener, 0).expect("a listener");
     let address = listener.local_addr().expect("an address");
-    let _queued = std::net::TcpStream::connect(address).expect("the first one fits");
+    let _queued = TcpStream::connect(address).expect("the first one fits");
     let mut workload = http(address, Connect::PerUser, vec![get("page", "/")]);
     workload.timeout = Duration::from_millis(200);
     let outcome = run(&workload, address, &closed(1, each(2)), 1);
@@ -287,10 +319,17 @@ fn interrupting_ends_the_run_soon() {
     assert!(outcome.record.interrupted && began.elapsed() < Duration::from_secs(30));
 }
 
-fn tls_workload(server: &Server, tls: Tls) -> Workload {
-    let mut workload = http(server.address(), Connect::PerIteration, vec![get("page", "/")]);
+fn over_tls(mut workload: Workload, tls: Tls) -> Workload {
     workload.target.as_mut().expect("a target").tls = Some(tls);
     workload
+}
+
+fn insecure() -> Tls {
+    Tls { ca: None, server_name: None, insecure: true }
+}
+
+fn tls_workload(server: &Server, tls: Tls) -> Workload {
+    over_tls(http(server.address(), Connect::PerIteration, vec![get("page", "/")]), tls)
 }
 
 fn ca_file(server: &Server) -> tempfile::NamedTempFile {
@@ -320,6 +359,43 @@ fn tls_checks_certificates_unless_told_otherwise() {
     let insecure = Tls { insecure: true, ..other_name };
     let outcome = run(&tls_workload(&unknown, insecure), unknown.address(), &closed(1, each(2)), 1);
     assert!(outcome.errors("page").is_empty(), "{:?}", outcome.record.error_examples);
+}
+
+/// The address of a proxy that passes on the bytes of one connection. Once the server has received its second request,
+/// the proxy sends the client a record that nobody can decrypt.
+fn breaking_proxy(server: &Arc<Server>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = Arc::clone(server);
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a connection");
+        let upstream = TcpStream::connect(server.address()).expect("a connection");
+        for (from, to) in [(&client, &upstream), (&upstream, &client)] {
+            let (mut from, mut to) = (from.try_clone().expect("a descriptor"), to.try_clone().expect("a descriptor"));
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        }
+        while server.record().requests() < 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Application data of TLS 1.2 or 1.3, 30 bytes long.
+        let mut record = [0_u8; 35];
+        record[..5].copy_from_slice(&[23, 3, 3, 0, 30]);
+        let _ = client.write_all(&record);
+    });
+    address
+}
+
+#[test]
+fn a_record_that_breaks_an_open_connection_is_no_failed_handshake() {
+    let server = Server::builder(Behaviour::at_once(Reply::of_size(20))).at("/never", Behaviour::never()).tls();
+    let server = Arc::new(server.start().expect("a port"));
+    let address = breaking_proxy(&server);
+    let steps = vec![get("first", "/"), get("second", "/never")];
+    let workload = over_tls(http(address, Connect::PerUser, steps), insecure());
+    let outcome = run(&workload, address, &closed(1, each(1)), 1);
+    assert_eq!((outcome.errors("first"), outcome.errors("second")), (vec![], vec![(ErrorKind::Closed, 1)]));
+    let example = outcome.example("second", ErrorKind::Closed);
+    assert!(example.starts_with("the connection broke: ") && !example.contains("handshake"), "{example}");
 }
 
 #[test]

@@ -348,6 +348,24 @@ fn messages_are_sent_answered_and_captured() {
 }
 
 #[test]
+fn a_question_with_a_number_of_its_own_takes_no_answer_to_another() {
+    let server = Server::start(Mistakes::default()).expect("a port");
+    let literal = |text: &str| JsonPiece::Literal(text.to_owned());
+    let pieces = vec![literal("{\"seq\": "), JsonPiece::Whole(Reference::Message), literal("}")];
+    let numbered = Body::Json(JsonText(pieces));
+    let own = JsonText(vec![JsonPiece::Whole(Reference::Message)]);
+    let checks = Checks { json: vec![("$.seq_reply".to_owned(), own)], ..Checks::default() };
+    let awaits = Some(AwaitedMessage { checks, captures: Vec::new() });
+    // Nobody waits for the first answer: it comes while the second one is awaited.
+    let forgotten = FlowMessage { name: "forgotten".to_owned(), send: Some(numbered.clone()), awaits: None };
+    let ask = FlowMessage { name: "ask".to_owned(), send: Some(numbered), awaits };
+    let steps = vec![Instruction::Message(0), Instruction::Message(1)];
+    let outcome = run_flow(&server, flow(steps, vec![forgotten, ask]), &closed(2, iterations(20)));
+    assert_eq!((outcome.requests("ask").count(), outcome.requests("ask").failed()), (20, 0));
+    assert_eq!((outcome.iterations().failed(), server.counts().messages), (0, 40));
+}
+
+#[test]
 fn a_message_that_came_before_it_was_awaited_is_taken() {
     let server = Server::start(Mistakes::default()).expect("a port");
     let hello = message("hello", None, awaiting("$.event", "\"hello\"", Vec::new()));

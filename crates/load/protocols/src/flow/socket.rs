@@ -171,7 +171,8 @@ impl SocketSession {
         self.stage != Stage::Over
     }
 
-    /// Nobody waits for a message any more.
+    /// Nobody waits for a message any more. One that comes later is taken by the next step if it fits that one: only the
+    /// study knows what tells its answers apart.
     pub(super) fn cancel(&mut self) {
         self.awaited = None;
     }
