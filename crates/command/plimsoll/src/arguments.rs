@@ -8,10 +8,10 @@ pub(crate) use script::{
     Flags, InspectFlags, LogFormat, LogOutput, NewScript, Project, RunFlags, Script, Shown, Template, Vendor,
 };
 
-use crate::shell;
 use clap::{Args, Parser, Subcommand};
 use plimsoll_demo::Mode;
 use plimsoll_k6_run::duration;
+use plimsoll_model::shell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -68,6 +68,11 @@ impl Failure {
         Failure { exit, error: error.into() }
     }
 
+    /// The failure with what may help, on a line of its own.
+    pub(crate) fn with_help(self, help: &str) -> Failure {
+        Failure { error: anyhow::anyhow!("{:#}\n{help}", self.error), ..self }
+    }
+
     /// Prints the reason on standard error.
     pub(crate) fn report(&self) -> ExitCode {
         say::note(&format!("{:#}", self.error));

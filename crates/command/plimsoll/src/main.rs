@@ -10,7 +10,6 @@ mod machine;
 mod printable;
 mod progress;
 mod say;
-mod shell;
 
 /// Scripts allocate many small pieces of memory. This allocator also replaces `malloc`, for their engine, which is
 /// written in C.

@@ -6,6 +6,7 @@ use plimsoll_model::measure::{Measure, Noted, Series};
 use plimsoll_model::plan::Plan;
 use plimsoll_model::record::Metric;
 use plimsoll_model::result::{StartResult, TrialResult};
+use plimsoll_model::shell;
 use plimsoll_model::study::{Origin, StudyFacts};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -77,15 +78,25 @@ impl Input {
         trial.counts() && !self.plan.is_superseded(trial.identity())
     }
 
-    /// The command that runs the study again, for so much time under load if it is given.
+    /// The command that runs the study again: for so much time under load if it is given, and otherwise until all is
+    /// decided if the run could end early.
     #[must_use]
     pub fn command_to_run(&self, time: Option<Duration>) -> String {
         let quick = if self.facts.quick { " --quick" } else { "" };
-        let profile = self.facts.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"));
-        let time = time.map_or_else(String::new, |time| format!(" --for {}", in_whole_units(time)));
+        let profile = self
+            .facts
+            .profile
+            .as_ref()
+            .map_or_else(String::new, |profile| format!(" --profile {}", shell::word(profile)));
+        let extent = match time {
+            Some(time) => format!(" --for {}", in_whole_units(time)),
+            // A plan has looks only where it was asked to end at one.
+            None if !self.plan.looks.is_empty() => " --until-decided".to_owned(),
+            None => String::new(),
+        };
         // Old bundles do not tell the name; each keeps the file under this one.
         let file = if self.facts.file.is_empty() { "study.toml" } else { &self.facts.file };
-        format!("plimsoll run{quick}{profile}{time} {file}")
+        format!("plimsoll run{quick}{profile}{extent} {}", shell::word(&file))
     }
 
     /// True if Plimsoll's own generator made the load, so that its limits are known.
@@ -133,6 +144,17 @@ fn in_whole_units(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{input, start};
+
+    #[test]
+    fn a_run_that_could_end_early_is_run_again_until_it_is_decided() {
+        let mut study = input(10, |_| start(1.0));
+        assert_eq!(study.command_to_run(None), "plimsoll run study.toml");
+        study.plan.looks = vec![5, 7, 10];
+        assert_eq!(study.command_to_run(None), "plimsoll run --until-decided study.toml");
+        let for_a_time = study.command_to_run(Some(Duration::from_secs(90)));
+        assert_eq!(for_a_time, "plimsoll run --for 90s study.toml", "its number of repeats is fixed before the run");
+    }
 
     #[test]
     fn times_are_written_as_commands_take_them() {

@@ -25,6 +25,7 @@ pub mod result;
 pub mod sample;
 pub mod script;
 pub mod search;
+pub mod shell;
 pub mod sql;
 pub mod start;
 pub mod storage;

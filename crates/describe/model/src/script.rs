@@ -3,6 +3,7 @@
 use crate::storage::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,8 +24,8 @@ pub struct Script {
     pub tags: BTreeMap<String, String>,
     /// Hosts besides the loopback that the script may reach.
     pub allowed: Vec<String>,
-    /// The names of the study's systems by port. Requests to a system are named after it.
-    pub systems: BTreeMap<u16, String>,
+    /// The names of the study's systems by address. Requests to a system are named after it.
+    pub systems: BTreeMap<SocketAddr, String>,
     /// The files of the program, with their SHA-256. Two bundles ran the same program if these are equal. Empty until
     /// the files were read.
     pub sources: Vec<(PathBuf, String)>,

@@ -9,7 +9,12 @@ use rquickjs::{CaughtError, Coerced, Ctx, Error, FromJs, Value};
 
 /// The exception of an error. Of several places, the first in the script's own code counts: natives have none.
 pub(crate) fn caught(ctx: &Ctx<'_>, program: &Program, error: Error) -> Exception {
-    match CaughtError::from_error(ctx, error) {
+    of_caught(ctx, program, CaughtError::from_error(ctx, error))
+}
+
+/// The exception of an error that was taken from the engine.
+pub(crate) fn of_caught<'js>(ctx: &Ctx<'js>, program: &Program, error: CaughtError<'js>) -> Exception {
+    match error {
         CaughtError::Exception(error) => of_value(ctx, program, &error.into_object().into_value()),
         CaughtError::Value(value) => of_value(ctx, program, &value),
         CaughtError::Error(error) => Exception { message: error.to_string(), place: None, stack: String::new() },

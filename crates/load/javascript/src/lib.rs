@@ -67,6 +67,7 @@
 //! - The engine has no `URL`, `TextEncoder`, `crypto`, `structuredClone` or `Intl` of its own.
 
 mod access;
+mod binary;
 mod bounds;
 pub mod busy;
 mod commonjs;
@@ -91,6 +92,7 @@ mod stack;
 mod typescript;
 mod vm;
 
+pub use binary::binary;
 pub use copies::{Copies, Copy, FOLDER_OF_COPIES, HASHES_OF_COPIES, RemoteImport};
 pub use event_loop::{EventLoop, Handler, Host, Level, OpId, Operations, Request, Then, Wakeup};
 pub use fault::{Exception, Fault, ImportChain, Place};

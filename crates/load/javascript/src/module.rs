@@ -84,6 +84,8 @@ pub(crate) struct Names {
     pub(crate) uses_require: bool,
     /// True if it has an `import.meta`.
     pub(crate) uses_import_meta: bool,
+    /// True if it has a `throw null`, or rejects a promise with null.
+    pub(crate) throws_null: bool,
 }
 
 /// A module that is imported or exported as a whole.
@@ -193,6 +195,7 @@ impl Names {
             maybe_required: scan.maybe_required,
             uses_require: scan.uses_require,
             uses_import_meta: scan.uses_import_meta,
+            throws_null: scan.throws_null,
         }
     }
 }

@@ -139,6 +139,11 @@ impl Program {
         self.uses_require
     }
 
+    /// True if a module of it has a `throw null`, or rejects a promise with null.
+    pub(crate) fn throws_null(&self) -> bool {
+        self.read(|modules| modules.graph.modules.values().any(|module| module.names.throws_null))
+    }
+
     /// Has a runtime load the script. The promise is one of its exports.
     pub(crate) fn import<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
         if self.read(|modules| modules.graph.is_common_js(&self.entry)) {

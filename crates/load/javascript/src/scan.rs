@@ -1,9 +1,11 @@
 //! Finds in the tree of a module what decides how it is loaded: its calls of `require`, and `await` outside of functions.
+//! Beside that, it finds whether the module throws null.
 
 use oxc_ast::ast::{
     Argument, ArrowFunctionExpression, AwaitExpression, BindingIdentifier, CallExpression, ConditionalExpression,
     DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, Function, IdentifierReference,
-    IfStatement, LogicalExpression, MetaProperty, Program, SwitchCase, TryStatement, UnaryExpression, WhileStatement,
+    IfStatement, LogicalExpression, MetaProperty, Program, SwitchCase, ThrowStatement, TryStatement, UnaryExpression,
+    WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_syntax::operator::UnaryOperator;
@@ -22,6 +24,8 @@ pub(crate) struct Scan {
     pub(crate) uses_import_meta: bool,
     /// True if it has an `await` outside of functions.
     pub(crate) awaits: bool,
+    /// True if it has a `throw null`, or rejects a promise with null.
+    pub(crate) throws_null: bool,
     /// How many functions, branches and loops there are around the present node: what is inside may never run.
     conditions: usize,
     functions: usize,
@@ -55,6 +59,7 @@ impl Scan {
 
 impl<'a> Visit<'a> for Scan {
     fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
+        self.throws_null |= rejects_with_null(it);
         match it.callee.get_inner_expression() {
             // A function that is called where it stands: what is in it runs.
             Expression::FunctionExpression(function) if !function.r#async && !function.generator => {
@@ -129,6 +134,11 @@ impl<'a> Visit<'a> for Scan {
         self.conditionally(|scan| scan.visit_expression(&it.right));
     }
 
+    fn visit_throw_statement(&mut self, it: &ThrowStatement<'a>) {
+        self.throws_null |= matches!(it.argument.get_inner_expression(), Expression::NullLiteral(_));
+        walk::walk_throw_statement(self, it);
+    }
+
     fn visit_try_statement(&mut self, it: &TryStatement<'a>) {
         self.conditionally(|scan| walk::walk_try_statement(scan, it));
     }
@@ -157,6 +167,11 @@ impl<'a> Visit<'a> for Scan {
     fn visit_do_while_statement(&mut self, it: &DoWhileStatement<'a>) {
         self.conditionally(|scan| walk::walk_do_while_statement(scan, it));
     }
+}
+
+/// True for `Promise.reject(null)`, and for `reject(null)`.
+fn rejects_with_null(call: &CallExpression<'_>) -> bool {
+    call.callee_name() == Some("reject") && matches!(call.arguments.first(), Some(Argument::NullLiteral(_)))
 }
 
 #[cfg(test)]
@@ -194,6 +209,20 @@ mod tests {
         ] {
             let module = Module::parse("load.js", text.to_owned()).unwrap_or_else(|faults| panic!("{}", faults[0]));
             assert_eq!(module.names.uses_require, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_null_that_is_thrown_is_found_anywhere() {
+        for (text, expected) in [
+            ("throw null;", true),
+            ("function f() { if (g()) { throw (null); } }", true),
+            ("const f = () => Promise.reject(null);", true),
+            ("new Promise((resolve, reject) => reject(null));", true),
+            ("throw new Error(null); throw 'null'; f(null); reject(g(null));", false),
+        ] {
+            let module = Module::parse("load.js", text.to_owned()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+            assert_eq!(module.names.throws_null, expected, "{text}");
         }
     }
 }

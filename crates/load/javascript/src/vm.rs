@@ -96,6 +96,9 @@ pub enum ResultFormat {
     Nothing,
     /// As JSON. Of a promise, the value to which it resolves.
     Json,
+    /// The same, where a member of the result that is a buffer, or a view of one, is `{ "bytes": … }`: a text whose
+    /// characters, up to U+00FF, are its bytes.
+    JsonWithBytes,
 }
 
 /// The state in which a user gave the thread back.
@@ -139,6 +142,8 @@ struct Shared<P: Operations> {
     is_idle: Cell<bool>,
     /// The first instant at which the interrupt handler saw it run since it was resumed.
     running_since: Cell<Option<Instant>>,
+    /// [`Limits::memory`]
+    memory: usize,
     busy: Nanos,
     exceeded_busy: Cell<bool>,
     /// The place in the script where it exceeded that limit.
@@ -210,6 +215,7 @@ impl<P: Operations> Vm<P> {
             parked: RefCell::default(),
             is_idle: Cell::default(),
             running_since: Cell::default(),
+            memory: setup.limits.memory,
             busy: setup.limits.busy,
             exceeded_busy: Cell::default(),
             exceeded_at: RefCell::default(),

@@ -204,6 +204,18 @@ impl Executor {
         matches!(self, Executor::ConstantArrivalRate { .. } | Executor::RampingArrivalRate { .. })
     }
 
+    /// The time after its window in which iterations may finish. Where a ramp has taken all users away, the last ones
+    /// have what a ramp leaves to users, at most until the scenario ends: after its stages without users, and its
+    /// graceful stop.
+    fn drain(&self, graceful_stop: Duration) -> Duration {
+        let Executor::RampingVus { start_vus, stages, graceful_ramp_down } = self else { return graceful_stop };
+        let ramps = with_users(*start_vus, stages);
+        if ramps.last().map_or(*start_vus, |last| last.target) > 0 {
+            return graceful_stop;
+        }
+        (length(&stages[ramps.len()..]) + graceful_stop).min(*graceful_ramp_down)
+    }
+
     fn source(&self) -> Source {
         let closed = |vus: u64, quota| Source::Closed {
             users: Curve(vec![(Duration::ZERO, vus as f64)]),
@@ -272,14 +284,14 @@ impl Scenario {
     /// The latest end of its last iteration.
     #[must_use]
     pub fn end(&self) -> Duration {
-        self.start_time + self.executor.window() + self.graceful_stop
+        self.start_time + self.executor.window() + self.executor.drain(self.graceful_stop)
     }
 
     /// Its load.
     #[must_use]
     pub fn offer(&self) -> Offer {
         let (window, source) = (self.executor.window(), self.executor.source());
-        Offer { begin: self.start_time, window, drain: self.graceful_stop, source }
+        Offer { begin: self.start_time, window, drain: self.executor.drain(self.graceful_stop), source }
     }
 }
 

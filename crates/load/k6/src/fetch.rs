@@ -203,6 +203,7 @@ impl Fetch {
             body_wanted: if discarded { BodyWanted::Discarded } else { BodyWanted::Kept },
             name: self.name(),
             expected: self.request.expected.clone(),
+            follows: self.moved.is_some(),
         }
     }
 

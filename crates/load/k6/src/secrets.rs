@@ -133,6 +133,33 @@ impl Secrets {
         }
         masked
     }
+
+    /// The same of bytes, which need be no text.
+    #[must_use]
+    pub fn masked_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
+        let mut masked = Cow::Borrowed(bytes);
+        for secret in read.iter() {
+            if let Some(replaced) = replaced(&masked, secret.as_bytes()) {
+                masked = replaced.into();
+            }
+        }
+        masked
+    }
+}
+
+/// The bytes with the mask in place of each `secret`, which is not empty; none if there is no such place.
+fn replaced(bytes: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
+    let find = |bytes: &[u8]| bytes.windows(secret.len()).position(|window| window == secret);
+    find(bytes)?;
+    let (mut kept, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some(at) = find(rest) {
+        kept.extend_from_slice(&rest[..at]);
+        kept.extend_from_slice(MASK.as_bytes());
+        rest = &rest[at + secret.len()..];
+    }
+    kept.extend_from_slice(rest);
+    Some(kept)
 }
 
 /// One source as the command line names it: `mock=name=own,default,token=abc`.
@@ -231,5 +258,8 @@ mod tests {
         assert!(masked[3].contains(MASK) && !masked[3].contains("BAc3Mid29y"), "{masked:?}");
         assert_eq!(masked[4], "unread");
         assert_eq!(secrets.masked("a b c"), "a b c", "a blank secret masks nothing");
+        let bytes = |text: &[u8]| [&[0xff][..], text, &[0xfe], text, &[0]].concat();
+        assert_eq!(*secrets.masked_bytes(&bytes(b"p@ss\"word")), *bytes(MASK.as_bytes()));
+        assert_eq!(*secrets.masked_bytes(&bytes(b"unread")), *bytes(b"unread"));
     }
 }

@@ -4,6 +4,8 @@ use rquickjs::class::JsClass;
 use rquickjs::function::{Constructor, FromParam, ParamRequirement, ParamsAccessor};
 use rquickjs::{ArrayBuffer, Class, Coerced, Ctx, Exception, FromJs, Function, Object, Promise, Result, Value};
 
+pub(crate) use plimsoll_javascript::binary;
+
 /// `String(value)`.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String> {
     Ok(Coerced::<String>::from_js(ctx, value)?.0)
@@ -54,29 +56,6 @@ impl<'js> FromParam<'js> for TextArg {
 /// The text of an argument that may be left out.
 pub(crate) fn optional_text<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Option<String>> {
     non_null(value).map(|value| text(ctx, value)).transpose()
-}
-
-/// The bytes of a buffer or of a view; None for other values.
-pub(crate) fn binary(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
-    let Some(object) = value.as_object() else { return Ok(None) };
-    let Some(length) = object.get::<_, Value<'_>>("byteLength")?.as_number() else { return Ok(None) };
-    let (buffer, offset) = match object.get::<_, Value<'_>>("buffer")?.into_object() {
-        Some(buffer) => (buffer, object.get::<_, Value<'_>>("byteOffset")?.as_number().unwrap_or_default()),
-        None => (object.clone(), 0.0),
-    };
-    let Some(buffer) = array_buffer(buffer) else { return Ok(None) };
-    let (start, length) = (offset as usize, length as usize);
-    Ok(buffer.as_bytes().and_then(|bytes| bytes.get(start..start + length)).map(<[u8]>::to_vec))
-}
-
-/// The value as a buffer. For other values the engine sets an exception, which is cleared.
-fn array_buffer(object: Object<'_>) -> Option<ArrayBuffer<'_>> {
-    let ctx = object.ctx().clone();
-    let found = ArrayBuffer::from_object(object);
-    if found.is_none() {
-        ctx.catch();
-    }
-    found
 }
 
 /// The value as an object of a class in Rust. For other values the engine sets an exception, which is cleared.

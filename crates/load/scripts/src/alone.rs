@@ -77,6 +77,7 @@ fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, CallError
 }
 
 /// Calls a function that the script exports, with arguments in JSON, as a user of its own. Its samples are discarded.
+/// Returns its result in the form of [`ResultFormat::JsonWithBytes`].
 ///
 /// # Errors
 /// The call fails, or the machine does not allow what the loop needs.
@@ -88,7 +89,9 @@ pub fn call_alone(
 ) -> Result<Option<String>, CallError> {
     let unmade = |error: JobError| CallError::NotStarted(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
-    let result = call(run, &network, function, arguments, timeout, run.until_interrupted()).map_err(unmade)?;
+    let format = ResultFormat::JsonWithBytes;
+    let interrupted = run.until_interrupted();
+    let result = call_as(run, &network, (function, format), arguments, timeout, interrupted).map_err(unmade)?;
     result.called
 }
 
@@ -97,6 +100,18 @@ pub(super) fn call(
     run: &Run<'_>,
     network: &Arc<network::Shared>,
     function: &str,
+    arguments: Vec<String>,
+    timeout: Duration,
+    interrupted: &AtomicBool,
+) -> Result<LoadResult, JobError> {
+    call_as(run, network, (function, ResultFormat::Json), arguments, timeout, interrupted)
+}
+
+/// The same, with the form of its result.
+fn call_as(
+    run: &Run<'_>,
+    network: &Arc<network::Shared>,
+    (function, result): (&str, ResultFormat),
     arguments: Vec<String>,
     timeout: Duration,
     interrupted: &AtomicBool,
@@ -119,7 +134,7 @@ pub(super) fn call(
         offering,
         function: function.to_owned(),
         arguments,
-        result: ResultFormat::Json,
+        result,
         scenario: None,
         ids: Ids::From(0),
         made_before: 1,

@@ -367,6 +367,7 @@ mod tests {
             body_wanted,
             name: "a".into(),
             expected: Some(Rc::new(Statuses::default())),
+            follows: false,
         })
     }
 

@@ -26,6 +26,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::mem;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -190,7 +191,7 @@ impl Network {
         let now = context.clock.now();
         match op {
             Op::Http(request, memory) => {
-                let turn = self.shared.rate_limit.take(now);
+                let turn = self.shared.rate_limit.turn_of(&request, now);
                 let pending = PendingRequest::new(id, request, memory, self.shared.longest, due.unwrap_or(now), turn);
                 if pending.requested > now {
                     context.timers.set(pending.requested, Alarm::Operation { user, id });
@@ -495,7 +496,11 @@ impl Network {
         if let Some(subject) = self.subjects.get(name) {
             return *subject;
         }
-        let subject = context.recorder.subject(&Subject::Request(self.shared.systems.named(name)));
+        let named = self.shared.systems.named(name, |host, port| {
+            let resolved = || Some(SocketAddr::new(self.resolver.known(host)?, port));
+            self.shared.hosts.get(host, port).or_else(resolved)
+        });
+        let subject = context.recorder.subject(&Subject::Request(named));
         if self.subjects.len() < KNOWN_NAMES {
             self.subjects.insert(Rc::clone(name), subject);
         }

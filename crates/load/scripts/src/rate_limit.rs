@@ -1,5 +1,6 @@
 //! The most requests that all users together begin in a second.
 
+use plimsoll_k6::operations::HttpRequest;
 use plimsoll_model::units::{Instant, Nanos};
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,8 +18,14 @@ impl RateLimit {
         RateLimit { gap, next: AtomicI64::new(i64::MIN) }
     }
 
+    /// Reserves an instant for a request. As in k6, the limit is on requests of scripts: redirects and logins that
+    /// follow from one go at once.
+    pub(super) fn turn_of(&self, request: &HttpRequest, now: Instant) -> Instant {
+        if request.follows { now } else { self.take(now) }
+    }
+
     /// Reserves the next instant at which a request may go.
-    pub(super) fn take(&self, now: Instant) -> Instant {
+    fn take(&self, now: Instant) -> Instant {
         let Some(gap) = self.gap else { return now };
         let later = |next: i64| Some(Instant(next.max(now.0)).after(gap).0);
         let before = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
@@ -29,6 +36,9 @@ impl RateLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_k6::operations::BodyWanted;
+    use plimsoll_web::Url;
+    use std::rc::Rc;
 
     #[test]
     fn requests_go_evenly_and_time_that_passed_unused_is_lost() {
@@ -36,6 +46,26 @@ mod tests {
         let ms = |milliseconds: i64| Instant(milliseconds * 1_000_000);
         let taken = [0, 0, 10, 500, 500].map(|at| rate_limit.take(ms(at)));
         assert_eq!(taken, [0, 100, 200, 500, 600].map(ms));
+    }
+
+    #[test]
+    fn a_request_counts_once_however_many_exchanges_it_takes() {
+        let rate_limit = RateLimit::new(Some(10));
+        let exchange = |follows| HttpRequest {
+            method: "GET".into(),
+            url: Rc::new(Url::parse("http://here/").expect("a URL")),
+            headers: String::new(),
+            body: Rc::default(),
+            timeout: Nanos(1000),
+            body_wanted: BodyWanted::Kept,
+            name: "a".into(),
+            expected: None,
+            follows,
+        };
+        let ms = |milliseconds: i64| Instant(milliseconds * 1_000_000);
+        let turns = [(false, 0), (true, 20), (true, 40), (false, 60), (true, 120)]
+            .map(|(follows, at)| rate_limit.turn_of(&exchange(follows), ms(at)));
+        assert_eq!(turns, [0, 20, 40, 100, 120].map(ms));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use plimsoll_model::job::{Job, JobError, JobRecord, Report, SetUp, WorkFacts};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record;
 use plimsoll_model::script::{Script, ScriptFacts};
+use plimsoll_model::shell;
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +56,7 @@ impl CompiledScript {
         let folders = script.files.iter().map(PathBuf::as_path).chain([project.as_path()]);
         let opened_by = if script.own_load.is_some() { "`--files DIR`" } else { "`files` of the workload" };
         let files = Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by(opened_by);
-        let taken_by = format!("plimsoll script vendor {}", script.entry.display());
+        let taken_by = format!("plimsoll script vendor {}", shell::word(&script.entry.display()));
         let copies = Copies::within(project.join(FOLDER_OF_COPIES), taken_by);
         let files = files.with_copies(copies.map_err(|error| fault(error.to_string()))?);
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())

@@ -87,26 +87,20 @@ impl BundleWriter {
     /// It is no bundle, it is complete, it is of an earlier format, it was begun with another study or
     /// plan, files of its starts were changed, or another run is writing it.
     pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
+        // Nobody writes to a complete bundle any more, so it takes no lock, and may be on a read-only disk.
+        if let Ok(manifest) = manifest::read(folder)
+            && manifest.complete
+        {
+            must_be_of(folder, &manifest, study, facts, plan)?;
+            return Err(BundleError::Complete(folder.to_owned()));
+        }
         // Whoever holds the lock may seal starts. What is read before would lack them, and they would run again.
         let mut writer = ManifestWriter::open(folder)?;
         let manifest = manifest::read(folder)?;
         if manifest.format != FORMAT && !manifest.complete {
             return Err(BundleError::Earlier { path: folder.to_owned(), found: manifest.format });
         }
-        let other = |what| BundleError::OtherStudy { path: folder.to_owned(), what };
-        if fs::read(folder.join(STUDY)).ok().as_deref() != Some(study.as_bytes()) {
-            return Err(other("study"));
-        }
-        if read_plan(folder, &manifest).ok().as_ref() != Some(plan) {
-            return Err(other("plan"));
-        }
-        let begun_with = read_json::<StudyFacts>(&folder.join(FACTS)).map_err(|_| other("resolved study"))?;
-        // Defaults of the floor's rule and of the design have changed. The same text means what the run was begun with,
-        // whatever its file is called now.
-        let StudyFacts { floor_rule, design_reason, can_take_turns, file, .. } = begun_with.clone();
-        if begun_with != (StudyFacts { floor_rule, design_reason, can_take_turns, file, ..facts.clone() }) {
-            return Err(other("resolved study"));
-        }
+        must_be_of(folder, &manifest, study, facts, plan)?;
         if manifest.complete {
             return Err(BundleError::Complete(folder.to_owned()));
         }
@@ -265,6 +259,31 @@ impl BundleWriter {
     fn complete(&mut self, decided_after: Option<u32>) -> Result<(), BundleError> {
         self.manifest.append(&ManifestLine::Complete { at: Timestamp::now().to_string(), decided_after })
     }
+}
+
+/// Refuses a bundle that was begun with another study or plan.
+fn must_be_of(
+    folder: &Path,
+    manifest: &Manifest,
+    study: &str,
+    facts: &StudyFacts,
+    plan: &Plan,
+) -> Result<(), BundleError> {
+    let other = |what| BundleError::OtherStudy { path: folder.to_owned(), what };
+    if fs::read(folder.join(STUDY)).ok().as_deref() != Some(study.as_bytes()) {
+        return Err(other("study"));
+    }
+    if read_plan(folder, manifest).ok().as_ref() != Some(plan) {
+        return Err(other("plan"));
+    }
+    let begun_with = read_json::<StudyFacts>(&folder.join(FACTS)).map_err(|_| other("resolved study"))?;
+    // Defaults of the floor's rule and of the design have changed. The same text means what the run was begun with,
+    // whatever its file is called now.
+    let StudyFacts { floor_rule, design_reason, can_take_turns, file, .. } = begun_with.clone();
+    if begun_with != (StudyFacts { floor_rule, design_reason, can_take_turns, file, ..facts.clone() }) {
+        return Err(other("resolved study"));
+    }
+    Ok(())
 }
 
 /// True if a folder has files that a bundle must not replace. Those of a run that was killed before it wrote its

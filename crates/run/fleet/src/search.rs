@@ -7,6 +7,7 @@ use crate::subjects;
 use async_nats::{Client, Message};
 use bytes::Bytes;
 use futures_util::StreamExt;
+use plimsoll_model::shell;
 use plimsoll_study::LostAgent;
 use plimsoll_system::{Interrupt, random_text};
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,8 +249,9 @@ impl Search<'_> {
             }
         }
         text + &format!(
-            "; start one on the host of the system with `plimsoll agent --nats URL --label {label} --systems FOLDER`, or wait \
-             longer (`--wait`)"
+            "; start one on the host of the system with `plimsoll agent --nats URL --label {} --systems FOLDER`, or wait \
+             longer (`--wait`)",
+            shell::word(&label)
         )
     }
 

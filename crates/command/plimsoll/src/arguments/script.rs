@@ -4,6 +4,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Subcommand};
 use plimsoll_javascript::Level;
 use plimsoll_k6_run::duration;
+use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -308,16 +309,29 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// The outputs that the command line names, or else those of the variable `K6_OUT`.
-    pub(crate) fn outputs(&self) -> Vec<String> {
-        self.outputs_or(&std::env::var("K6_OUT").unwrap_or_default())
+    ///
+    /// # Errors
+    /// The variable counts, and is not UTF-8 text.
+    pub(crate) fn outputs(&self) -> Result<Vec<String>, String> {
+        self.outputs_or(std::env::var("K6_OUT"))
     }
 
     /// The outputs of the flag, or else those of a text with commas between them. Clap would divide the flag's text too.
-    fn outputs_or(&self, variable: &str) -> Vec<String> {
+    fn outputs_or(&self, variable: Result<String, VarError>) -> Result<Vec<String>, String> {
         if !self.out.is_empty() {
-            return self.out.clone();
+            return Ok(self.out.clone());
         }
-        variable.split(',').filter(|output| !output.is_empty()).map(str::to_owned).collect()
+        let text = match variable {
+            Ok(text) => text,
+            Err(VarError::NotPresent) => String::new(),
+            Err(VarError::NotUnicode(text)) => {
+                return Err(format!(
+                    "expected UTF-8 text in the variable `K6_OUT`, found `{}`",
+                    text.to_string_lossy()
+                ));
+            }
+        };
+        Ok(text.split(',').filter(|output| !output.is_empty()).map(str::to_owned).collect())
     }
 }
 
@@ -445,6 +459,8 @@ unsupported! {
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -490,10 +506,21 @@ mod tests {
 
     #[test]
     fn the_variable_of_outputs_has_commas_and_counts_less_than_the_flag() {
-        let none = given(&["a.js"]);
-        assert_eq!(none.outputs_or("json=a.json,csv=b.csv"), ["json=a.json", "csv=b.csv"]);
-        assert!(none.outputs_or("").is_empty());
-        assert_eq!(given(&["-o", "csv=a,b.csv", "a.js"]).outputs_or("json=a.json"), ["csv=a,b.csv"]);
+        let (none, flag) = (given(&["a.js"]), given(&["-o", "csv=a,b.csv", "a.js"]));
+        let outputs = |flags: &Flags, variable: &str| flags.outputs_or(Ok(variable.to_owned())).expect("it is text");
+        assert_eq!(outputs(&none, "json=a.json,csv=b.csv"), ["json=a.json", "csv=b.csv"]);
+        assert!(outputs(&none, "").is_empty());
+        assert_eq!(none.outputs_or(Err(VarError::NotPresent)), Ok(Vec::new()));
+        assert_eq!(outputs(&flag, "json=a.json"), ["csv=a,b.csv"]);
+    }
+
+    #[test]
+    fn a_variable_of_outputs_that_is_no_text_is_refused_where_it_counts() {
+        let variable = || Err(VarError::NotUnicode(OsString::from_vec(b"json=\xff.json".to_vec())));
+        let refused = given(&["a.js"]).outputs_or(variable()).expect_err("it is no text");
+        assert!(refused.contains("UTF-8 text in the variable `K6_OUT`, found `json=\u{fffd}.json`"), "{refused}");
+        let flag = given(&["-o", "csv=a.csv", "a.js"]);
+        assert_eq!(flag.outputs_or(variable()), Ok(vec!["csv=a.csv".to_owned()]));
     }
 
     #[test]

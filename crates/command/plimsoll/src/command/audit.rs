@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_audit::Severity;
+use plimsoll_model::shell;
 use std::io::Read;
 use std::path::Path;
 use std::string::FromUtf8Error;
@@ -29,7 +30,8 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     if path.is_dir() {
         return Err(anyhow!(
             "expected a table of results as CSV, found the folder {name}; the report of a bundle has findings of its own: \
-             `plimsoll report {name}`"
+             `plimsoll report {}`",
+            shell::word(&name)
         )
         .into());
     }

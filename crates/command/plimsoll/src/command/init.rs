@@ -3,8 +3,9 @@
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use plimsoll_model::shell;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 const STUDY: &str = include_str!("init.toml");
@@ -13,18 +14,27 @@ const OF_ONE_SYSTEM: &str = include_str!("init-describe.toml");
 /// Writes a study that compares two variants, or one that describes one system.
 pub(super) fn init(folder: &Path, describe: bool) -> Result<Exit, Failure> {
     let study = if describe { OF_ONE_SYSTEM } else { STUDY };
-    std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
     let path = folder.join("study.toml");
     let shown = path.display();
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
+    write_new(&path, study).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => anyhow!("{shown} is there already; name another folder: `plimsoll init DIR`"),
         _ => anyhow!("failed to write {shown}: {error}"),
     })?;
-    file.write_all(study.as_bytes()).with_context(|| format!("failed to write {shown}"))?;
+    let file = shell::word(&shown);
     say::result(&format!(
-        "wrote {shown}\n  edit it, then:\n  plimsoll check {shown}\n  plimsoll plan {shown}\n  plimsoll run {shown}"
+        "wrote {shown}\n  edit it, then:\n  plimsoll check {file}\n  plimsoll plan {file}\n  plimsoll run {file}"
     ))?;
     Ok(Exit::Fine)
+}
+
+/// Writes a file that is not there yet. If only a part of it can be written, as on a full disk, it is removed, so that
+/// the command can be repeated.
+pub(super) fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(text.as_bytes()).inspect_err(|_| {
+        let _ = fs::remove_file(path); // the first error is the one to tell
+    })
 }
 
 #[cfg(test)]

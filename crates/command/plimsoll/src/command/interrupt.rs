@@ -7,9 +7,11 @@ use plimsoll_system::Interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::register;
 use signal_hook::low_level::{self, pipe};
-use std::io::Read;
+use std::fs;
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 const FAILED: &str = "failed to listen for signals";
@@ -26,6 +28,14 @@ pub(super) struct Listener {
     interrupt: Interrupt,
     /// None as long as nothing runs.
     words: Arc<Mutex<Option<Words>>>,
+    /// The folder that is removed before a signal ends the program. It is locked while it is made or removed.
+    scratch: Arc<Mutex<Option<PathBuf>>>,
+}
+
+/// A folder that is removed when this is dropped, or before a signal ends the program.
+pub(super) struct Scratch {
+    path: PathBuf,
+    of_listener: Arc<Mutex<Option<PathBuf>>>,
 }
 
 /// What is said on standard error.
@@ -43,7 +53,7 @@ const NOTHING_RAN: &str = "interrupted before the run began: nothing was started
 impl Listener {
     /// Listens from now on. `exit_code` is that of a program that the second signal ends.
     pub(super) fn start(exit_code: i32) -> anyhow::Result<Listener> {
-        let listener = Listener { interrupt: Interrupt::new(), words: Arc::default() };
+        let listener = Listener { interrupt: Interrupt::new(), words: Arc::default(), scratch: Arc::default() };
         busy::hurry_when(listener.interrupt.flag());
         // Each signal writes a byte, so that none is lost where two come at once.
         let (mut read, write) = UnixStream::pair().context(FAILED)?;
@@ -53,11 +63,11 @@ impl Listener {
             register(signal, Arc::clone(listener.interrupt.flag())).context(FAILED)?;
             pipe::register(signal, write.try_clone().context(FAILED)?).context(FAILED)?;
         }
-        let words = Arc::clone(&listener.words);
+        let (words, scratch) = (Arc::clone(&listener.words), Arc::clone(&listener.scratch));
         let listen = move || {
             let mut is_first = true;
             while read.read_exact(&mut [0]).is_ok() {
-                let said = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let said = locked(&words).clone();
                 let ends = !is_first || said.is_none();
                 let nothing_ran = || Words { first: Some(NOTHING_RAN.to_owned()), second: None };
                 let Words { first, second } = said.unwrap_or_else(nothing_ran);
@@ -65,7 +75,7 @@ impl Listener {
                     say::note(&text);
                 }
                 if ends {
-                    low_level::exit(exit_code);
+                    end(&scratch, exit_code);
                 }
                 is_first = false;
             }
@@ -81,13 +91,63 @@ impl Listener {
 
     /// Says this from now on, and stops in order at the first signal.
     pub(super) fn say(&self, words: Words) {
-        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+        *locked(&self.words) = Some(words);
     }
+
+    /// Makes a folder that is removed before a signal ends the program. There is one at a time.
+    pub(super) fn scratch(&self, path: PathBuf) -> io::Result<Scratch> {
+        let mut folder = locked(&self.scratch);
+        fs::create_dir(&path)?;
+        *folder = Some(path.clone());
+        Ok(Scratch { path, of_listener: Arc::clone(&self.scratch) })
+    }
+}
+
+impl Scratch {
+    /// The folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // If a signal ends the program, this waits for that end.
+        let mut folder = locked(&self.of_listener);
+        remove(&self.path);
+        *folder = None;
+    }
+}
+
+/// Removes the scratch folder and ends the program. The folder stays locked meanwhile, so that a thread that misses it
+/// does not end the program in another way.
+fn end(scratch: &Mutex<Option<PathBuf>>, exit_code: i32) -> ! {
+    let folder = locked(scratch);
+    if let Some(path) = folder.as_deref() {
+        remove(path);
+    }
+    low_level::exit(exit_code)
+}
+
+/// How often the removal of a folder is tried.
+const REMOVALS: usize = 10;
+
+/// Removes a folder. What still runs may write a file into it meanwhile, so that the first removal fails.
+fn remove(folder: &Path) {
+    for _ in 0..REMOVALS {
+        if fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+            return;
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// True if this process ignores the signal, as one that `nohup` has started does with SIGHUP.
 fn is_ignored(signal: i32) -> bool {
-    std::fs::read_to_string(STATUS).is_ok_and(|status| ignores(&status, signal))
+    fs::read_to_string(STATUS).is_ok_and(|status| ignores(&status, signal))
 }
 
 /// True if a process with this status ignores the signal: `SigIgn` is a mask in hexadecimal digits, whose lowest bit is
@@ -107,5 +167,20 @@ mod tests {
         let status = "Name:\tplimsoll\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000001001\n";
         assert_eq!([SIGHUP, SIGINT, SIGTERM].map(|signal| ignores(status, signal)), [true, false, false]);
         assert!(!ignores("Name:\tplimsoll\n", SIGHUP));
+    }
+
+    #[test]
+    fn a_scratch_folder_lasts_as_long_as_its_value() {
+        let listener = Listener { interrupt: Interrupt::new(), words: Arc::default(), scratch: Arc::default() };
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("scratch");
+        let scratch = listener.scratch(path.clone()).expect("a new folder");
+        fs::write(scratch.path().join("file"), "text").expect("a file");
+        assert_eq!(*locked(&listener.scratch), Some(path.clone()), "a signal would remove it");
+        drop(scratch);
+        assert_eq!((path.exists(), locked(&listener.scratch).clone()), (false, None));
+        fs::create_dir(&path).expect("a folder of somebody else");
+        assert!(listener.scratch(path.clone()).is_err() && locked(&listener.scratch).is_none());
+        assert!(path.exists());
     }
 }

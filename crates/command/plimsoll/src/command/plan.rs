@@ -6,6 +6,7 @@ use crate::arguments::StudyFile;
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
+use plimsoll_analysis::Goal;
 use plimsoll_analysis::words::{counted, unit};
 use plimsoll_model::plan::Plan;
 use plimsoll_model::start::{Start, Turns};
@@ -53,7 +54,7 @@ pub(super) fn describe(study: &Study, plan: &Plan, databases: &[String]) -> Stri
         None => writeln!(text, "repeats     {}", plan.repeats),
     };
     if !plan.looks.is_empty() {
-        let _ = writeln!(text, "looks       {}", looks(plan));
+        let _ = writeln!(text, "looks       {}", looks(plan, Goal::Verdicts));
     }
     for database in databases {
         let _ = writeln!(text, "database    {database}");
@@ -170,17 +171,22 @@ pub(super) fn in_short(study: &Study, plan: &Plan) -> String {
     format!("{}{duplicates}{alone}, {at_most}{time} under load", counted(plan.starts.len(), "trial"))
 }
 
-/// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.
-pub(super) fn looks(plan: &Plan) -> String {
+/// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`, or passes the gate, if
+/// that is the goal.
+pub(super) fn looks(plan: &Plan, goal: Goal) -> String {
     if plan.looks.is_empty() {
         return "none".to_owned();
     }
     let looks = and_list(&plan.looks);
-    let one_by_one = match plan.conditions.len() {
-        1 => "",
-        _ => ", and conditions run no further once theirs are for good",
+    let (passes, pass) = match goal {
+        Goal::Verdicts => ("", ""),
+        Goal::Gate => (" or passes the gate", " or pass it"),
     };
-    format!("after {looks} repeats; the run ends at the first at which every verdict is reached{one_by_one}")
+    let one_by_one = match plan.conditions.len() {
+        1 => String::new(),
+        _ => format!(", and conditions run no further once theirs are for good{pass}"),
+    };
+    format!("after {looks} repeats; the run ends at the first at which every verdict is reached{passes}{one_by_one}")
 }
 
 /// The loads that a search takes more where they contradict one another; none where it takes no more.
@@ -200,4 +206,23 @@ fn spare(plan: &Plan) -> Option<String> {
     let starts = counted(plan.spare_blocks as usize * plan.starts_in_block(), &format!("more {}", unit(plan)));
     let blocks = if plan.spare_blocks == 1 { "1 block" } else { &format!("{} blocks", plan.spare_blocks) };
     (plan.spare_blocks > 0).then(|| format!("up to {starts} if some do not count: {blocks} can be run again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn looks_end_a_run_also_where_the_gate_is_passed_if_that_is_the_goal() {
+        let source = study::read_text("study.toml", include_str!("init.toml").to_owned(), None, Path::new("/"));
+        let (_, plan) = study::plan(source.expect("a study").study, Extent::UntilDecided).expect("a plan");
+        let beginning = "after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached";
+        for (goal, end) in [
+            (Goal::Verdicts, ", and conditions run no further once theirs are for good"),
+            (Goal::Gate, " or passes the gate, and conditions run no further once theirs are for good or pass it"),
+        ] {
+            assert_eq!(looks(&plan, goal), format!("{beginning}{end}"));
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::say;
 use anyhow::Context;
 use plimsoll_analysis::{Analysis, Goal, Input, analyse};
 use plimsoll_bundle::{Contents, RunFolder};
+use plimsoll_model::shell;
 use plimsoll_model::start::Validity;
 use plimsoll_report::{Document, Gate};
 use std::path::{Path, PathBuf};
@@ -107,8 +108,11 @@ pub(super) fn write(bundle: &Path, out: &Path, asked: Gate) -> Result<Written, F
     let stand = input.trials().filter(|result| !input.plan.is_superseded(result.identity()));
     let validities = stand.map(|result| result.validity()).collect();
     let analysis = analyse(&input);
-    remove_old_charts(out)?;
-    write_documents(&plimsoll_report::render(&input, &analysis, asked), out)?;
+    let documents = plimsoll_report::render(&input, &analysis, asked);
+    remove_old_charts(out).and_then(|()| write_documents(&documents, out)).map_err(|failure| {
+        let bundle = shell::word(&bundle.display());
+        failure.with_help(&format!("the results are kept; for a report elsewhere: plimsoll report {bundle} --out DIR"))
+    })?;
     let summary = plimsoll_report::terminal(&input, &analysis);
     let gate = plimsoll_report::gate(&input, &analysis);
     Ok(Written { summary, folder: out.to_owned(), gate, analysis, validities, complete: input.complete })

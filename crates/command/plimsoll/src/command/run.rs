@@ -9,7 +9,6 @@ use crate::exit::{Exit, Failure};
 use crate::forecast::{self, Forecaster};
 use crate::progress::Progress;
 use crate::say;
-use crate::shell;
 use plimsoll_analysis::{Goal, analyse};
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_fleet::{AgentFacts, Fleet, FleetError, Wanted};
@@ -17,6 +16,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::host::LOCAL;
 use plimsoll_model::look::Look;
 use plimsoll_model::plan::Plan;
+use plimsoll_model::shell;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_runner::generator::{Generator, LocalThreads};
 use plimsoll_runner::host::Host;
@@ -155,7 +155,7 @@ fn carry_out(
     let mut progress = Progress::new(study, task.out, plan, task.resume_command.is_some());
     let mut forecaster = Forecaster::new(plan, &bundle.recorded().looks);
     if !plan.looks.is_empty() {
-        say::note(&format!("looks   {}", plan::looks(plan)));
+        say::note(&format!("looks   {}", plan::looks(plan, task.judge.goal())));
     }
     let launcher = Launcher::of_this_program(&[super::WARDEN]).of_run(bundle.run_name());
     // This run holds the bundle, so whatever an earlier one has started is nobody's any more.
@@ -283,7 +283,9 @@ fn gather_agents(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<Option<F
         }
         let text = format!(
             "a system of the study runs on the host of an agent (`on = \"{label}\"`): name the broker where the agent waits \
-             (`plimsoll run --nats URL`), and start it there with `plimsoll agent --nats URL --label {label} --systems FOLDER`"
+             (`plimsoll run --nats URL`), and start it there with `plimsoll agent --nats URL --label {} --systems \
+             FOLDER`",
+            shell::word(label)
         );
         return Err(Failure::new(Exit::Usage, anyhow::anyhow!(text)));
     };

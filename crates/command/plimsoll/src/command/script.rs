@@ -16,7 +16,6 @@ mod writable_folders;
 use super::interrupt::{Listener, Words};
 use crate::arguments::{Flags, Project, RunFlags, Script, Shown};
 use crate::say;
-use crate::shell;
 use anyhow::Context;
 use exit::{Exit, Failure};
 use outputs::{Outputs, RunOfOutputs};
@@ -29,6 +28,7 @@ use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::scenario::{self, Scenario};
 use plimsoll_model::load::WHOLE;
+use plimsoll_model::shell;
 use plimsoll_model::words::{and_list, quoted};
 use settle::{Settled, settle};
 use std::collections::BTreeMap;
@@ -172,7 +172,7 @@ fn words_of_signals() -> Words {
 /// The message about hosts that are not allowed.
 fn unsent(Refused { hosts, all }: &Refused) -> String {
     let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
-    let flags: Vec<String> = hosts.iter().map(|host| format!("--allow {host}")).collect();
+    let flags: Vec<String> = hosts.iter().map(|host| format!("--allow {}", shell::word(host))).collect();
     let what = if *all { "nothing was sent: the script asks only for" } else { "nothing was sent to" };
     format!("{what} {}; if that is yours to load, say `{}`", and_list(quoted(&names)), flags.join(" "))
 }
@@ -278,7 +278,8 @@ fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, outputs: &Outpu
 
 /// The header that describes the run, as in k6.
 fn header(flags: &Flags, plan: &RunState) -> String {
-    let outputs = flags.outputs();
+    // A run whose outputs cannot be read has been refused before.
+    let outputs = flags.outputs().unwrap_or_default();
     let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
     let (count, longest) = (plan.scenarios.len(), scenario::longest(&plan.scenarios));
     let mut lines = vec![

@@ -1,6 +1,8 @@
 //! `plimsoll doctor`: the machine, and a system against itself.
 
-use crate::common::{Place, TINY, edited};
+use crate::common::{Place, Started, TINY, edited};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
 
 #[test]
 fn the_machine_is_looked_at() {
@@ -34,6 +36,33 @@ fn a_system_is_held_against_itself() {
     let plan = place.read("bundle/plan.json");
     assert!(plan.contains("\"with_duplicate\":true") || plan.contains("\"with_duplicate\": true"), "{plan}");
     place.plimsoll(&["report", "bundle"]);
+}
+
+#[test]
+fn a_second_signal_leaves_no_folder_of_the_noise() {
+    let place = Place::empty();
+    fs::create_dir(place.path("tmp")).unwrap();
+    let mut command = place.command(&["doctor", "--noise"]);
+    command.env("TMPDIR", place.path("tmp"));
+    let mut noise = Started::new(command);
+    let servers = || {
+        let all = place.processes().into_iter().filter(|process| process.command.contains("demo-server"));
+        all.map(|process| Pid::from_raw(process.pid).unwrap()).collect::<Vec<_>>()
+    };
+    let folders = || {
+        let entries = fs::read_dir(place.path("tmp")).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.filter(|name| name.to_string_lossy().starts_with("plimsoll-noise-")).count()
+    };
+    noise.wait_until("a server", |_| !servers().is_empty());
+    // They do not end when they are asked to, so that the first signal does not end the command within seconds.
+    servers().into_iter().for_each(|server| kill_process(server, Signal::STOP).unwrap());
+    assert_eq!(folders(), 1);
+    noise.signal(Signal::INT);
+    noise.wait_until("the answer to the first signal", |noise| noise.stderr().contains("interrupted"));
+    noise.signal(Signal::INT);
+    noise.end().with(130).says(&["once more ends the program at once", "ended at once; nothing is kept"]);
+    assert_eq!(folders(), 0);
+    place.wait_for_silence();
 }
 
 #[test]

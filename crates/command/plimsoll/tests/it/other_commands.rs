@@ -1,6 +1,6 @@
 //! `init`, `schema`, `completions`, `help`, and the start of `demo`.
 
-use crate::common::{Place, Started, TINY};
+use crate::common::{Place, Started, TINY, edited};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -32,6 +32,36 @@ fn init_does_not_overwrite_a_study() {
     place.plimsoll(&["init"]).with(2).says(&["study.toml is there already", "plimsoll init DIR"]);
     assert_eq!(place.read("study.toml"), "mine");
     place.plimsoll(&["init", "study.toml"]).with(2).says(&["failed to make the folder study.toml"]);
+}
+
+#[test]
+fn a_full_disk_leaves_no_part_of_a_new_file() {
+    let place = Place::empty();
+    for (arguments, file) in [(&["init", "new"][..], "new/study.toml"), (&["script", "new", "own.js"], "own.js")] {
+        // No file takes a byte there; what is said goes to a pipe.
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
+        let full = command.args(arguments).current_dir(place.path("")).stdin(Stdio::null()).output().unwrap();
+        let says = String::from_utf8_lossy(&full.stderr);
+        assert!(!full.status.success() && says.contains(&format!("failed to write {file}")), "{says}");
+        assert!(!place.has(file), "{file} is left");
+        place.plimsoll(arguments).with(0).prints(&[&format!("wrote {file}")]);
+    }
+}
+
+#[test]
+fn printed_commands_have_quotes_where_a_shell_needs_them() {
+    let place = Place::with_study(&edited(TINY, "[system.counter]", "[system.counter]\non = \"my servers\""));
+    place.plimsoll(&["init", "my study"]).with(0).prints(&[
+        "wrote my study/study.toml",
+        "plimsoll check 'my study/study.toml'",
+        "plimsoll plan 'my study/study.toml'",
+        "plimsoll run 'my study/study.toml'",
+    ]);
+    let script = r"wrote it's.js; run it with `plimsoll script run 'it'\''s.js'`";
+    place.plimsoll(&["script", "new", "it's.js"]).with(0).prints(&[script]);
+    place.plimsoll(&["audit", "my study"]).with(2).says(&["`plimsoll report 'my study'`"]);
+    place.plimsoll(&["run", "study.toml"]).with(2).says(&["--label 'my servers' --systems FOLDER"]);
 }
 
 #[test]

@@ -92,6 +92,25 @@ fn a_complete_run_is_judged_again_and_stays_as_it_is() {
 }
 
 #[test]
+fn a_complete_run_whose_report_cannot_be_written_says_that_it_is_complete() {
+    let place = Place::with_study(TINY);
+    place.plimsoll(&RUN).with_any_verdict();
+    fs::remove_dir_all(place.path("bundle/report")).unwrap();
+    place.write("bundle/report", "in the way");
+    let before = place.read("bundle/manifest.jsonl");
+    // As on a read-only disk: nobody may write the bundle, and no report fits into it.
+    let locked = fs::File::open(place.path("bundle/manifest.jsonl")).unwrap();
+    locked.try_lock().unwrap();
+    place.plimsoll(&RESUME).with(2).says(&[
+        "bundle is complete: there is nothing left to run",
+        "failed to make the folder bundle/report",
+        "for a report elsewhere: plimsoll report bundle --out DIR",
+    ]);
+    place.plimsoll(&["report", "bundle", "--out", "elsewhere"]).with(0).prints(&["elsewhere/report.html"]);
+    assert_eq!(place.read("bundle/manifest.jsonl"), before);
+}
+
+#[test]
 fn a_run_that_was_broken_off_does_not_pass_the_gate() {
     let (place, _) = broken_off_by(Signal::INT);
     place.plimsoll(&["report", "bundle", "--gate"]).with(5).prints(&["the run did not come to its end"]);

@@ -10,6 +10,8 @@ use corpus::{Case, cases};
 use peer::K6;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::{Servers, Wire};
@@ -227,6 +229,20 @@ fn a_handle_summary_that_returns_nothing_leaves_the_summary_as_it_is() {
 }
 
 #[test]
+fn a_handle_summary_writes_buffers_and_views_as_they_are() {
+    let place = Place::empty();
+    let text = "export default function () {}
+        export function handleSummary() {
+            const bytes = new Uint8Array([0, 255, 128, 10]);
+            return { 'all.bin': bytes.buffer, 'part.bin': bytes.subarray(1, 3), stdout: 'done' };
+        }";
+    place.write("a.js", text);
+    place.plimsoll(&["script", "run", "-q", "a.js"]).with(0).prints(&["done"]);
+    let written = ["all.bin", "part.bin"].map(|file| std::fs::read(place.path(file)).expect("it was written"));
+    assert_eq!(written, [vec![0, 255, 128, 10], vec![255, 128]]);
+}
+
+#[test]
 fn what_setup_throws_is_told_once() {
     let place = Place::empty();
     place.write("a.js", "export function setup() { throw new Error('no token'); }\nexport default function () {}");
@@ -327,6 +343,9 @@ fn variables_mean_what_they_mean_to_k6() {
     run("K6_OUT", "");
     run("K6_OUT", "json=a.json,csv=b.csv").says(&["json=a.json, csv=b.csv"]);
     assert!(place.has("a.json") && place.has("b.csv"));
+    let mut command = place.command(&["script", "run", "a.js"]);
+    command.env("K6_OUT", OsStr::from_bytes(b"json=\xff.json"));
+    Started::new(command).end().with(104).says(&["expected UTF-8 text in the variable `K6_OUT`"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 table! {
@@ -71,7 +72,7 @@ impl ScriptTable {
             limits: limits?.unwrap_or_default(),
             tags: in_order(tags?),
             allowed: allowed.to_vec(),
-            systems: by_port(&scope.bindings.ports),
+            systems: by_address(&scope.bindings.ports, |name| scope.address_of(name)),
             sources: Vec::new(),
             own_load: None,
         };
@@ -104,10 +105,9 @@ impl ScriptTable {
     }
 }
 
-/// The names of systems by port. Requests to two that have the same one, on different hosts, are named by their URLs.
-fn by_port(ports: &BTreeMap<String, u16>) -> BTreeMap<u16, String> {
-    let is_only_one = |port: u16| ports.values().filter(|other| **other == port).count() == 1;
-    ports.iter().filter(|(_, port)| is_only_one(**port)).map(|(name, port)| (*port, name.clone())).collect()
+/// The names of systems by address.
+fn by_address(ports: &BTreeMap<String, u16>, host_of: impl Fn(&str) -> IpAddr) -> BTreeMap<SocketAddr, String> {
+    ports.iter().map(|(name, port)| (SocketAddr::new(host_of(name), *port), name.clone())).collect()
 }
 
 fn in_order(pairs: Option<Vec<(String, String)>>) -> BTreeMap<String, String> {
@@ -162,6 +162,10 @@ mod tests {
     fn systems_on_different_hosts_with_the_same_port_are_not_taken_for_one() {
         let named = |(name, port): (&str, u16)| (name.to_owned(), port);
         let ports = BTreeMap::from([("api", 8080), ("cart", 8080), ("web", 8081)].map(named));
-        assert_eq!(by_port(&ports), BTreeMap::from([(8081, "web".to_owned())]));
+        let host_of = |name: &str| IpAddr::from(if name == "cart" { [10, 0, 0, 7] } else { [127, 0, 0, 1] });
+        let found = by_address(&ports, host_of);
+        let found: Vec<(String, &str)> = found.iter().map(|(at, name)| (at.to_string(), name.as_str())).collect();
+        let expected = [("10.0.0.7:8080", "cart"), ("127.0.0.1:8080", "api"), ("127.0.0.1:8081", "web")];
+        assert_eq!(found, expected.map(|(at, name)| (at.to_owned(), name)));
     }
 }

@@ -253,7 +253,7 @@ fn script_within(limits: ScriptLimits, text: &str, address: SocketAddr, timeout:
         limits,
         tags: BTreeMap::new(),
         allowed: Vec::new(),
-        systems: BTreeMap::from([(address.port(), "web".to_owned())]),
+        systems: BTreeMap::from([(address, "web".to_owned())]),
         sources: Vec::new(),
         own_load: None,
     };

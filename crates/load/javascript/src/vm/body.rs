@@ -1,6 +1,7 @@
 //! What runs on the fibre of a user: its runtime, its modules, then one task after the other.
 
 use super::{Call, End, Limit, Limits, Parked, PlaceFinder, ResultFormat, Setup, Shared, Task};
+use crate::binary::binary;
 use crate::commonjs::Loaded;
 use crate::event_loop::Operations;
 use crate::exception;
@@ -12,7 +13,7 @@ use crate::program::Program;
 use rquickjs::context::intrinsic;
 use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Atom, Context, Ctx, Error, IntoJs, Object, Promise, Runtime, Value};
+use rquickjs::{Atom, CaughtError, Context, Ctx, Error, IntoJs, Object, Promise, Runtime, Value, qjs};
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
@@ -250,11 +251,16 @@ impl<P: Operations> Body<P> {
         if call.result == ResultFormat::Nothing {
             return Ok(None);
         }
-        match promise.map(Promise::result) {
-            None => self.json(ctx, returned),
-            Some(None) => Ok(None),
-            Some(Some(settled)) => self.json(ctx, settled.map_err(|error| self.failure(ctx, error))?),
+        let value = match promise.map(Promise::result) {
+            None => returned,
+            Some(None) => return Ok(None),
+            Some(Some(settled)) => settled.map_err(|error| self.failure(ctx, error))?,
+        };
+        if call.result == ResultFormat::JsonWithBytes {
+            let value = with_bytes(ctx, value).map_err(|error| self.failure(ctx, error))?;
+            return self.json(ctx, value);
         }
+        self.json(ctx, value)
     }
 
     #[inline(never)]
@@ -296,7 +302,10 @@ impl<P: Operations> Body<P> {
             }
         }
         match self.shared.events.unhandled(ctx) {
-            Some(reason) => Err(self.failure_of(exception::of_value(ctx, &self.program, &reason))),
+            Some(reason) => {
+                let exception = exception::of_value(ctx, &self.program, &reason);
+                Err(self.failure_of(ctx, exception, reason.is_null()))
+            }
             None => Ok(()),
         }
     }
@@ -312,26 +321,65 @@ impl<P: Operations> Body<P> {
     #[cold]
     #[inline(never)]
     fn failure(&self, ctx: &Ctx<'_>, error: Error) -> Failure {
-        self.failure_of(exception::caught(ctx, &self.program, error))
+        let error = CaughtError::from_error(ctx, error);
+        let is_null = matches!(&error, CaughtError::Value(value) if value.is_null());
+        self.failure_of(ctx, exception::of_caught(ctx, &self.program, error), is_null)
     }
 
-    /// The failure of an uncaught exception; the end of the user, if a stop or a limit caused it. The engine throws `null`
-    /// if not even the error of an exhausted memory fits: a script that throws `null` itself looks the same.
+    /// The failure of an uncaught exception; the end of the user, if a stop or a limit caused it. `is_null` is true if
+    /// null was thrown.
     #[cold]
     #[inline(never)]
-    fn failure_of(&self, exception: Exception) -> Failure {
+    fn failure_of(&self, ctx: &Ctx<'_>, exception: Exception, is_null: bool) -> Failure {
         let limit = match (self.end().map(|end| *end), exception.message.as_str()) {
             (Some(End::Limit(limit, place)), _) => {
                 return Failure::End(Box::new(End::Limit(limit, exception.place.or(place))));
             }
             (Some(end), _) => return Failure::End(Box::new(end)),
-            (None, "InternalError: out of memory" | "null") => Limit::Memory,
+            (None, "InternalError: out of memory") => Limit::Memory,
+            (None, _) if is_null && self.is_null_of_engine(ctx) => Limit::Memory,
             (None, "RangeError: Maximum call stack size exceeded") => Limit::Stack,
             (None, message) if message.strip_prefix("InternalError: ") == Some(held::EXCEEDED) => Limit::Held,
             (None, _) => return Failure::Threw(Box::new(exception)),
         };
         Failure::End(Box::new(End::Limit(limit, exception.place)))
     }
+
+    /// True if a thrown null is the engine's, which throws it if not even the error of an exhausted memory fits. A null
+    /// of the script looks the same, so it counts as the engine's unless the script has one to throw and memory was
+    /// left.
+    fn is_null_of_engine(&self, ctx: &Ctx<'_>) -> bool {
+        !self.program.throws_null() || collects_at(ctx) >= self.shared.memory / 8 * 7
+    }
+}
+
+/// The size of the heap, in bytes, at which the engine next collects garbage. It grows with the heap, and stays when
+/// memory is freed: so it tells of a heap that was full before the exception unwound the stack.
+fn collects_at(ctx: &Ctx<'_>) -> usize {
+    #[expect(unsafe_code, reason = "the bindings have no name for it")]
+    // SAFETY: the context is alive, and with it its runtime, of which a number is read.
+    unsafe {
+        qjs::JS_GetGCThreshold(qjs::JS_GetRuntime(ctx.as_raw().as_ptr())) as usize
+    }
+}
+
+/// The value with its members in the form of [`ResultFormat::JsonWithBytes`].
+fn with_bytes<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Value<'js>> {
+    let Some(given) = value.as_object().filter(|_| !value.is_array() && !value.is_function()) else { return Ok(value) };
+    let members = Object::new(ctx.clone())?;
+    for member in given.props::<String, Value<'js>>() {
+        let (name, member) = member?;
+        match binary(&member)? {
+            Some(bytes) => {
+                let text: String = bytes.into_iter().map(char::from).collect();
+                let buffer = Object::new(ctx.clone())?;
+                buffer.set("bytes", text)?;
+                members.set(name, buffer)?;
+            }
+            None => members.set(name, member)?,
+        }
+    }
+    Ok(members.into_value())
 }
 
 /// The names of the members that are functions.

@@ -55,6 +55,25 @@ fn limits_that_are_broken_end_the_user() {
     }
 }
 
+/// The engine throws null where not even the error of an exhausted memory fits.
+#[test]
+fn a_null_that_a_script_throws_is_no_exhausted_memory() {
+    for body in [
+        "throw null",
+        "throw 'null'",
+        "return Promise.reject(null)",
+        "return (async () => { await 1; throw null; })()",
+        "return new Promise((resolve, reject) => reject(null))",
+    ] {
+        let mut user = User::loaded(&format!("export default () => {{ {body}; }};"));
+        assert_eq!(user.thrown(), "null", "{body}");
+        assert_eq!(user.thrown(), "null", "it goes on: {body}");
+    }
+    let mut user = greedy("export default () => { let all = null; for (;;) all = { all }; throw null; };");
+    user.host.step.set(0);
+    assert_eq!(broken(user.iterate()).0, Limit::Memory, "the script has a null to throw, and did not throw it");
+}
+
 #[test]
 fn a_native_that_takes_too_long_is_stopped_where_it_stands() {
     let cases = [

@@ -251,6 +251,18 @@ fn a_shared_argument_is_the_same_object_in_each_call() {
     }
 }
 
+#[test]
+fn the_buffers_of_a_result_are_given_as_bytes() {
+    let text = "export default () => {
+        const bytes = new Uint8Array([0, 65, 255]);
+        return { all: bytes.buffer, part: bytes.subarray(1), text: 'é' };
+    };";
+    let format = ResultFormat::JsonWithBytes;
+    let call = Call { function: "default".into(), arguments: vec![], globals: vec![], result: format };
+    let expected = r#"{"all":{"bytes":"\u0000Aÿ"},"part":{"bytes":"Aÿ"},"text":"é"}"#;
+    assert_eq!(User::loaded(text).vm.call(call), Parked::Over(Ok(Some(expected.to_owned()))));
+}
+
 /// Jobs cannot be taken from the engine: they run before the user can be called again.
 #[test]
 fn the_next_call_does_not_run_jobs_of_an_exception() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scenario::{Curve, Offer, Quota, Source};
+use crate::scenario::{Curve, Offer, Quota, Source, longest};
 use serde_json::json;
 
 fn options(value: &Value) -> Options {
@@ -344,6 +344,25 @@ fn users_of_a_ramp_come_and_go_one_by_one_and_it_ends_with_the_last() {
     let at = |milliseconds| users.at(Duration::from_millis(milliseconds)).round().max(0.0) as u64;
     let seen = [0, 1990, 2010, 3990, 4010, 6010, 7990, 8010, 9990, 10_000];
     assert_eq!(seen.map(at), [0, 0, 1, 1, 2, 2, 2, 1, 1, 0]);
+}
+
+/// The time that the last users have, and the end of the scenario: as `GetExecutionRequirements` of k6 has both.
+#[test]
+fn the_last_users_that_a_ramp_takes_away_have_the_time_of_the_ramp() {
+    let times = |stages: &[(u64, u64)], ramp_down: u64, stop: u64| {
+        let stage = |(seconds, target): &(u64, u64)| json!({ "duration": format!("{seconds}s"), "target": target });
+        let value = json!({ "scenarios": { "ramp": { "executor": "ramping-vus", "startVUs": 2,
+            "stages": stages.iter().map(stage).collect::<Vec<_>>(), "gracefulRampDown": format!("{ramp_down}s"),
+            "gracefulStop": format!("{stop}s") } } });
+        let scenarios = options(&value).scenarios(&["default"]).expect("scenarios").scenarios;
+        (scenarios[0].offer().drain.as_secs(), longest(&scenarios).as_secs())
+    };
+    assert_eq!(times(&[(10, 0)], 5, 30), (5, 15));
+    assert_eq!(times(&[(10, 2), (0, 0)], 5, 30), (5, 15), "the last stage is a step");
+    assert_eq!(times(&[(10, 0)], 0, 30), (0, 10));
+    assert_eq!(times(&[(10, 0)], 40, 30), (30, 40), "the graceful stop cuts them off");
+    assert_eq!(times(&[(10, 0), (15, 0), (5, 0)], 40, 3), (23, 33), "it begins after the stages without users");
+    assert_eq!(times(&[(10, 1)], 5, 30), (30, 40), "there are users at the end");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct HttpRequest {
     pub name: Rc<str>,
     /// The expected statuses; None if the script expects nothing.
     pub expected: Option<Rc<Statuses>>,
+    /// True if it follows from the response to another exchange of the same request: a redirect, or a login.
+    pub follows: bool,
 }
 
 /// Whether the body of a reply is kept.

@@ -5,7 +5,7 @@ use plimsoll_bundle::{BundleError, BundleWriter, read};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::Version;
 use plimsoll_model::look::Look;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
@@ -169,6 +169,24 @@ fn a_complete_bundle_has_nothing_left_to_run() {
     given::complete(folder.path(), 2);
     let refused = BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(2));
     assert!(matches!(refused, Err(BundleError::Complete(_))), "{refused:?}");
+}
+
+#[test]
+fn a_complete_bundle_takes_no_lock_and_may_be_read_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    given::complete(folder.path(), 2);
+    let manifest = folder.path().join("manifest.jsonl");
+    let mut permissions = fs::metadata(&manifest).expect("a manifest").permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&manifest, permissions).expect("a file");
+    // Root may open it for writing all the same. Then the lock shows whether it was opened.
+    let locked = File::open(&manifest).expect("a manifest");
+    locked.try_lock().expect("nobody writes it");
+    let resume = |study| BundleWriter::resume(folder.path(), study, &given::facts(), &given::plan(2));
+    let refused = resume(given::STUDY);
+    assert!(matches!(refused, Err(BundleError::Complete(_))), "{refused:?}");
+    let refused = resume("another study");
+    assert!(matches!(refused, Err(BundleError::OtherStudy { .. })), "{refused:?}");
 }
 
 #[test]

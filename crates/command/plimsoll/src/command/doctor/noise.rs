@@ -5,7 +5,7 @@
 //! removed at the end.
 
 use super::wrapped;
-use crate::command::interrupt::{Listener, Words};
+use crate::command::interrupt::{Listener, Scratch, Words};
 use crate::command::study::{self, Extent};
 use crate::command::{WARDEN, demo, report, run};
 use crate::exit::{Exit, Failure};
@@ -35,7 +35,6 @@ use plimsoll_system::Launcher;
 use plimsoll_telemetry::{host_facts, other_processes};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -59,12 +58,11 @@ const ALPHA: f64 = 0.05;
 
 pub(super) fn measure() -> Result<Exit, Failure> {
     let signals = Listener::start(Exit::Interrupted as i32)?;
-    let first = Some("interrupted: stopping what runs; nothing is kept".to_owned());
-    signals.say(Words { first, second: None });
-    let folder = Scratch::new()?;
+    signals.say(words_of_signals());
+    let folder = scratch(&signals)?;
     let mut studies = Vec::new();
     for design in DESIGNS {
-        studies.push(DesignUnderTest::read(design, &folder.0)?);
+        studies.push(DesignUnderTest::read(design, folder.path())?);
     }
     let under_load: Duration = studies.iter().map(|one| one.plan.time_under_load(&one.plan.starts)).sum();
     say::note(&format!(
@@ -90,6 +88,22 @@ pub(super) fn measure() -> Result<Exit, Failure> {
     say::result(report_of(&rows).trim_end())?;
     let is_known = rows.iter().any(|row| row.sd.is_some() && row.counted > 0);
     Ok(if is_known { Exit::Fine } else { Exit::Open })
+}
+
+/// What is said when a signal comes.
+fn words_of_signals() -> Words {
+    Words {
+        first: Some("interrupted: stopping what runs; nothing is kept (once more ends the program at once)".to_owned()),
+        second: Some("ended at once; nothing is kept".to_owned()),
+    }
+}
+
+/// The folder for the bundles.
+fn scratch(signals: &Listener) -> Result<Scratch, Failure> {
+    let name = plimsoll_system::random_text(12).context("failed to name a scratch folder")?;
+    let path = std::env::temp_dir().join(format!("plimsoll-noise-{name}"));
+    let shown = path.display().to_string();
+    Ok(signals.scratch(path).with_context(|| format!("failed to make the scratch folder {shown}"))?)
 }
 
 /// Runs one block of each design after the other, and begins with the other design each time.
@@ -367,24 +381,6 @@ fn bar(under_load: Duration) -> ProgressBar {
     }
     let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %  {msg}");
     ProgressBar::new(under_load.as_millis() as u64).with_style(style.expect("the template is well-formed"))
-}
-
-/// A folder that is removed when this is dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Scratch, Failure> {
-        let name = plimsoll_system::random_text(12).context("failed to name a scratch folder")?;
-        let folder = std::env::temp_dir().join(format!("plimsoll-noise-{name}"));
-        fs::create_dir(&folder).with_context(|| format!("failed to make the scratch folder {}", folder.display()))?;
-        Ok(Scratch(folder))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0); // nothing more can be done
-    }
 }
 
 #[cfg(test)]

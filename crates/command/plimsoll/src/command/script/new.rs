@@ -2,10 +2,11 @@
 
 use super::exit::{Exit, Failure};
 use crate::arguments::{NewScript, Template};
+use crate::command::init::write_new;
 use crate::say;
-use anyhow::Context;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use plimsoll_model::shell;
+use std::fs;
+use std::io::ErrorKind;
 
 /// Writes the script, unless the file is there already.
 pub(super) fn new(wanted: &NewScript) -> Result<Exit, Failure> {
@@ -14,16 +15,17 @@ pub(super) fn new(wanted: &NewScript) -> Result<Exit, Failure> {
         Template::Minimal => include_str!("templates/minimal.js"),
         Template::Protocol => include_str!("templates/protocol.js"),
     };
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).create_new(!force);
-    let mut opened = match options.open(file) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let why = format!("{} is there already: take another name, or overwrite it with `--force`", file.display());
-            return Err(Failure::new(Exit::Failed, why));
-        }
-        opened => opened.with_context(|| format!("failed to create {}", file.display()))?,
-    };
-    opened.write_all(text.as_bytes()).with_context(|| format!("failed to write {}", file.display()))?;
-    say::result(&format!("wrote {0}; run it with `plimsoll script run {0}`", file.display()))?;
+    let shown = file.display();
+    let written = if *force { fs::write(file, text) } else { write_new(file, text) };
+    written.map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::AlreadyExists => {
+                format!("{shown} is there already: take another name, or overwrite it with `--force`")
+            }
+            _ => format!("failed to write {shown}: {error}"),
+        };
+        Failure::new(Exit::Failed, why)
+    })?;
+    say::result(&format!("wrote {shown}; run it with `plimsoll script run {}`", shell::word(&shown)))?;
     Ok(Exit::Fine)
 }

@@ -69,8 +69,12 @@ fn limits(
 fn outputs(flags: &Flags) -> Result<Vec<WantedOutput>, Failure> {
     let mut refusals = flags.unsupported.refusals();
     let environment: Vec<(String, String)> = super::system_environment().collect();
+    let said = flags.outputs().unwrap_or_else(|why| {
+        refusals.push(why);
+        Vec::new()
+    });
     let mut wanted = Vec::new();
-    for text in flags.outputs() {
+    for text in said {
         match WantedOutput::parse(&text, &environment) {
             Ok(output) => wanted.push(output),
             Err(why) => refusals.extend(why),

@@ -40,16 +40,17 @@ pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: 
     if let Some(mode) = mode(flags) {
         let output = Output { is_terminal: std::io::stdout().is_terminal(), no_color: flags.no_color };
         let of_script = handled(run, &summary, setup_data.clone(), output);
-        let mut texts =
-            of_script.map(|texts| WritableFolders::new(&flags.allow_write).retain(texts)).unwrap_or_else(|| {
+        let mut files =
+            of_script.map(|files| WritableFolders::new(&flags.allow_write).retain(files)).unwrap_or_else(|| {
                 let text = summary.text(mode);
-                vec![(STDOUT.into(), if flags.no_color { text } else { coloured(&text) })]
+                let text = if flags.no_color { text } else { coloured(&text) };
+                vec![(STDOUT.into(), text.into_bytes())]
             });
         if let Some(file) = &flags.summary_export {
-            texts.push((file.clone(), format!("{:#}", summary.export(setup_data))));
+            files.push((file.clone(), format!("{:#}", summary.export(setup_data)).into_bytes()));
         }
-        for (to, text) in &texts {
-            if let Err(error) = write(to, &run.plan.secrets.masked(text)) {
+        for (to, content) in &files {
+            if let Err(error) = write(to, &run.plan.secrets.masked_bytes(content)) {
                 say::note(&format!("failed to write {}: {error}", to.display()));
             }
         }
@@ -68,42 +69,49 @@ fn mode(flags: &Flags) -> Option<Mode> {
     }
 }
 
-/// Calls `handleSummary` of the script, and returns its texts with their destinations. None if the script has no such
-/// function, if that returns nothing, or if it failed, which is reported.
-fn handled(
-    run: &Run<'_>,
-    summary: &Summary<'_>,
-    setup_data: Option<Value>,
-    output: Output,
-) -> Option<Vec<(PathBuf, String)>> {
+/// Calls `handleSummary` of the script, and returns what it writes with the destinations. None if the script has no
+/// such function, if that returns nothing, or if it failed, which is reported.
+fn handled(run: &Run<'_>, summary: &Summary<'_>, setup_data: Option<Value>, output: Output) -> Option<Written> {
     if !run.program.exports().iter().any(|export| export == HANDLER) {
         return None;
     }
     let data = summary.data(setup_data, output).to_string();
     let given = call_alone(run, HANDLER, vec![data], PATIENCE).map_err(|why| why.render());
-    let texts = given.and_then(|json| texts(json.as_deref()));
+    let files = given.and_then(|json| files(json.as_deref()));
     let report = |why: String| (run.console)(LineSource::Run, Level::Error, &format!("`{HANDLER}` failed: {why}"));
-    texts.map_err(report).ok().flatten()
+    files.map_err(report).ok().flatten()
 }
 
-fn texts(json: Option<&str>) -> Result<Option<Vec<(PathBuf, String)>>, String> {
+/// What a script has written, with its destinations.
+type Written = Vec<(PathBuf, Vec<u8>)>;
+
+/// Reads what `handleSummary` returns: texts and, as in k6, buffers.
+fn files(json: Option<&str>) -> Result<Option<Written>, String> {
     let given = match json.and_then(|json| serde_json::from_str(json).ok()) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Object(given)) => given,
         Some(other) => return Err(format!("expected it to return an object of texts, found `{other}`")),
     };
-    let text = |(to, text): (String, Value)| match text {
-        Value::String(text) => Ok((to.into(), text)),
-        other => Err(format!("expected a text for `{to}`, found `{other}`")),
+    let file = |(to, given): (String, Value)| match content(&given) {
+        Some(content) => Ok((to.into(), content)),
+        None => Err(format!("expected a text or an ArrayBuffer for `{to}`, found `{given}`")),
     };
-    given.into_iter().map(text).collect::<Result<_, _>>().map(Some)
+    given.into_iter().map(file).collect::<Result<_, _>>().map(Some)
 }
 
-fn write(to: &Path, text: &str) -> std::io::Result<()> {
+/// The bytes of a text or of a buffer, which `call_alone` returns as `{ "bytes": … }`; none for other values.
+fn content(given: &Value) -> Option<Vec<u8>> {
+    match given {
+        Value::String(text) => Some(text.clone().into_bytes()),
+        other => other.get("bytes")?.as_str()?.chars().map(|byte| u8::try_from(byte).ok()).collect(),
+    }
+}
+
+fn write(to: &Path, content: &[u8]) -> std::io::Result<()> {
     match to.to_str() {
-        Some(STDOUT) => print(text),
-        Some(STDERR) => std::io::stderr().write_all(text.as_bytes()),
-        _ => std::fs::write(to, text),
+        Some(STDOUT) => print(content),
+        Some(STDERR) => std::io::stderr().write_all(content),
+        _ => std::fs::write(to, content),
     }
 }
 
@@ -124,10 +132,10 @@ fn coloured(text: &str) -> String {
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// Prints a text as it is. A closed pipe is no error.
-fn print(text: &str) -> std::io::Result<()> {
+/// Prints bytes as they are. A closed pipe is no error.
+fn print(bytes: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
@@ -138,14 +146,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summaries_of_scripts_are_texts_by_where_they_go() {
-        let two = texts(Some(r#"{ "stdout": "a", "out.txt": "b" }"#)).expect("two texts");
-        assert_eq!(two.map(|two| two.len()), Some(2));
+    fn summaries_of_scripts_are_texts_and_buffers_by_where_they_go() {
+        let two = files(Some(r#"{ "stdout": "é", "out.bin": { "bytes": "\u0000é" } }"#)).expect("a text and a buffer");
+        let of = |to: &str| two.iter().flatten().find(|(path, _)| path == Path::new(to)).map(|(_, bytes)| &bytes[..]);
+        assert_eq!((of("stdout"), of("out.bin")), (Some("é".as_bytes()), Some(&[0, 0xe9][..])));
         for nothing in [None, Some("null")] {
-            assert_eq!(texts(nothing), Ok(None));
+            assert_eq!(files(nothing), Ok(None));
         }
-        for (json, why) in [(Some("5"), "`5`"), (Some(r#"{ "stdout": 5 }"#), "for `stdout`")] {
-            let refused = texts(json).expect_err("no texts");
+        for (json, why) in [
+            (Some("5"), "`5`"),
+            (Some(r#"{ "stdout": 5 }"#), "for `stdout`"),
+            (Some(r#"{ "stdout": { "bytes": "€" } }"#), "for `stdout`"),
+        ] {
+            let refused = files(json).expect_err("neither texts nor buffers");
             assert!(refused.contains(why), "{refused}");
         }
     }

@@ -15,8 +15,8 @@ impl WritableFolders {
     }
 
     /// Leaves out the files that lie elsewhere, and says so.
-    pub(super) fn retain(&self, mut texts: Vec<(PathBuf, String)>) -> Vec<(PathBuf, String)> {
-        texts.retain(|(to, _)| {
+    pub(super) fn retain(&self, mut files: Vec<(PathBuf, Vec<u8>)>) -> Vec<(PathBuf, Vec<u8>)> {
+        files.retain(|(to, _)| {
             let may = [STDOUT, STDERR].iter().any(|one| to.as_os_str() == *one) || self.hold(to);
             if !may {
                 say::note(&format!(
@@ -27,7 +27,7 @@ impl WritableFolders {
             }
             may
         });
-        texts
+        files
     }
 
     /// True if a file that is written to `path` lies in one of the folders, or cannot be written at all.

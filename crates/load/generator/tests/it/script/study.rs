@@ -12,7 +12,7 @@ use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_testkit::http::{Behaviour, Reply};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,12 +30,17 @@ pub(crate) fn workload(folder: &Path, text: &str, target: &str) -> Workload {
         limits: ScriptLimits::default(),
         tags: BTreeMap::new(),
         allowed: Vec::new(),
-        systems: target.rsplit(':').filter_map(|port| Some((port.parse().ok()?, "web".to_owned()))).collect(),
+        systems: address_of(target).map(|address| (address, "web".to_owned())).into_iter().collect(),
         sources: Vec::new(),
         own_load: None,
     };
     let timeout = Duration::from_secs(10);
     Workload { target: None, connect: Connect::PerUser, timeout, steps: Steps::Script(Box::new(script)) }
+}
+
+/// The address in a URL such as `http://127.0.0.1:8080`.
+fn address_of(target: &str) -> Option<SocketAddr> {
+    target.rsplit("//").next()?.parse().ok()
 }
 
 /// The result of a study's load of this script.

@@ -39,6 +39,7 @@ fn redirects_are_followed() {
         let (cookie, secret) = (hop[1].header("Cookie"), hop[1].header("Authorization"));
         assert_eq!((cookie, secret, hop[1].header("X-A")), (Some("hop=1"), Some("secret"), Some("1")));
         assert!(hop[1].timeout < hop[0].timeout, "there is less time left");
+        assert_eq!((hop[0].follows, hop[1].follows), (false, true), "the script made one request");
     }
 }
 
@@ -97,7 +98,8 @@ fn logins_by_digest_answer_the_challenge() {
         "{login}"
     );
     assert_eq!(&**user.requests[1].body, b"body");
-    assert_eq!(user.requests.len(), 3);
+    let follows: Vec<bool> = user.requests.iter().map(|request| request.follows).collect();
+    assert_eq!(follows, [false, true, false]);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 /// `text` as one word of a shell: in quotes if it has characters that mean something there.
-pub(crate) fn word(text: &dyn Display) -> String {
+#[must_use]
+pub fn word(text: &dyn Display) -> String {
     let text = text.to_string();
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+".contains(letter);
     if !text.is_empty() && text.chars().all(is_plain) {
