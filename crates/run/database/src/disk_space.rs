@@ -55,14 +55,8 @@ struct Copies {
     number: usize,
 }
 
-/// One fault for each disk that lacks the space for the databases of one start: the data of each, as often as it is
-/// made, and the copies that they work on at the same time.
-#[must_use]
-pub fn check_disk_space(databases: &[Database]) -> Vec<String> {
-    check_disk_space_of_starts(&[databases.to_vec()])
-}
-
-/// Checks the room for the databases of several starts, which come one after the other.
+/// One fault for each disk that lacks the space for the databases of these starts, which come one after the other: the
+/// data of each, as often as it is made, and the copies that a start works on at the same time.
 #[must_use]
 pub fn check_disk_space_of_starts(starts: &[Vec<Database>]) -> Vec<String> {
     let fault = |demand: DiskDemand| {
@@ -135,8 +129,9 @@ impl DiskDemand {
 
 /// A text that is equal for two databases if they share their data.
 fn data_identity(database: &Database, server: &Server) -> String {
-    let Server { programs, user, init, data, snapshot, .. } = server;
-    format!("{} {programs:?} {user:?} {init:?} {data:?} {snapshot:?} {:?}", database.name, database.dataset)
+    let Database { name, engine, dataset, .. } = database;
+    let Server { programs, user, init, data, snapshot, databases, roles, .. } = server;
+    format!("{name} {engine} {programs:?} {user:?} {init:?} {data:?} {snapshot:?} {databases:?} {roles:?} {dataset:?}")
 }
 
 /// Bytes of the data that an earlier run kept.
@@ -219,6 +214,16 @@ mod tests {
         assert_eq!(fault(&[vec![one.clone()], vec![one.clone()]]), None, "the first copy goes before the second comes");
         let said = fault(&[vec![one.clone()], vec![one.clone(), one.clone(), one]]).unwrap();
         assert!(said.contains("no space: data and the 3 copies for a start take about 1.2 GB"), "{said}");
+    }
+
+    #[test]
+    fn data_of_another_engine_is_made_beside_that_of_the_first() {
+        let one = database(None);
+        let size = |database: &Database| expected_size(database.engine, &database.dataset).unwrap();
+        let other = Database { engine: Engine::Mariadb, ..one.clone() };
+        let both = size(&one) + size(&other);
+        let demand = demands(&[vec![one.clone()], vec![other], vec![one]]).pop().unwrap();
+        assert_eq!(demand.loaded, both);
     }
 
     #[test]

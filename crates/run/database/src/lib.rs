@@ -32,7 +32,7 @@ mod tables;
 
 pub use counter_sampler::{CounterSampler, CounterSeries};
 pub use databases::{Databases, OnDataEvent, PreparedDatabase, Restored, check};
-pub use disk_space::{check_disk_space, check_disk_space_of_starts, expected_size};
+pub use disk_space::{check_disk_space_of_starts, expected_size};
 pub use error::DatabaseError;
 pub use inspect::{check_connections, check_expected, conditions, evaluate_conditions, evaluate_expected, facts};
 pub use refused_login::refused_login;

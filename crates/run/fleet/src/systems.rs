@@ -4,7 +4,7 @@
 use crate::clock::instant_of;
 use crate::message::{Answer, DatabaseOrder, FromHost, HostOrder, Refusal, Reply};
 use bytes::Bytes;
-use plimsoll_database::{CounterSampler, CounterSeries, Databases, PreparedDatabase};
+use plimsoll_database::{CounterSampler, CounterSeries, Databases, PreparedDatabase, check_disk_space_of_starts};
 use plimsoll_model::database::{Database, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::sample::Samples;
@@ -76,6 +76,8 @@ struct State {
     sampling: Option<Sampling>,
     /// The data of databases; none before the first.
     databases: Option<Databases>,
+    /// The databases whose data the disks were found to have room for, and that are not made yet.
+    checked: Vec<Database>,
 }
 
 impl Systems {
@@ -108,7 +110,9 @@ impl Systems {
             HostOrder::EndLeftOver { run, systems } => self.end_left_over(&run, &systems),
             HostOrder::Check { system, services } => Ok(Reply::Faults(faults(&system, &services))),
             HostOrder::Build(system) => self.build(about, &system),
-            HostOrder::CheckDatabase(database) => Ok(Reply::Faults(faults_of_database(&database.unpack()))),
+            HostOrder::CheckDatabase(database) => {
+                Ok(Reply::Faults(faults_of_database(database.unpack(), &mut state.checked)))
+            }
             HostOrder::StartDatabase { variant, what } => self.start_database(about, variant, what.unpack(), state),
             HostOrder::Database { of, what } => self.ask_database(of, what, state),
             HostOrder::Version(system) => {
@@ -166,6 +170,8 @@ impl Systems {
         database: Database,
         state: &mut State,
     ) -> Result<Reply, Refusal> {
+        // Data that is made from here on is no longer part of the free space.
+        state.checked.clear();
         let databases = state.databases.get_or_insert_with(|| Databases::new(&self.launcher, &self.folder));
         let mut on_data = |event: &Event| self.tell(about, FromHost::Data(Box::new(event.clone())));
         let prepared = databases.prepare(&database, &self.interrupt, &mut on_data)?;
@@ -317,14 +323,30 @@ fn stop_sampling(state: &mut State) -> Reply {
     Reply::Sampled { samples, others, complaints }
 }
 
-fn faults_of_database(database: &Database) -> Vec<String> {
-    let faults = plimsoll_database::check(database).into_iter();
-    let faults = faults.chain(plimsoll_database::check_disk_space(std::slice::from_ref(database)));
+/// The faults that would keep a database from starting here, beside those that were `checked` before it.
+fn faults_of_database(database: Database, checked: &mut Vec<Database>) -> Vec<String> {
     let port = match &database.origin {
         Origin::Started(server) if server.port != 0 => Some(server.port),
         _ => None,
     };
-    faults.chain(port.and_then(|port| check_port_free(port).err()).map(|fault| fault.to_string())).collect()
+    let mut faults = plimsoll_database::check(&database);
+    faults.extend(faults_of_disks(database, checked));
+    faults.extend(port.and_then(|port| check_port_free(port).err()).map(|fault| fault.to_string()));
+    faults
+}
+
+/// The faults of disks that lack the room for a database beside those that were `checked` before it. A run keeps the
+/// data of all of them. Their copies may come one after the other: only the largest is counted, because an agent is
+/// not told which databases are alive at the same time.
+fn faults_of_disks(database: Database, checked: &mut Vec<Database>) -> Vec<String> {
+    checked.push(database);
+    let starts: Vec<Vec<Database>> = checked.iter().map(|database| vec![database.clone()]).collect();
+    let faults = check_disk_space_of_starts(&starts);
+    if !faults.is_empty() {
+        // The disk may have room for the next one.
+        checked.pop();
+    }
+    faults
 }
 
 /// The file that the first process of a system runs, with its SHA-256.
@@ -385,7 +407,59 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::database::{Dataset, Engine, LOADED, SERVICE, Server, Snapshot};
+    use plimsoll_system::free_space;
     use std::fs;
+    use std::net::Ipv4Addr;
+    use std::path::Path;
+
+    /// A database with so many rows in a folder, with a copy that takes space on every disk.
+    fn database(name: &str, data: &Path, rows: u64) -> Database {
+        let server = Server {
+            on: None,
+            programs: None,
+            user: None,
+            init: Vec::new(),
+            data: Some(data.to_owned()),
+            snapshot: Snapshot::Template,
+            databases: vec![LOADED.to_owned()],
+            roles: vec![SERVICE.to_owned()],
+            password: None,
+            migrate: None,
+            listen: Ipv4Addr::LOCALHOST.into(),
+            port: 0,
+            cpus: None,
+            ready_within: Duration::ZERO,
+            stop_grace: Duration::ZERO,
+        };
+        Database {
+            name: name.to_owned(),
+            engine: Engine::Postgresql,
+            origin: Origin::Started(Box::new(server)),
+            settings: Vec::new(),
+            dataset: Dataset::Sbtest { tables: 1, rows, seed: 1 },
+            warm: false,
+            expected: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn databases_that_fit_on_a_disk_singly_but_not_together_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let make = |name: &str, rows| database(name, &folder.path().join(name), rows);
+        // A row takes 260 bytes: data and its copy take 0.8 of the space, and the data of another 0.4 more.
+        let rows = free_space(folder.path()).expect("a disk") * 2 / 5 / 260;
+        let (one, other, small) = (make("one", rows), make("other", rows), make("small", 1));
+        let (mut checked, nothing) = (Vec::new(), Vec::<String>::new());
+        assert_eq!(faults_of_disks(other.clone(), &mut Vec::new()), nothing, "alone it fits");
+        assert_eq!(faults_of_disks(one.clone(), &mut checked), nothing);
+        assert_eq!(faults_of_disks(one.clone(), &mut checked), nothing, "another user of the same data");
+        let said = faults_of_disks(other, &mut checked).join("; ");
+        assert!(said.starts_with("no space: data and the copy for a trial take about "), "{said}");
+        assert!(said.contains("`one`, ") && said.contains("`other`, "), "{said}");
+        assert_eq!(faults_of_disks(small, &mut checked), nothing, "a small one still fits beside the first");
+        assert_eq!(checked.len(), 3);
+    }
 
     #[test]
     fn what_is_written_is_sent_once_and_the_end_of_what_was_cut_too() {

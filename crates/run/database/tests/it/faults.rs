@@ -1,7 +1,7 @@
 //! What goes wrong while data is made, and before.
 
 use crate::common::{NEVER, Place, names_in, processes_with, server, settings};
-use plimsoll_database::{DatabaseError, check, check_disk_space};
+use plimsoll_database::{DatabaseError, check, check_disk_space_of_starts};
 use plimsoll_model::database::{Dataset, Engine};
 use plimsoll_model::event::Event;
 use plimsoll_system::Interrupt;
@@ -139,9 +139,9 @@ fn data_that_no_disk_has_room_for_is_refused_before_anything_is_made() {
         let Some(mut database) = place.database(engine, "") else { continue };
         let tpcc = |warehouses| Dataset::Tpcc { warehouses, seed: 1 };
         database.dataset = tpcc(1);
-        assert_eq!(check_disk_space(&[database.clone()]), [""; 0]);
+        assert_eq!(check_disk_space_of_starts(&[vec![database.clone()]]), [""; 0]);
         database.dataset = tpcc(1_000_000);
-        let told = check_disk_space(&[database.clone(), database]).join("");
+        let told = check_disk_space_of_starts(&[vec![database.clone(), database]]).join("");
         assert!(told.contains("`db`, TPC-C of 1000000 warehouses"), "{told}");
         assert!(told.contains("the disk of /var/tmp") && told.contains("`data` in `[database.NAME]`"), "{told}");
     }
