@@ -7,6 +7,7 @@ mod range;
 mod resource;
 mod resources;
 mod sentences;
+mod whole_users;
 
 pub use levels::{LevelOfLoad, TimedLoad};
 pub use plimsoll_statistics::ScalabilityLaw;
@@ -15,6 +16,7 @@ pub use range::{Knee, OverTheRange, Peak};
 pub use resource::{Demand, GaveOut, Grade, Intervention, Part, Resource, ResourceUse, Use, User};
 pub(crate) use sentences::sentences;
 pub use sentences::{in_words, what_gave_out};
+pub use whole_users::{load_from, load_within, show_value};
 
 use crate::answer::Sentence;
 use crate::compare::Comparison;
@@ -148,8 +150,10 @@ fn capacity_cell(input: &Input, cell: &Cell, trials: &[TrialResult<'_>], estimat
     let starts: Vec<StartCapacity> = counting().filter_map(StartCapacity::of).collect();
     let loads: Vec<LoadOnStart<'_>> = counting().flat_map(|trial| levels::loads(*trial)).collect();
     let levels = levels::levels(&loads);
-    // A start whose systems died does not count, but it shows that they did.
-    let killed = trials.iter().flat_map(|trial| levels::loads(*trial)).filter(LoadOnStart::killed);
+    // A start whose systems died does not count, but it shows that they did, also where its block ran again.
+    let is_of_cell = |trial: &TrialResult<'_>| (trial.condition(), trial.variant()) == (cell.condition, cell.variant);
+    let ran: Vec<TrialResult<'_>> = input.trials().filter(is_of_cell).collect();
+    let killed = ran.iter().flat_map(|trial| levels::loads(*trial)).filter(LoadOnStart::killed);
     let killed = killed.map(|load| load.rung.rung.level).reduce(f64::min);
     let found = found(&starts, estimate);
     // Where the smallest load is too much, nothing gave out on the way.
@@ -164,7 +168,7 @@ fn capacity_cell(input: &Input, cell: &Cell, trials: &[TrialResult<'_>], estimat
         limits: limits(loads.iter().filter_map(LoadOnStart::judged)),
         confirmations: loads.iter().filter_map(confirmation).collect(),
         range: range::over_the_range(&levels, killed, input.facts.open_load)
-            .map(|range| with_intervals(range, &loads, trials)),
+            .map(|range| with_intervals(range, &loads, &ran)),
         of_first_start: levels::of_first_start(&loads),
         gave_out,
         levels,
@@ -174,8 +178,8 @@ fn capacity_cell(input: &Input, cell: &Cell, trials: &[TrialResult<'_>], estimat
 
 /// The same with intervals over the starts: of the load at which throughput stops to grow, from the loads that count, and of the
 /// load from which on requests fail, which starts whose systems died show as well.
-fn with_intervals(mut range: OverTheRange, counting: &[LoadOnStart<'_>], trials: &[TrialResult<'_>]) -> OverTheRange {
-    let died = trials.iter().filter(|trial| !trial.counts()).map(|trial| levels::loads(*trial).collect::<Vec<_>>());
+fn with_intervals(mut range: OverTheRange, counting: &[LoadOnStart<'_>], ran: &[TrialResult<'_>]) -> OverTheRange {
+    let died = ran.iter().filter(|trial| !trial.counts()).map(|trial| levels::loads(*trial).collect::<Vec<_>>());
     let died = died.filter(|loads| loads.iter().any(LoadOnStart::killed)).flatten();
     let all: Vec<LoadOnStart<'_>> = counting.iter().copied().chain(died).collect();
     range.knee_interval = range::knee_interval(&by_start(counting));

@@ -2,11 +2,12 @@
 
 use crate::analysis::Analysis;
 use crate::answer::{Answer, Sentence};
+use crate::capacity::show_value;
 use crate::catalogue::{decisions, headline};
 use crate::estimate::{CONFIDENCE, Estimate};
 use crate::input::Input;
 use crate::numbers::Cell;
-use crate::quantity::{confidence, show};
+use crate::quantity::confidence;
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 
@@ -100,7 +101,7 @@ fn sentence(input: &Input, measure: &Measure, values: &[&DescribedValue]) -> Sen
         .filter_map(|value| {
             let summary = value.estimate.summary.as_ref().ok()?;
             let place = words::conditions(&input.plan, &[value.condition]);
-            Some((summary.centre, summary.n, format!("{}{place}", show(summary.centre, measure.unit()))))
+            Some((summary.centre, summary.n, format!("{}{place}", show_value(input, summary.centre, measure))))
         })
         .collect();
     let name = words::measure_at_start(measure);
@@ -123,22 +124,19 @@ fn sentence(input: &Input, measure: &Measure, values: &[&DescribedValue]) -> Sen
     let (fewest, largest) = known.iter().fold((usize::MAX, 0), |(low, high), one| (low.min(one.1), high.max(one.1)));
     let n = if fewest == largest { format!("n = {largest}") } else { format!("n = {fewest} to {largest}") };
     let evidence = match values {
-        [one] => format!("({}, {n})", interval(&one.estimate)),
+        [one] => format!("({}, {n})", interval(input, &one.estimate)),
         _ => format!("({n} under each{missing})"),
     };
     Sentence { outcome: None, claim: claim(what), evidence }
 }
 
 /// The interval of a value in words, or why there is none.
-fn interval(estimate: &Estimate) -> String {
-    let unit = estimate.measure.unit();
+fn interval(input: &Input, estimate: &Estimate) -> String {
+    let show = |value: f64| show_value(input, value, &estimate.measure);
     match &estimate.interval {
-        Ok(interval) => format!(
-            "{} interval {} to {}",
-            confidence(1.0 - CONFIDENCE),
-            show(interval.low, unit),
-            show(interval.high, unit)
-        ),
+        Ok(interval) => {
+            format!("{} interval {} to {}", confidence(1.0 - CONFIDENCE), show(interval.low), show(interval.high))
+        }
         Err(reason) => format!("no interval: {reason}"),
     }
 }

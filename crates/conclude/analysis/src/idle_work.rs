@@ -3,6 +3,7 @@
 
 use plimsoll_model::result::StartResult;
 use plimsoll_model::sample::ProcessSample;
+use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_statistics::{median, rank_slope};
 
 /// The least difference between two variants in their use of processors between slices that is worth a word, in cores.
@@ -55,16 +56,20 @@ fn seconds(start: &StartResult, variant: usize) -> Vec<Second> {
     sums.windows(2).map(|pair| Second { from: pair[0].0, to: pair[1].0, cores: pair[1].1 }).collect()
 }
 
-/// When the variant was loaded, settling included, in order: begins and ends in seconds on the clock of the start.
+/// The spans in which the variant was loaded, in order: settling included, and also those of slices that do not count.
+/// Begins and ends are in seconds on the clock of the start.
 fn loaded(start: &StartResult, variant: usize) -> Vec<(f64, f64)> {
     let of_variant = start.loads.iter().filter(|load| load.summary.load.variant == variant);
     let slices = of_variant.flat_map(|load| &load.slices);
-    let mut loaded: Vec<(f64, f64)> = slices
-        .map(|slice| {
-            let zero = slice.zero.0 as f64 / 1e9;
-            (zero - slice.settle.seconds(), zero + slice.length.seconds())
-        })
-        .collect();
+    let span = |zero: Instant, settle: Nanos, length: Nanos| {
+        let zero = zero.0 as f64 / 1e9;
+        (zero - settle.seconds(), zero + length.seconds())
+    };
+    let mut loaded: Vec<(f64, f64)> = Vec::new();
+    for slice in slices {
+        loaded.extend(slice.left_out.iter().map(|one| span(one.zero, one.settle, one.length)));
+        loaded.push(span(slice.zero, slice.settle, slice.length));
+    }
     loaded.sort_by(|one, other| one.0.total_cmp(&other.0));
     loaded
 }
@@ -91,8 +96,7 @@ mod tests {
     use super::*;
     use crate::testing::{start, two_variants_on_one_start};
     use plimsoll_model::result::PooledLoads;
-    use plimsoll_model::sample::ProcessSample;
-    use plimsoll_model::units::{Instant, Nanos};
+    use std::ops::Range;
     use std::time::Duration;
 
     #[test]
@@ -114,6 +118,11 @@ mod tests {
     /// A start on which two variants took turns in slices of 700 ms, one after the other; the second one also uses `idle`
     /// cores all the time, and each half a core while it is loaded.
     fn in_turns(idle: f64) -> StartResult {
+        in_turns_without(&(0..0), idle)
+    }
+
+    /// The same, of whose ten turns these do not count.
+    fn in_turns_without(left_out: &Range<u32>, idle: f64) -> StartResult {
         let mut slices = PooledLoads::default();
         let mut loaded = [Vec::new(), Vec::new()];
         for place in 0..20 {
@@ -124,7 +133,11 @@ mod tests {
             slice.summary.load.lengths.warmup = Duration::from_millis(100);
             slice.summary.timing.zero = Instant(((begin + 0.1) * 1e9) as i64);
             slice.summary.timing.window = Nanos(600_000_000);
-            slices.add(&slice);
+            if left_out.contains(&slice.summary.load.turn) {
+                slices.leave_out(&slice.summary);
+            } else {
+                slices.add(&slice);
+            }
             loaded[variant].push((begin, begin + 0.7));
         }
         let mut start = start(1.0);
@@ -158,5 +171,12 @@ mod tests {
         let found = [0, 1].map(|variant| between_slices(starts.iter(), variant).expect("fourteen seconds"));
         assert!(found[0] < 1e-6 && (found[1] - 0.9).abs() < 1e-6, "{found:?}");
         assert_eq!(between_slices([start(1.0)].iter(), 0), None, "a trial has no slices");
+    }
+
+    #[test]
+    fn slices_that_do_not_count_are_no_time_without_load() {
+        let starts = [in_turns_without(&(3..9), 0.9), in_turns_without(&(4..8), 0.9)];
+        let found = [0, 1].map(|variant| between_slices(starts.iter(), variant).expect("twenty-eight seconds"));
+        assert!(found[0] < 1e-6 && (found[1] - 0.9).abs() < 1e-6, "{found:?}");
     }
 }

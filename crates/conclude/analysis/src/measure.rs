@@ -354,11 +354,13 @@ impl<'a> TrialReader<'a> {
 }
 
 /// The share of the time from its first to its last slice in which the variant was under load; 1 for a trial. The
-/// processors are idle for it in the rest, which would make it look cheap.
+/// processors are idle for it in the rest, which would make it look cheap. Slices that do not count load them as well.
 pub(crate) fn share_of_time(trial: TrialResult<'_>) -> f64 {
     let (load, settle) = (trial.load, trial.load.settle().seconds());
     let between = load.slices.len().saturating_sub(1) as f64;
-    let under_load = load.summary.timing.window.seconds() + between * settle;
+    let left_out = load.slices.iter().flat_map(|slice| &slice.left_out);
+    let left_out: f64 = left_out.map(|slice| slice.settle.seconds() + slice.length.seconds()).sum();
+    let under_load = load.summary.timing.window.seconds() + between * settle + left_out;
     match load.span().seconds() {
         span if !load.slices.is_empty() && span > 0.0 => under_load / span,
         _ => 1.0,

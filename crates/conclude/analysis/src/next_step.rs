@@ -103,14 +103,10 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
 /// The time that so many repeats are under load as planned, rounded up: to the minute, or to ten seconds below two.
 fn under_load(input: &Input, repeats: usize) -> Duration {
     let plan = &input.plan;
-    let of_condition = |condition: usize| {
-        let starts = plan.starts.iter().filter(|start| start.condition == condition);
-        plan.time_under_load(starts) / plan.repeats_of(condition).max(1)
-    };
     // The first and the last repeat of a search take longer than those between.
     let planned = match plan.searches() {
         true => plan.time_of_repeats(u32::try_from(repeats).unwrap_or(u32::MAX)),
-        false => total(repeats, (0..plan.conditions.len()).map(of_condition).sum()),
+        false => total(repeats, plan.time_of_repeats(1)),
     };
     let seconds = planned.as_secs_f64();
     let unit = if seconds < 120.0 { 10.0 } else { 60.0 };
@@ -281,6 +277,22 @@ mod tests {
         study.facts.can_take_turns = false;
         let text = analyse(&study).next.expect("a next step").to_string();
         assert!(!text.contains("turns"), "variants that cannot take turns: {text}");
+    }
+
+    #[test]
+    fn blocks_that_ran_again_do_not_lengthen_the_time_of_the_command() {
+        let command = |study: &crate::Input| analyse(study).next.and_then(|next| next.command).expect("a command");
+        let mut study = noisy(5, 0.4);
+        study.facts.decide.truncate(1);
+        let planned = command(&study);
+        // Both trials of the last block ran again, with a longer warm-up.
+        for index in [8, 9] {
+            let mut again = study.starts[index].clone();
+            again.summary.start = again.summary.start.again(index as u32 + 3, 6, true);
+            study.plan.starts.push(again.summary.start.clone());
+            study.starts.push(again);
+        }
+        assert_eq!(command(&study), planned);
     }
 
     #[test]

@@ -79,11 +79,10 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// The repeats under each condition, `most` at most: `9 starts`, or `5 to 9 starts` where looks have spared some.
+/// The repeats under each condition, from the fewest to the most: `9 starts`, or `5 to 9 starts` where they differ.
 #[must_use]
-pub fn repeats(plan: &Plan, most: usize, noun: &str) -> String {
-    let fewest = plan.fewest_repeats() as usize;
-    let from = if fewest < most.min(plan.repeats as usize) { format!("{fewest} to ") } else { String::new() };
+pub fn repeats((fewest, most): (usize, usize), noun: &str) -> String {
+    let from = if fewest < most { format!("{fewest} to ") } else { String::new() };
     format!("{from}{}", counted(most, noun))
 }
 

@@ -8,7 +8,7 @@ use crate::orders;
 use crate::random::RandomStream;
 use plimsoll_analysis::turns::{self, Before, InfluenceOfStart, TurnOfDuplicates};
 use plimsoll_model::start::Turns;
-use plimsoll_statistics::StartOfTurns;
+use plimsoll_statistics::{StartOfTurns, TwoLevels};
 use std::time::Duration;
 
 /// How a machine varies.
@@ -69,6 +69,17 @@ pub struct World {
     pub sd_of_slices: f64,
     /// By how much longer everything takes in the slice after one of the variant.
     pub carry_over: f64,
+}
+
+impl World {
+    /// The variances of turns and of starts of the difference from baseline and duplicate together, on a normal machine.
+    /// The mean of these two has half of the variance of one system, and the variant has all of it. Trimming makes that of
+    /// turns count 1.2 times.
+    #[must_use]
+    pub fn levels_of_difference(&self) -> TwoLevels {
+        let [of_turns, of_starts] = [self.sd_of_slices, self.sd_of_starts].map(|sd| 1.5 * sd * sd);
+        TwoLevels { of_turns: 1.2 * of_turns, of_starts }
+    }
 }
 
 /// The two speeds of a machine: the logarithm of their ratio.
@@ -414,6 +425,22 @@ mod tests {
                 let error = standard_deviation(&differences).expect("values") / (differences.len() as f64).sqrt();
                 assert!(mean(&differences).expect("values").abs() < 4.0 * error, "{machine:?}");
             }
+        }
+    }
+
+    #[test]
+    fn the_levels_of_a_difference_are_those_that_its_starts_show() {
+        let world = World { sd_of_starts: 0.05, ..QUIET };
+        let design = TurnsDesign::new(5, 60);
+        let mut random = RandomStream::named("levels", 0);
+        let levels = (0..400).filter_map(|_| {
+            let starts = design.study(world, &mut random);
+            TwoLevels::of(&starts.iter().map(|start| start.difference).collect::<Vec<StartOfTurns>>())
+        });
+        let found = TwoLevels::mean_of(&levels.collect::<Vec<TwoLevels>>()).expect("studies");
+        let truth = world.levels_of_difference();
+        for (found, truth) in [(found.of_turns, truth.of_turns), (found.of_starts, truth.of_starts)] {
+            assert!((found / truth - 1.0).abs() < 0.15, "{found} {truth}");
         }
     }
 

@@ -11,7 +11,7 @@ use plimsoll_analysis::quantity::{confidence, margin, percent, show};
 use plimsoll_analysis::verdict::{Outcome, Verdict};
 use plimsoll_analysis::{OrReason, distinct, words};
 use plimsoll_model::factor::Assignment;
-use plimsoll_model::measure::{Effect, Measure, Unit};
+use plimsoll_model::measure::{Effect, Measure, Series, Unit};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
@@ -239,9 +239,18 @@ fn rest(compared: &CrossRunComparison) -> Vec<Table> {
     places.into_iter().map(table).collect()
 }
 
+/// A value beside its change. A capacity lies between two whole numbers of users, and the change is computed from it as
+/// it is.
+fn shown(centre: f64, measure: &Measure) -> String {
+    match measure.unit() {
+        Unit::Count if measure.series == Series::Capacity && centre.fract() != 0.0 => show(centre, Unit::Number),
+        unit => show(centre, unit),
+    }
+}
+
 fn row_view(compared: &CrossRunComparison, row: &Row) -> RowView {
-    let unit = row.measure.unit();
-    let [first, second] = row.centres().map(|centre| centre.map_or(NOTHING.to_owned(), |centre| show(centre, unit)));
+    let [first, second] =
+        row.centres().map(|centre| centre.map_or(NOTHING.to_owned(), |centre| shown(centre, &row.measure)));
     let change = |change: &OrReason<Change>| match change {
         Ok(change) => change.shown(&row.measure),
         Err(_) => NOTHING.to_owned(),
@@ -552,5 +561,18 @@ fn change_row(change: &OrReason<Change>) -> ChangeRow {
             p: change.p,
             none: change.interval.as_ref().err().cloned(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_beside_a_change_are_those_that_it_is_computed_from() {
+        for (measure, expected) in [("capacity.count", "1.50"), ("capacity.rate", "1.50 /s"), ("errors.count", "2")] {
+            assert_eq!(shown(1.5, &measure.parse().expect("a measure")), expected);
+        }
+        assert_eq!(shown(8.0, &"capacity.count".parse().expect("a measure")), "8");
     }
 }

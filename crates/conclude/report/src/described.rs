@@ -1,8 +1,9 @@
 //! The values of the one system of a study that compares nothing, as rows of a table.
 
+use plimsoll_analysis::capacity::show_value;
 use plimsoll_analysis::description::DescribedValue;
 use plimsoll_analysis::estimate::CONFIDENCE;
-use plimsoll_analysis::quantity::{confidence, show};
+use plimsoll_analysis::quantity::confidence;
 use plimsoll_analysis::{Analysis, Input, words};
 
 /// A measure under a condition.
@@ -59,15 +60,15 @@ fn rows_of<'a>(input: &Input, values: impl Iterator<Item = &'a DescribedValue>) 
     let mut last = None;
     let mut row = |value: &'a DescribedValue| {
         let estimate = &value.estimate;
-        let unit = estimate.measure.unit();
-        let pair = |low, high| format!("{} … {}", show(low, unit), show(high, unit));
+        let show = |value: f64| show_value(input, value, &estimate.measure);
+        let pair = |low, high| format!("{} … {}", show(low), show(high));
         let summary = estimate.summary.as_ref();
         let dash = || "–".to_owned();
         let first = last.replace(&estimate.measure) != Some(&estimate.measure);
         ValueRow {
             measure: if first { words::measure(&estimate.measure) } else { String::new() },
             condition: words::condition(&input.plan.conditions[value.condition]),
-            value: summary.map_or_else(|_| dash(), |summary| show(summary.centre, unit)),
+            value: summary.map_or_else(|_| dash(), |summary| show(summary.centre)),
             interval: estimate.interval.as_ref().map_or_else(|_| dash(), |one| pair(one.low, one.high)),
             n: summary.map_or(0, |summary| summary.n),
             // A single value is no range.

@@ -256,7 +256,7 @@ fn looks(input: &Input, analysis: &Analysis) -> String {
         return String::new();
     }
     let spared = match input.plan.fewest_repeats() < input.plan.repeats {
-        true => ", and conditions ran no further once their verdicts were reached for good",
+        true => ", and conditions ran no further once everything under them was decided for good",
         false => "",
     };
     format!(

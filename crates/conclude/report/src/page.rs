@@ -24,6 +24,7 @@ pub(crate) use database::Block;
 use facts::Fact;
 use feedback::FeedbackView;
 use plimsoll_analysis::answer::Sentence;
+use plimsoll_analysis::capacity::show_value;
 use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::effect::shown_in;
 use plimsoll_analysis::finding::{Finding, Severity};
@@ -258,9 +259,21 @@ fn sentence_view(sentence: &Sentence) -> SentenceView {
     }
 }
 
-/// Evidence without its brackets, for a line of its own.
+/// Evidence without the brackets that it begins with, for a line of its own.
 fn without_brackets(evidence: &str) -> String {
-    evidence.strip_prefix('(').map_or_else(|| evidence.to_owned(), |rest| rest.replacen(')', "", 1))
+    let Some(rest) = evidence.strip_prefix('(') else { return evidence.to_owned() };
+    let mut open = 1;
+    for (place, letter) in rest.char_indices() {
+        match letter {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return rest[..place].to_owned() + &rest[place + 1..];
+        }
+    }
+    evidence.to_owned()
 }
 
 /// The most lines of evidence per finding; the JSON has all.
@@ -392,7 +405,7 @@ fn trials(input: &Input) -> Vec<TrialView> {
             validity: text::validity(input, trial),
             remarks: remarks(trial, value.as_ref().err()),
             value: match value {
-                Ok(value) if input.counts(trial) => show(value, measure.unit()),
+                Ok(value) if input.counts(trial) => show_value(input, value, &measure),
                 _ => "–".to_owned(),
             },
         }
@@ -419,4 +432,24 @@ fn remarks(trial: TrialResult<'_>, missing: Option<&String>) -> String {
 /// system. The findings have it as a whole.
 fn in_short(reason: &str) -> &str {
     reason.split_once("; ").map_or(reason, |(fact, _)| fact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_loses_the_brackets_around_it_and_no_others() {
+        for (evidence, expected) in [
+            ("(+3.1 %, interval +1.2 % to +5.0 %, n = 5)", "+3.1 %, interval +1.2 % to +5.0 %, n = 5"),
+            (
+                "(the least certain, at 10 users (connect = kept), is +5.7 % to +9.9 %; n = 5); worse by 5 %",
+                "the least certain, at 10 users (connect = kept), is +5.7 % to +9.9 %; n = 5; worse by 5 %",
+            ),
+            ("+3.1 % (n = 5)", "+3.1 % (n = 5)"),
+            ("", ""),
+        ] {
+            assert_eq!(without_brackets(evidence), expected);
+        }
+    }
 }

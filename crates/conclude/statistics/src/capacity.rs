@@ -310,10 +310,7 @@ pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
     let last = tried.last()?;
     match last.part {
         Part::Step => Some(of_steps(tried)),
-        Part::Bracket => {
-            let largest = tried.iter().filter(|one| one.passed).map(|one| one.level).reduce(f64::max);
-            Some(largest.map_or(Capacity::Below(last.level), Capacity::AtLeast))
-        }
+        Part::Bracket => Some(of_last_bracket(tried, last.level)),
         Part::Ladder => {
             let mut parts = tried.chunk_by(|one, other| one.part == other.part);
             let loads = parts.next_back()?;
@@ -328,6 +325,16 @@ pub fn capacity(tried: &[Tried]) -> Option<Capacity> {
             })
         }
     }
+}
+
+/// The bound that the last bracket shows, where a search ended in it or was cut off; `last` is its last level. A
+/// bracket after a ladder begins from the last load of that ladder. Loads before it count for nothing: the ladder has
+/// shown that the region was another, or that the machine has changed its speed since then.
+fn of_last_bracket(tried: &[Tried], last: f64) -> Capacity {
+    let loads = tried.iter().rev().take_while(|one| one.part == Part::Bracket).count();
+    let counting = tried.iter().rev().take(loads + 1);
+    let largest = counting.filter(|one| one.passed).map(|one| one.level).reduce(f64::max);
+    largest.map_or(Capacity::Below(last), Capacity::AtLeast)
 }
 
 /// How far the loads of a search's ladders contradict one another: the logarithm of the largest that passed over the smallest that

@@ -13,7 +13,7 @@ use crate::start::{Start, Validity};
 use crate::units::Nanos;
 use std::collections::BTreeMap;
 
-pub use load::{LoadResult, PooledLoads, Slice};
+pub use load::{LeftOutSlice, LoadResult, PooledLoads, Slice};
 pub use rungs::{PooledRungs, RungResult};
 pub use second::{GeneratorRow, LoadSecond};
 pub use summary::{

@@ -300,7 +300,7 @@ impl StartReader<'_> {
         let mut pooled = PooledLoads::default();
         for summary in loads {
             if !counts(&summary) {
-                pooled.leave_out(summary.load.variant);
+                pooled.leave_out(&summary);
                 continue;
             }
             pooled.add(&self.read_short_load(summary, &logs, tables)?);

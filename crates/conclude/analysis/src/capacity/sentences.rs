@@ -1,6 +1,8 @@
 //! The results of a search for the capacity in words.
 
-use super::{Capacity, CapacityCell, CapacityReport, Found, GaveOut, Grade, Knee, Resource, ResourceUse};
+use super::{
+    Capacity, CapacityCell, CapacityReport, Found, GaveOut, Grade, Knee, Resource, ResourceUse, load_from, load_within,
+};
 use crate::answer::Sentence;
 use crate::estimate::CONFIDENCE;
 use crate::input::Input;
@@ -43,6 +45,7 @@ fn sentence(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Sent
         many => format!("{many} {noun}"),
     };
     let number = |level: f64| grouped(level.round());
+    let within = |capacity: f64| load_within(capacity, &report.measure);
     let limit = cell.limits.first().map(|(condition, _)| format!("limited by {}", in_words(condition)));
     let mut evidence: Vec<String> = Vec::new();
     let claim = match &cell.found {
@@ -51,15 +54,15 @@ fn sentence(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Sent
                 Ok(interval) => format!(
                     "{} interval {} to {}, n = {}",
                     confidence(1.0 - CONFIDENCE),
-                    number(interval.low),
-                    number(interval.high),
+                    number(within(interval.low)),
+                    number(within(interval.high)),
                     cell.starts.iter().filter(|start| matches!(start.capacity, Capacity::At(_))).count()
                 ),
                 Err(reason) => reason.clone(),
             });
             evidence.extend(limit);
             evidence.extend(confirmation(cell, number));
-            format!("{name} carries {}{place}", level(*at))
+            format!("{name} carries {}{place}", level(within(*at)))
         }
         Ok(Found::AtLeast(least)) => {
             evidence.push(match cell.starts.iter().find_map(|start| start.stopped_by.as_ref()) {
@@ -69,12 +72,12 @@ fn sentence(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> Sent
                     None => "no larger load was to be tried".to_owned(),
                 },
             });
-            format!("{name} carries at least {}{place}", level(*least))
+            format!("{name} carries at least {}{place}", level(within(*least)))
         }
         Ok(Found::Below(most)) => {
             evidence.extend(limit);
             evidence.extend(smallest_load(report, cell, level));
-            format!("{name} carries fewer than {}{place}", level(*most))
+            format!("{name} carries fewer than {}{place}", level(load_from(*most, &report.measure)))
         }
         Err(reason) => {
             let claim = format!("Nothing can be said of the capacity of {name}{place}");

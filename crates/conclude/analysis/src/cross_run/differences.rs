@@ -9,7 +9,6 @@ use crate::quantity::significant;
 use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version, WORKLOAD};
-use plimsoll_model::start::Turns;
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::system::SystemSpec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,6 +142,8 @@ pub(super) fn differences(
     cell_differences.causes.extend(machines);
     let generator = |run: &ComparedRun<'_>| describe::generator(run.input);
     cell_differences.causes.extend(unequal_values(Kind::Generator, &generator(first), &generator(second)));
+    let slices = |run: &ComparedRun<'_>| describe::slices(&run.input.plan);
+    cell_differences.causes.extend(unequal_values(Kind::Study, &slices(first), &slices(second)));
     let version = |run: &ComparedRun<'_>| vec![("version of Plimsoll".to_owned(), run.plimsoll.clone())];
     cell_differences.causes.extend(unequal_values(Kind::Generator, &version(first), &version(second)));
     cell_differences.minor.extend(unequal_values(Kind::Study, &minor(first), &minor(second)));
@@ -166,6 +167,9 @@ fn minor(run: &ComparedRun<'_>) -> Vec<NamedValue> {
         ("first look (--quick)".to_owned(), yes(facts.quick)),
         ("profile".to_owned(), facts.profile.clone().unwrap_or_else(|| "none".to_owned())),
     ];
+    // A search has as many loads as it takes.
+    let turns = plan.design.turns().filter(|_| !plan.searches());
+    all.extend(turns.map(|turns| ("turns on a start".to_owned(), turns.count.to_string())));
     for (index, condition) in plan.conditions.iter().enumerate() {
         let trials = run.input.trials().filter(|trial| trial.condition() == index);
         // Trials of a condition share their cut; where none ran, there is none.
@@ -178,7 +182,7 @@ fn minor(run: &ComparedRun<'_>) -> Vec<NamedValue> {
 }
 
 fn of_studies(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Vec<Difference> {
-    let measured = |run: &ComparedRun<'_>| describe::measured(&run.input.facts);
+    let measured = |run: &ComparedRun<'_>| describe::measured(run.input);
     let (one, other) = (measured(first), measured(second));
     // A measure that only one list has is reported with the lists.
     let in_both = |list: &[NamedValue], other: &[NamedValue]| -> Vec<NamedValue> {
@@ -233,12 +237,7 @@ fn without_cells(
     cell_differences.forbidding.extend(unequal_values(Kind::Study, &in_words(first), &in_words(second)));
     let lengths = |run: &ComparedRun<'_>| {
         let plan = &run.input.plan;
-        let turns = plan.design.turns().map(|turns| {
-            let Turns { count, settle, slice } = turns;
-            let beside = if plan.design.is_side_by_side() { ", side by side with the baseline" } else { "" };
-            ("turns".to_owned(), format!("{count} on a start, slices of {slice:?} after {settle:?}{beside}"))
-        });
-        let mut lengths: Vec<NamedValue> = turns.into_iter().collect();
+        let mut lengths: Vec<NamedValue> = Vec::new();
         for (_, condition) in shared {
             let Some(length) = place(&plan.conditions, condition).and_then(|index| plan.lengths.get(index)) else {
                 continue;

@@ -8,6 +8,8 @@ use crate::verdict::Outcome;
 use plimsoll_model::host::Version;
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
 use plimsoll_model::measure::Effect;
+use plimsoll_model::objective::{Limit, Objective};
+use plimsoll_model::start::{Design, Turns};
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal};
 use plimsoll_model::workload::{Connect, HttpStep, Protocol, Steps, Target};
 use proptest::prelude::*;
@@ -321,6 +323,75 @@ fn other_measures_and_nothing_in_common_are_refused() {
     assert!(
         two.refused()[0].starts_with("variants, none of which both have: version = old | version = new in the first")
     );
+}
+
+#[test]
+fn another_objective_is_refused() {
+    let objective = |at_most: f64| {
+        let measure = "request_duration.p95".parse().expect("a measure");
+        Objective { limits: vec![Limit { measure, at_most }], errors: 0.01, achieved: 0.986 }
+    };
+    let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
+    for input in &mut two.inputs {
+        input.facts.objective = Some(objective(0.05));
+    }
+    assert_eq!(two.whole().causes, []);
+    two.inputs[1].facts.objective = Some(Objective { errors: 0.001, achieved: 0.994, ..objective(0.2) });
+    let limits_and_errors = [
+        "limits of the objective: request_duration.p95 at most 50ms in the first, request_duration.p95 at most 200ms in \
+         the second",
+        "errors that the objective allows: 1 % in the first, 0.1 % in the second",
+    ];
+    assert_eq!(two.refused(), limits_and_errors, "users that wait offer no more than is achieved");
+    for input in &mut two.inputs {
+        input.facts.open_load = true;
+    }
+    let refused = two.refused();
+    assert_eq!(refused[..2], limits_and_errors);
+    assert_eq!(
+        refused[2..],
+        ["arrivals that the objective asks to be finished: 98.6 % in the first, 99.4 % in the second"]
+    );
+    two.inputs[0].facts.objective = None;
+    assert_eq!(
+        two.refused(),
+        ["limits of the objective: none in the first, request_duration.p95 at most 200ms in the second"]
+    );
+}
+
+#[test]
+fn another_design_is_refused_and_other_lengths_of_its_slices_are_told() {
+    let turns = |count: u32, slice: u64| Turns {
+        count,
+        settle: Duration::from_millis(100),
+        slice: Duration::from_millis(slice),
+    };
+    let designs = [
+        (Design::Trials, "trials"),
+        (Design::Turns(turns(8, 400)), "turns"),
+        (Design::SideBySide(turns(8, 400)), "side by side"),
+    ];
+    let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
+    // Whether a study can still be read makes no difference to that.
+    for cells in [Ok(cells(&two.inputs[0])), Err("it is empty".to_owned())] {
+        two.cells[0] = cells;
+        for (first, name) in designs {
+            for (second, other) in designs {
+                (two.inputs[0].plan.design, two.inputs[1].plan.design) = (first, second);
+                if first == second {
+                    assert_eq!(two.whole().causes, []);
+                } else {
+                    assert_eq!(two.refused(), [format!("design: {name} in the first, {other} in the second")]);
+                }
+            }
+        }
+        two.inputs[0].plan.design = Design::Turns(turns(8, 400));
+        two.inputs[1].plan.design = Design::Turns(turns(12, 1000));
+        let compared = two.whole();
+        let told = |all: &[Difference]| all.iter().map(ToString::to_string).collect::<Vec<String>>();
+        assert_eq!(told(&compared.causes), ["length of a slice: 400ms in the first, 1s in the second"]);
+        assert_eq!(told(&compared.minor), ["turns on a start: 8 in the first, 12 in the second"]);
+    }
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn contradicting_loads(context: &Context<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::analyse;
-    use crate::capacity::Found;
+    use crate::capacity::{Found, show_value};
     use crate::finding::{Finding, Severity};
     use crate::input::Input;
     use crate::testing::{describing, start};
@@ -327,6 +327,26 @@ mod tests {
         assert!(why.contains("none, and of 1 of 3 it is a bound (") && why.contains("it is 640 or more"), "{why}");
         let report = analyse(&input).capacity.expect("a search");
         assert!(matches!(report.cells[0].found, Ok(Found::AtLeast(level)) if level < 64.0), "{report:?}");
+    }
+
+    #[test]
+    fn a_system_carries_the_users_that_pass_and_not_half_a_user_more() {
+        // 1 user passes and 2 fail: the levels of the ladder come together between them.
+        let mut input = searched(0);
+        for start in &mut input.starts {
+            for one in &mut start.loads[0].rungs {
+                one.rung.level /= 40.0;
+            }
+        }
+        let analysis = analyse(&input);
+        let report = analysis.capacity.as_ref().expect("a search");
+        assert!(matches!(report.cells[0].found, Ok(Found::At(level, _)) if level > 1.5 && level < 1.6), "{report:?}");
+        let carries = analysis.answer.headline[0].to_string();
+        assert!(carries.starts_with("The system carries 1 user ("), "{carries}");
+        let capacity = "capacity.count".parse().expect("a measure");
+        assert_eq!(show_value(&input, 1.56, &capacity), "1");
+        input.plan.searches.clear();
+        assert_eq!(show_value(&input, 1.56, &capacity), "2", "the mean of a control loop");
     }
 
     #[test]

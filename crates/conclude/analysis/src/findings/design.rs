@@ -1,11 +1,12 @@
 //! Findings about the design of the study.
 
 use super::{Context, Finding, Severity};
+use crate::capacity::show_value;
 use crate::durability::weaknesses_in;
 use crate::estimate::MIN_REPEATS;
 use crate::measure::MIN_VALUES_BEYOND;
 use crate::numbers::Cell;
-use crate::quantity::{grouped, margin, show};
+use crate::quantity::{grouped, margin};
 use crate::verdict::Outcome;
 use crate::words;
 use plimsoll_model::measure::Effect;
@@ -81,15 +82,15 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
             Effect::Difference => summary.sd,
         });
         if let (Some(spread), Some(summary)) = (spread.filter(|spread| *spread > headline.margin), summary) {
-            let unit = headline.measure.unit();
+            let value = |value: f64| show_value(context.input, value, &headline.measure);
             let text = format!(
                 "{}, {}: ± {} around {} (from {} to {}, n = {})",
                 context.variant(cell.variant),
                 context.condition(cell.condition),
                 shown(spread),
-                show(summary.centre, unit),
-                show(summary.min, unit),
-                show(summary.max, unit),
+                value(summary.centre),
+                value(summary.min),
+                value(summary.max),
                 summary.n
             );
             wide.push((spread, text));

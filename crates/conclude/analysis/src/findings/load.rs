@@ -211,14 +211,21 @@ fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a TrialReader<'a>, BusyUsers)> {
 }
 
 /// The time, in seconds, in which users paused only because an iteration had failed. Users whose
-/// calls block do so after every failure except a conflict, others where there is no connection.
+/// calls block do so after every failure except a conflict, others where there is no connection. What a request has
+/// failed by may also have ended a connection that was made, so only the failures of connecting tell of the other kinds.
 fn paused_after_failures(reader: &TrialReader<'_>, think: f64, blocks: bool) -> f64 {
-    let pauses = |kind: ErrorKind| match blocks {
-        true => !kind.is_conflict(),
-        false => matches!(kind, ErrorKind::Connect | ErrorKind::Tls),
+    let failed = |subject: &Subject, pauses: &dyn Fn(ErrorKind) -> bool| -> u64 {
+        let errors = reader.tally(subject).map(|tally| &tally.errors).into_iter().flatten();
+        errors.filter(|(kind, _)| pauses(**kind)).map(|(_, count)| count).sum()
     };
-    let errors = reader.tally(&Subject::Iteration).map(|tally| &tally.errors).into_iter().flatten();
-    let failed: u64 = errors.filter(|(kind, _)| pauses(**kind)).map(|(_, count)| count).sum();
+    let without_connection = |kind: ErrorKind| matches!(kind, ErrorKind::Connect | ErrorKind::Tls);
+    let failed = match blocks {
+        true => failed(&Subject::Iteration, &|kind| !kind.is_conflict()),
+        false => {
+            let others = failed(&Subject::Connect, &|kind| !without_connection(kind));
+            failed(&Subject::Iteration, &without_connection) + others
+        }
+    };
     failed as f64 * (AFTER_FAILURE.as_secs_f64() - think).max(0.0)
 }
 
@@ -537,5 +544,11 @@ mod tests {
             let found = analyse(&input).findings.iter().any(|finding| finding.topic == "idle users");
             assert_eq!(found, off, "{kind} over {protocol}");
         }
+
+        failed(&mut result, ErrorKind::Protocol);
+        let tallies = &mut result.loads[0].tallies;
+        let refused = tallies.get(&Subject::Iteration).expect("iterations").clone();
+        tallies.insert(Subject::Connect, refused);
+        assert!(!topics(&result).contains(&"idle users"), "servers that end connections in their handshake");
     }
 }

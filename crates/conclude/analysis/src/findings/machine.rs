@@ -152,8 +152,11 @@ fn elsewhere(context: &Context<'_>) -> Vec<String> {
     let processors: BTreeMap<&str, f64> = hosts.map(|host| (&*host.machine, host.processors.max(1) as f64)).collect();
     let of_host = |(host, processors): (&str, f64)| {
         let loads = context.counted().filter_map(|reader| reader.load().summary.others_elsewhere.get(host));
-        let usual = median(&loads.copied().collect::<Vec<_>>())?;
-        (usual > CROWDED * processors).then(|| {
+        let known: Vec<f64> = loads.copied().collect();
+        let usual = median(&known)?;
+        // Of loads of a moment it is not known.
+        let is_of_half = 2 * known.len() >= context.counted().count();
+        (is_of_half && usual > CROWDED * processors).then(|| {
             let (used, unit) = (show(usual, Unit::Cores), context.load_unit());
             format!("{OTHERS_RAN} {used} of {processors:.0} on the host {host} in half of the {unit}s, or more")
         })
@@ -343,6 +346,11 @@ mod tests {
         assert!(told.sentence.starts_with("In some trials other programs ran"), "{}", told.sentence);
         let line = "other programs used 6.00 cores of 8 on the host east in half of the trials, or more";
         assert_eq!(told.evidence, [line]);
+
+        let mut input = on_a_host(|_, _| {});
+        input.starts[0].summary.hosts = vec![Host { machine: "east".to_owned(), processors: 8, ..Host::default() }];
+        input.starts[0].loads[0].summary.others_elsewhere = [("east".to_owned(), 6.0)].into();
+        assert_eq!(finding(&input, "the host"), None, "one of many loads says nothing of half of them");
     }
 
     #[test]

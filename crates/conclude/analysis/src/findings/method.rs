@@ -5,6 +5,7 @@ use super::{Context, Finding, Severity};
 use crate::catalogue::margin as margin_of;
 use crate::compare::{Comparison, hidden_by};
 use crate::decide::{Doubt, HiddenBy};
+use crate::input::Input;
 use crate::numbers::Cell;
 use crate::quantity::{confidence, margin, show, significant};
 use crate::verdict::Outcome;
@@ -187,15 +188,22 @@ fn exceeds_floor(context: &Context<'_>) -> String {
 
 fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
+    let key = if has_duplicate_by_default(context.input) { " (`noise_floor = false`)" } else { "" };
     (plan.variants.len() > 1 && !plan.with_duplicate).then(|| Finding {
         severity: Severity::Caution,
         topic: "no noise floor",
-        sentence:
-            "The study has no duplicate of its baseline (`noise_floor = false`), so nothing shows what this machine \
-                   makes of two equal systems."
-                .to_owned(),
+        sentence: format!(
+            "The study has no duplicate of its baseline{key}, so nothing shows what this machine makes of two equal systems."
+        ),
         evidence: Vec::new(),
     })
+}
+
+/// True if a study of this kind has a duplicate unless it says otherwise. A second search, soak or control loop of the
+/// baseline would take as long as that of a variant, and what another tool measured says nothing of it.
+fn has_duplicate_by_default(input: &Input) -> bool {
+    // Loads are judged by an objective in a search, a stress test and a control loop alone.
+    input.is_measured() && !input.facts.soak && input.facts.objective.is_none()
 }
 
 /// Variants whose slices leave something to the next ones, or interfere with those beside them, in measures that decide.

@@ -154,11 +154,12 @@ mod tests {
     use super::*;
     use crate::analyse;
     use crate::testing::{input, start, with_duplicate, with_second};
+    use plimsoll_model::objective::Objective;
     use plimsoll_model::record::{SequenceCheck, Subject};
     use plimsoll_model::result::{GeneratorRow, LoadSecond, Work};
     use plimsoll_model::script::ScriptFacts;
     use plimsoll_model::start::Validity;
-    use plimsoll_model::study::Decision;
+    use plimsoll_model::study::{Decision, Origin};
 
     fn topics(input: &Input) -> Vec<&'static str> {
         analyse(input).findings.iter().map(|finding| finding.topic).collect()
@@ -170,6 +171,30 @@ mod tests {
         assert_eq!(topics(&study()), ["no noise floor"]);
         let with_floor = with_duplicate(study(), |block| start(1.0 + f64::from(block % 3) / 100.0));
         assert_eq!(topics(&with_floor), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn the_key_that_leaves_the_duplicate_out_is_named_where_the_study_wrote_it() {
+        let study = |change: fn(&mut Input)| {
+            let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
+            change(&mut input);
+            let mut findings = analyse(&input).findings.into_iter();
+            findings.find(|finding| finding.topic == "no noise floor").expect("a finding").sentence
+        };
+        assert_eq!(
+            study(|_| ()),
+            "The study has no duplicate of its baseline (`noise_floor = false`), so nothing shows what this machine makes of \
+             two equal systems."
+        );
+        let by_default: [fn(&mut Input); 3] = [
+            |search| search.facts.objective = Some(Objective { limits: Vec::new(), errors: 0.01, achieved: 0.99 }),
+            |soak| soak.facts.soak = true,
+            |imported| imported.origin = Origin::Imported { tool: "k6".to_owned(), version: None },
+        ];
+        for change in by_default {
+            let sentence = study(change);
+            assert!(sentence.starts_with("The study has no duplicate of its baseline, so nothing"), "{sentence}");
+        }
     }
 
     #[test]

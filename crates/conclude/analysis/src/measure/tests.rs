@@ -2,9 +2,9 @@ use super::*;
 use crate::testing::{only_trial, start, with_second};
 use plimsoll_model::measure::Noted;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_model::result::StartResult;
+use plimsoll_model::result::{LoadTiming, PooledLoads, StartResult};
 use plimsoll_model::sample::ProcessSample;
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Instant, Nanos};
 use proptest::prelude::*;
 
 fn value(result: &StartResult, measure: &str) -> OrReason<f64> {
@@ -70,6 +70,41 @@ fn what_is_no_number_is_no_value() {
     for cpu_cores in [f64::NAN, f64::INFINITY] {
         result.processes = vec![sample(cpu_cores)];
         assert_eq!(value(&result, "cpu.max"), Err("what was recorded is no number".to_owned()));
+    }
+}
+
+#[test]
+fn slices_that_do_not_count_use_processors_as_well() {
+    // Two variants, a second each in turn, of twenty turns; each uses one core while it is loaded.
+    let of_turns = |left_out: std::ops::Range<i64>| {
+        let mut slices = PooledLoads::default();
+        let mut result = start(1.0);
+        for second in 0..40 {
+            let mut slice = start(1.0).loads.remove(0);
+            slice.summary.load.variant = usize::from(second % 2 == 1);
+            slice.summary.load.lengths.warmup = Duration::from_millis(100);
+            slice.summary.timing =
+                LoadTiming { zero: Instant(second * 1_000_000_000 + 100_000_000), window: Nanos(900_000_000) };
+            if left_out.contains(&(second / 2)) {
+                slices.leave_out(&slice.summary);
+            } else {
+                slices.add(&slice);
+            }
+            for variant in [0, 1] {
+                let cpu_cores = if slice.summary.load.variant == variant { 1.0 } else { 0.0 };
+                let at = (second + 1) as f64;
+                result.processes.push(ProcessSample { at, variant, cpu_cores, ..ProcessSample::default() });
+            }
+        }
+        result.loads = slices.finish();
+        result
+    };
+    for left_out in [0..0, 6..14, 0..3, 17..20] {
+        let result = of_turns(left_out.clone());
+        for measure in ["cpu.avg", "cpu.max"] {
+            let found = value(&result, measure).expect(measure);
+            assert!((found - 1.0).abs() < 0.01, "{measure} without {left_out:?}: {found}");
+        }
     }
 }
 

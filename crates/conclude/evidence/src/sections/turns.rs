@@ -403,11 +403,7 @@ fn lengths(effort: Effort) -> Section {
     let mut rows = Vec::new();
     for (sd_of_starts, sd_of_slices) in [(0.005, 0.04), (0.02, 0.04), (0.005, 0.1), (0.02, 0.1), (0.05, 0.04)] {
         let world = World { machine: Machine::Normal, sd_of_starts, sd_of_slices, carry_over: 0.0 };
-        // Both sides of a difference vary; trimming makes turns count 1.2 times.
-        let truth = TwoLevels {
-            of_turns: 1.2 * 2.0 * sd_of_slices * sd_of_slices,
-            of_starts: 2.0 * sd_of_starts * sd_of_starts,
-        };
+        let truth = world.levels_of_difference();
         let best = truth.turns_per_start(costs);
         for turns in [8, 20, 60] {
             let design = TurnsDesign::new(5, turns);
@@ -476,14 +472,10 @@ fn lengths_for_a_time(effort: Effort) -> Section {
     for (ratio, minutes) in
         [0.0, 0.1, 0.2, 0.4].into_iter().flat_map(|ratio| [2.0, 5.0, 10.0].map(|time| (ratio, time)))
     {
-        let of_turns = 1.2 * 2.0 * SLICES * SLICES;
-        let truth = TwoLevels { of_turns, of_starts: ratio * ratio * of_turns };
-        let world = World {
-            machine: Machine::Normal,
-            sd_of_starts: (truth.of_starts / 2.0).sqrt(),
-            sd_of_slices: SLICES,
-            carry_over: 0.0,
-        };
+        // The variance of turns counts 1.2 times.
+        let sd_of_starts = ratio * 1.2_f64.sqrt() * SLICES;
+        let world = World { machine: Machine::Normal, sd_of_starts, sd_of_slices: SLICES, carry_over: 0.0 };
+        let truth = world.levels_of_difference();
         let time = minutes * 60.0;
         let chosen_by = |levels: TwoLevels| levels.turns_within(time, costs, ALPHA).expect("room for two starts");
         let width = |turns| truth.half_width_within(turns, time, costs, ALPHA).expect("room for two starts");

@@ -3,8 +3,8 @@
 use super::{ChartView, chart_view};
 use crate::figures;
 use plimsoll_analysis::capacity::{
-    CapacityCell, CapacityReport, Confirmation, Found, Grade, Knee, LevelOfLoad, ResourceUse, Use, in_words,
-    what_gave_out,
+    CapacityCell, CapacityReport, Confirmation, Found, Grade, Knee, LevelOfLoad, ResourceUse, Use, in_words, load_from,
+    load_within, what_gave_out,
 };
 use plimsoll_analysis::estimate::CONFIDENCE;
 use plimsoll_analysis::quantity::{confidence, percent, show, significant};
@@ -136,12 +136,15 @@ fn capacity_row(input: &Input, report: &CapacityReport, cell: &CapacityCell) -> 
 
 /// The capacity with its interval, or what is known instead.
 pub(crate) fn found(found: &OrReason<Found>, measure: &Measure) -> (String, String) {
-    let level = |level: f64| show(level, measure.unit());
+    let within = |capacity: f64| show(load_within(capacity, measure), measure.unit());
+    let from = |bound: f64| show(load_from(bound, measure), measure.unit());
     match found {
-        Ok(Found::At(at, Ok(interval))) => (level(*at), format!("{} … {}", level(interval.low), level(interval.high))),
-        Ok(Found::At(at, Err(reason))) => (level(*at), reason.clone()),
-        Ok(Found::AtLeast(least)) => (format!("at least {}", level(*least)), String::new()),
-        Ok(Found::Below(most)) => (format!("below {}", level(*most)), String::new()),
+        Ok(Found::At(at, Ok(interval))) => {
+            (within(*at), format!("{} … {}", within(interval.low), within(interval.high)))
+        }
+        Ok(Found::At(at, Err(reason))) => (within(*at), reason.clone()),
+        Ok(Found::AtLeast(least)) => (format!("at least {}", within(*least)), String::new()),
+        Ok(Found::Below(most)) => (format!("below {}", from(*most)), String::new()),
         Err(reason) => ("–".to_owned(), reason.clone()),
     }
 }
@@ -291,4 +294,25 @@ fn level_row(level: &LevelOfLoad) -> LevelRow {
 
 fn value(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| show(value, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capacity_is_as_many_users_as_pass() {
+        let [users, arrivals]: [Measure; 2] =
+            ["capacity.count", "capacity.rate"].map(|name| name.parse().expect("a measure"));
+        let no_interval = || Err("one start".to_owned());
+        for (known, of_users, of_arrivals) in [
+            (Found::At(1.5, no_interval()), "1", "1.50 /s"),
+            (Found::AtLeast(3.5), "at least 3", "at least 3.50 /s"),
+            (Found::Below(3.5), "below 4", "below 3.50 /s"),
+            (Found::Below(1.0), "below 1", "below 1.00 /s"),
+        ] {
+            let known = Ok(known);
+            assert_eq!([found(&known, &users).0, found(&known, &arrivals).0], [of_users, of_arrivals]);
+        }
+    }
 }

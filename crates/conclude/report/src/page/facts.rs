@@ -49,7 +49,7 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
     let design = format!(
         "n = {} of {}{} under {}: {how}, in random order from seed {}{reason}",
-        words::repeats(plan, plan.repeats as usize, "repeat"),
+        words::repeats((plan.fewest_repeats() as usize, plan.repeats as usize), "repeat"),
         counted(plan.variants.len(), "variant"),
         if plan.with_duplicate { " and a duplicate of the baseline" } else { "" },
         counted(plan.conditions.len(), "condition"),
@@ -368,13 +368,8 @@ fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {
              either end"
         }
     };
-    let widest = widest_floor(&input.plan);
-    let (second, limit) = if widest > 1.0 {
-        ("variants are compared with it and with its duplicate, the second one", format!("{widest:.3} margins"))
-    } else {
-        ("the second one, its duplicate, is compared with nothing else", "the margin".to_owned())
-    };
-    vec![
+    let against = if input.plan.with_duplicate { "ranks or the noise floor speak" } else { "ranks speak" };
+    let mut notes = vec![
         fact(
             "Changes",
             format!(
@@ -386,23 +381,35 @@ fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         ),
         fact(
             "Verdicts",
-            "equivalent: the interval lies within the margin. Better or worse: all of it lies on one side of zero, also \
-             after the adjustment for all comparisons that decide (Holm); size uncertain: it reaches into the margin. \
-             Inconclusive: neither, or ranks or the noise floor speak against it. Void: nothing to decide with.",
-        ),
-        fact(
-            "Noise floor",
             format!(
-                "each block holds the baseline twice; {second}. What \
-                 these two differ by is the machine's doing. Where their interval excludes a change of zero, or is wider than \
-                 {limit}, {}.",
-                match input.facts.floor_rule {
-                    FloorRule::Strict => "no verdict stands".to_owned(),
-                    FloorRule::Beyond => format!("only {} stand", analysis.stands_over_floor("it")),
-                }
+                "equivalent: the interval lies within the margin. Better or worse: all of it lies on one side of zero, also \
+                 after the adjustment for all comparisons that decide (Holm); size uncertain: it reaches into the margin. \
+                 Inconclusive: neither, or {against} against it. Void: nothing to decide with."
             ),
         ),
-    ]
+    ];
+    notes.extend(input.plan.with_duplicate.then(|| note_on_floor(input, analysis)));
+    notes
+}
+
+fn note_on_floor(input: &Input, analysis: &Analysis) -> Fact {
+    let widest = widest_floor(&input.plan);
+    let (second, limit) = if widest > 1.0 {
+        ("variants are compared with it and with its duplicate, the second one", format!("{widest:.3} margins"))
+    } else {
+        ("the second one, its duplicate, is compared with nothing else", "the margin".to_owned())
+    };
+    let stands = match input.facts.floor_rule {
+        FloorRule::Strict => "no verdict stands".to_owned(),
+        FloorRule::Beyond => format!("only {} stand", analysis.stands_over_floor("it")),
+    };
+    fact(
+        "Noise floor",
+        format!(
+            "each block holds the baseline twice; {second}. What these two differ by is the machine's doing. Where their \
+             interval excludes a change of zero, or is wider than {limit}, {stands}."
+        ),
+    )
 }
 
 fn note_on_one_system() -> Vec<Fact> {

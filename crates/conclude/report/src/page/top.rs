@@ -12,7 +12,7 @@ use plimsoll_analysis::{Analysis, Input, decisions};
 use plimsoll_drawing::Paint;
 use plimsoll_model::measure::{Effect, Unit};
 use plimsoll_model::study::Decision;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A comparison that decides.
@@ -166,9 +166,8 @@ pub(crate) fn caption(input: &Input, chart: &Deciding, confidence: &str) -> Stri
 /// The measurement in a sentence: design, n, load, machine and time.
 pub(crate) fn measured(input: &Input) -> String {
     let plan = &input.plan;
-    let stand: Vec<_> = input.starts.iter().filter(|one| !plan.is_superseded(&one.summary.start)).collect();
-    let most = stand.iter().map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
-    let repeats = |unit| words::repeats(plan, most, unit);
+    let ran = repeats_that_ran(input);
+    let repeats = |unit| words::repeats(ran, unit);
     let under_each = if plan.conditions.len() > 1 { " under each condition" } else { "" };
     let with_duplicate = if plan.with_duplicate { " and a duplicate of the baseline" } else { "" };
     // A server that runs already, and storage, are the same from one trial to the next.
@@ -217,6 +216,24 @@ pub(crate) fn measured(input: &Input) -> String {
     text::unbroken(&format!("{how}{each}. Load: {load}. Machine: {machine}. It took {}{day}.", span(took)))
 }
 
+/// The fewest and the most repeats that ran of a variant under a condition, without those of blocks that ran again. Looks
+/// leave some out, and so does an interruption.
+fn repeats_that_ran(input: &Input) -> (usize, usize) {
+    let plan = &input.plan;
+    let all = (0..plan.conditions.len()).flat_map(|one| (0..plan.variants.len()).map(move |variant| (one, variant)));
+    let mut ran: BTreeMap<(usize, usize), BTreeSet<u32>> = all.map(|cell| (cell, BTreeSet::new())).collect();
+    for start in input.starts.iter().map(|one| &one.summary.start).filter(|start| !plan.is_superseded(start)) {
+        for variant in &start.variants {
+            // The duplicate of the baseline is none of them.
+            if let Some(repeats) = ran.get_mut(&(start.condition, *variant)) {
+                repeats.insert(start.repeat);
+            }
+        }
+    }
+    let counts = || ran.values().map(BTreeSet::len);
+    (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+}
+
 /// `300 ms`, `20 s`.
 fn length(time: Duration) -> String {
     show(time.as_secs_f64(), Unit::Seconds).replace(".00 ", " ").replace(".0 ", " ")
@@ -259,9 +276,8 @@ pub(crate) fn next(analysis: &Analysis) -> Option<String> {
 
 /// The design in a word or two, with its n and time, for places that have no room: `turns, 5 starts, 3 min`.
 pub(crate) fn in_short(input: &Input) -> String {
-    let stand = input.starts.iter().filter(|one| !input.plan.is_superseded(&one.summary.start));
-    let most = stand.map(|one| one.summary.start.repeat).collect::<BTreeSet<u32>>().len();
-    let repeats = |unit| words::repeats(&input.plan, most, unit);
+    let ran = repeats_that_ran(input);
+    let repeats = |unit| words::repeats(ran, unit);
     let took: Duration = input.starts.iter().map(|one| Duration::from_nanos(one.summary.timing.took.0)).sum();
     let design = match input.plan.design.turns() {
         _ if input.plan.is_stress() => format!("{} of a stress test", repeats("start")),

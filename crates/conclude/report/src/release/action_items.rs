@@ -29,7 +29,13 @@ pub(super) fn action_items(parts: &[Part], cases: &[Case<'_>]) -> Vec<String> {
         let next = part.analysis.next.as_ref()?;
         Some(format!("Decide what is open. {name}: {next}"))
     });
-    let mut items: Vec<String> = resume.chain(worse).chain(further).chain(gone).chain(open).collect();
+    let complete = parts.iter().zip(names(parts)).filter(|(part, _)| part.input.complete);
+    let unsound = complete.flat_map(|(part, name)| {
+        let problems = part.analysis.findings.iter().filter(|finding| finding.severity == Severity::Problem);
+        problems
+            .map(move |found| format!("Mend what can overturn the answer. {name}, {}: {}", found.topic, found.sentence))
+    });
+    let mut items: Vec<String> = resume.chain(worse).chain(further).chain(gone).chain(open).chain(unsound).collect();
     if parts.iter().all(is_sound) && cases.iter().all(is_no_worse) {
         items.insert(0, "The release can go on: in nothing that decides is it worse, and nothing is open.".to_owned());
     }

@@ -308,6 +308,39 @@ fn the_milder_rule_of_the_noise_floor_is_named_wherever_the_floor_is_explained()
 }
 
 #[test]
+fn a_noise_floor_is_explained_only_where_there_is_one() {
+    let with_floor = sample::study();
+    let mut without = sample::study();
+    // The duplicate is one past the two variants.
+    without.plan.with_duplicate = false;
+    without.plan.starts.retain(|start| start.variants != [2]);
+    without.starts.retain(|result| result.summary.start.variants != [2]);
+    let explained = ["each block holds the baseline twice", "neither, or ranks or the noise floor speak against it."];
+    for (input, is_explained) in [(with_floor, true), (without, false)] {
+        let markdown = text(&documents(&input), "report.md");
+        for says in explained {
+            assert_eq!(markdown.contains(says), is_explained, "{says}: {markdown}");
+        }
+        assert_eq!(markdown.contains("neither, or ranks speak against it."), !is_explained, "{markdown}");
+    }
+}
+
+#[test]
+fn a_run_that_was_interrupted_tells_the_fewest_and_the_most_repeats() {
+    let mut input = sample::study();
+    let whole = text(&documents(&input), "report.md");
+    assert!(whole.contains("in trials: 5 repeats of each variant under each condition"), "{whole}");
+    // The last repeat ran under the first condition alone.
+    input.starts.retain(|result| result.summary.start.repeat < 5 || result.summary.start.condition == 0);
+    input.complete = false;
+    let documents = documents(&input);
+    let markdown = text(&documents, "report.md");
+    assert!(markdown.contains("in trials: 4 to 5 repeats of each variant under each condition"), "{markdown}");
+    let summary = text(&documents, "summary.md");
+    assert!(summary.contains(": 4 to 5 repeats in trials, "), "{summary}");
+}
+
+#[test]
 fn a_study_in_turns_tells_what_slices_leave_behind_and_how_much_starts_and_turns_differ() {
     let documents = documents(&sample::in_turns());
     keep(&documents, "turns");

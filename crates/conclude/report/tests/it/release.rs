@@ -123,6 +123,7 @@ fn a_release_goes_on_only_by_whole_runs_that_are_no_first_look() {
         let page = text(&release(&[part(input)]).expect("two versions"), "README.md");
         assert_eq!(page.contains("The release can go on"), complete && !quick, "{page}");
         assert_eq!(page.contains("Resume the run of Bounded first"), !complete, "{page}");
+        assert_eq!(page.contains("Mend what can overturn the answer. Bounded, a first look: "), quick, "{page}");
     }
 }
 

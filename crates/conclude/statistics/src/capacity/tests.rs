@@ -117,6 +117,32 @@ fn a_capacity_that_moves_is_not_found() {
 }
 
 #[test]
+fn what_passed_before_a_ladder_left_its_region_is_no_bound() {
+    // The first bracket takes seven loads; then the machine gets slow for good.
+    let mut loads = 0;
+    let mut passes = |level: f64| {
+        loads += 1;
+        loads <= 7 && level < 100.0
+    };
+    let (found, tried) = searched(Search::new(RANGE), &mut passes);
+    assert!(tried[..7].iter().any(|one| one.passed) && tried[7..].iter().all(|one| !one.passed), "{tried:?}");
+    assert_eq!((found, capacity(&tried)), (Capacity::Below(1.0), Some(Capacity::Below(1.0))));
+    // Where loads of the second bracket are void, its bound is what it has shown.
+    let mut cut_off = tried[..7 + LOADS + 2].to_vec();
+    let last = cut_off[cut_off.len() - 1];
+    assert_eq!((last.part, capacity(&cut_off)), (Part::Bracket, Some(Capacity::Below(last.level))));
+    cut_off.push(Tried { level: 10.0, passed: true, ..last });
+    assert_eq!(capacity(&cut_off), Some(Capacity::AtLeast(10.0)));
+}
+
+#[test]
+fn a_bracket_above_a_ladder_begins_with_what_passed_on_it() {
+    let (_, tried) = searched(Search::around(RANGE, 100.0, 0.0), &mut |level| level < 155.0);
+    assert_eq!((tried[LOADS].part, tried[LOADS].passed), (Part::Bracket, false));
+    assert_eq!(capacity(&tried[..=LOADS]), Some(Capacity::AtLeast(tried[LOADS - 1].level)));
+}
+
+#[test]
 fn a_search_goes_on_where_the_systems_died() {
     let mut search = Search::new(RANGE);
     [true, true, false].into_iter().for_each(|passed| search.record(passed));

@@ -47,7 +47,20 @@ pub struct Slice {
     pub after: Option<usize>,
     /// The variant that was loaded at the same time; none where each slice is alone.
     pub beside: Option<usize>,
+    /// The slices of the variant between the one before this and this one, which do not count.
+    pub left_out: Vec<LeftOutSlice>,
     tallies: PackedTallies,
+}
+
+/// A slice that does not count, because its turn does not. Telemetry is that of its variant under load all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOutSlice {
+    /// The begin of the measured part, on the clock of the start.
+    pub zero: Instant,
+    /// The load before that.
+    pub settle: Nanos,
+    /// The length of the measured part.
+    pub length: Nanos,
 }
 
 /// Tallies by subject as text: a histogram in memory takes fifty times as much.
@@ -70,6 +83,8 @@ impl PackedTallies {
 #[derive(Debug, Default)]
 pub struct PooledLoads {
     loads: BTreeMap<usize, LoadResult>,
+    /// The slices that were left out since the last one of the variant that counts.
+    left_out: BTreeMap<usize, Vec<LeftOutSlice>>,
     /// The variant of the last slice.
     last: Option<usize>,
 }
@@ -79,6 +94,7 @@ impl PooledLoads {
     pub fn add(&mut self, slice: &LoadResult) {
         let variant = slice.summary.load.variant;
         let after = self.last.replace(variant);
+        let left_out = self.left_out.remove(&variant).unwrap_or_default();
         match self.loads.entry(variant) {
             Entry::Vacant(entry) => {
                 let mut first = LoadResult { seconds: Vec::new(), generator: Vec::new(), ..slice.clone() };
@@ -92,15 +108,24 @@ impl PooledLoads {
                 };
                 first.summary.timing.window = Nanos(0);
                 first.tallies.clear();
-                entry.insert(first).add_slice(slice, after);
+                entry.insert(first).add_slice(slice, after, left_out);
             }
-            Entry::Occupied(entry) => entry.into_mut().add_slice(slice, after),
+            Entry::Occupied(entry) => entry.into_mut().add_slice(slice, after, left_out),
         }
     }
 
-    /// Leaves out a slice of `variant`, which ran and does not count.
-    pub fn leave_out(&mut self, variant: usize) {
-        self.last = Some(variant);
+    /// Leaves out a slice, which ran and does not count.
+    pub fn leave_out(&mut self, slice: &LoadSummary) {
+        let LoadSummary { load, timing, .. } = slice;
+        self.last = Some(load.variant);
+        // Nothing is read of the time before the first slice that counts.
+        if self.loads.contains_key(&load.variant) {
+            self.left_out.entry(load.variant).or_default().push(LeftOutSlice {
+                zero: timing.zero,
+                settle: load.lengths.warmup.into(),
+                length: timing.window,
+            });
+        }
     }
 
     /// The loads, by variant.
@@ -111,7 +136,7 @@ impl PooledLoads {
 }
 
 impl LoadResult {
-    fn add_slice(&mut self, slice: &LoadResult, after: Option<usize>) {
+    fn add_slice(&mut self, slice: &LoadResult, after: Option<usize>, left_out: Vec<LeftOutSlice>) {
         let second = self.slices.len() as i64;
         let LoadSummary { load, timing, .. } = &slice.summary;
         self.slices.push(Slice {
@@ -121,6 +146,7 @@ impl LoadResult {
             settle: load.lengths.warmup.into(),
             after,
             beside: load.beside,
+            left_out,
             tallies: PackedTallies::pack(&slice.tallies),
         });
         for (subject, tally) in &slice.tallies {
@@ -221,5 +247,31 @@ mod tests {
         let before = |load: &LoadResult| load.slices.iter().map(|slice| slice.after).collect::<Vec<_>>();
         assert_eq!(before(&loads[0]), [None, Some(1), Some(1), Some(1)]);
         assert_eq!(before(second), [Some(0); 4]);
+    }
+
+    #[test]
+    fn slices_that_are_left_out_are_kept_as_time_under_load_between_those_that_count() {
+        let mut pooled = PooledLoads::default();
+        for summary in slices(6) {
+            // Of six turns the first, the third, the fourth and the last do not count.
+            if [1, 3, 4, 6].contains(&summary.load.turn) {
+                pooled.leave_out(&summary);
+                continue;
+            }
+            let (tallies, seconds, generator) = (BTreeMap::new(), Vec::new(), Vec::new());
+            let (slices, rungs, recoveries) = (Vec::new(), Vec::new(), Vec::new());
+            pooled.add(&LoadResult { summary, cut: 0, tallies, seconds, generator, slices, rungs, recoveries });
+        }
+        let left_out = |second: i64| LeftOutSlice {
+            zero: Instant(second * 1_000_000_000),
+            settle: Nanos(0),
+            length: Nanos(500_000_000),
+        };
+        for (variant, load) in pooled.finish().iter().enumerate() {
+            assert_eq!(load.slices.iter().map(|slice| slice.turn).collect::<Vec<u32>>(), [2, 5]);
+            assert_eq!(load.slices[0].left_out, [], "before the first that counts");
+            let of_third_and_fourth = [4, 6].map(|second| left_out(second + variant as i64));
+            assert_eq!(load.slices[1].left_out, of_third_and_fourth);
+        }
     }
 }
