@@ -7,6 +7,9 @@
 //! After a load under which requests failed, light ones come first, until one of them passes: see [`recovery`]. Where none does
 //! in the time that the study gives, the start ends, and the search goes on with the next one.
 //!
+//! A start on which a system ends under a load does not count, and the next one goes on from there. Where that is a
+//! load of the ladder, before any start has found the capacity, later starts stay below it, or none would count.
+//!
 //! A stress test goes the same way on each start: up by equal steps, until requests fail or the largest load is reached.
 
 mod recovery;
@@ -40,6 +43,9 @@ const RESERVE: f64 = 1.25;
 /// The most loads that confirm a capacity: each one after a failure is lower by [`CONFIRMED_BELOW`].
 const MOST_CONFIRMATIONS: usize = 3;
 const CONFIRMED_BELOW: f64 = 0.97;
+
+/// The largest load of later starts, as a share of a load of the ladder under which a system ended: about a step less.
+const BELOW_WHAT_ENDED_IT: f64 = 0.94;
 
 /// The confidence of the interval whose lower end is confirmed.
 const CONFIDENCE: f64 = 0.95;
@@ -359,6 +365,7 @@ impl OnStart {
 
     fn known_afterwards(self, counts: bool) -> Known {
         let found = self.found();
+        let is_of_ladder = self.tried.last().is_some_and(|last| last.part == Part::Ladder);
         let mut known = Known { cut_off: None, ..self.known };
         // Steps on later starts end before it, or none of them would count.
         if let (Some(died_at), Some(step)) = (self.died_at, known.range.step) {
@@ -372,10 +379,24 @@ impl OnStart {
             }
             Next::End(Capacity::AtLeast(level) | Capacity::Below(level)) => known.censored = Some(level),
             Next::End(Capacity::Unsettled) => {}
-            Next::Load(..) => known.cut_off = Some(self.search.on_another_start()),
+            Next::Load(..) => match self.died_at.filter(|_| is_of_ladder && known.found.is_empty()) {
+                Some(died_at) => {
+                    known.range.most = below_what_ended_it(died_at, known.range);
+                    known.censored = Some(known.range.most);
+                }
+                None => known.cut_off = Some(self.search.on_another_start()),
+            },
         }
         known
     }
+}
+
+/// The largest load of later starts, where a system has ended under a load of the ladder.
+fn below_what_ended_it(died_at: f64, Range { least, whole, .. }: Range) -> f64 {
+    let most = died_at * BELOW_WHAT_ENDED_IT;
+    // Of few users, a whole one less.
+    let most = if whole { most.floor().min(died_at.round() - 1.0) } else { most };
+    most.max(least)
 }
 
 /// A length of `seconds`, rounded up to whole milliseconds.

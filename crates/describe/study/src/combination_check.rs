@@ -5,17 +5,19 @@ use crate::document::{Fault, Faults, Span};
 use crate::hosts::{host_of, hosts, may_load};
 use crate::study::{Study, length_of};
 use crate::table::database::{DatabaseTables, kept_data};
-use crate::table::design::{respect_fixed_port, respect_shared_data};
+use crate::table::design::{DesignSpec, respect_fixed_port, respect_shared_data};
 use crate::table::factors::{Factors, NamedFactor};
+use crate::table::objective::ObjectiveTable;
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
 use crate::trial_spec::TrialSpec;
 use crate::trial_tables::{PortChoice, TrialTables};
-use plimsoll_model::database::{Database, Origin, Snapshot};
+use plimsoll_model::database::Database;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadModel;
+use plimsoll_model::measure::Series;
 use plimsoll_model::start::PhaseLengths;
-use plimsoll_model::workload::Steps;
+use plimsoll_model::workload::{Connect, Steps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -49,6 +51,17 @@ pub(crate) fn check_variants(factors: &Factors, faults: &mut Faults) -> Option<(
 /// The most combinations of levels that a study can have: at a second each, hours of trials.
 const MOST_COMBINATIONS: usize = 10_000;
 
+/// Refuses a study with more combinations of levels than that.
+pub(crate) fn check_number(factors: &[Factor], faults: &mut Faults) -> Option<()> {
+    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
+    if count.is_some_and(|count| count <= MOST_COMBINATIONS) {
+        return Some(());
+    }
+    let message = format!("the levels make more than {MOST_COMBINATIONS} combinations");
+    faults.add(Fault::error(&(0..0), message).help("name fewer levels, or make two studies of it"));
+    None
+}
+
 /// What is known of all trials of a study together.
 pub(crate) struct AllTrials {
     /// Whether all targets are this machine.
@@ -59,22 +72,17 @@ pub(crate) struct AllTrials {
     idle_databases: BTreeSet<String>,
     /// The data of databases that is kept, by its folder.
     kept: KeptData,
-    /// The databases whose servers serve one folder of data.
-    shared_data: BTreeSet<String>,
+    /// True if users of a search connect before the measure phase, and keep their connections.
+    keeps_connections: bool,
 }
 
-/// Resolves every trial. `None` when one cannot be resolved; the faults say why.
+/// Resolves every trial of a study whose number of combinations has been checked. `None` when one cannot be
+/// resolved; the faults say why.
 pub(crate) fn resolve_every_combination(
     factors: &[Factor],
     tables: &TrialTables,
     faults: &mut Faults,
 ) -> Option<AllTrials> {
-    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
-    if count.is_none_or(|count| count > MOST_COMBINATIONS) {
-        let message = format!("the levels make more than {MOST_COMBINATIONS} combinations");
-        faults.add(Fault::error(&(0..0), message).help("name fewer levels, or make two studies of it"));
-        return None;
-    }
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let (mut fine, mut beyond_machines) = (true, None);
     let mut trials = AllTrials {
@@ -82,7 +90,7 @@ pub(crate) fn resolve_every_combination(
         stores: BTreeSet::new(),
         idle_databases: BTreeSet::new(),
         kept: BTreeMap::new(),
-        shared_data: BTreeSet::new(),
+        keeps_connections: false,
     };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
         let mut lengths: Vec<PhaseLengths> = Vec::new();
@@ -104,9 +112,7 @@ pub(crate) fn resolve_every_combination(
                         Steps::Sql(sql) => trials.idle_databases.extend(spec.databases_beside(&sql.database)),
                         Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => {}
                     }
-                    let shares = |origin: &Origin| matches!(origin, Origin::Started(server) if server.snapshot == Snapshot::Template);
-                    let sharing = spec.databases.iter().filter(|database| shares(&database.origin));
-                    trials.shared_data.extend(sharing.map(|database| database.name.clone()));
+                    trials.keeps_connections |= keeps_connections(&spec);
                     check_targets(&spec, tables, faults);
                     beyond_machines = beyond_machines.or_else(|| beyond_any_machine(&spec, tables));
                     check_kept_data(&spec, tables, &mut trials.kept, faults);
@@ -136,6 +142,11 @@ pub(crate) const MOST_CONNECTIONS: u32 = 65_535 - 1_023;
 /// of that leaves room for faster ones.
 const MOST_RATE_OF_A_PROCESSOR: f64 = 800_000.0;
 
+/// The same of a machine with so many processors.
+pub(crate) fn most_rate(processors: usize) -> f64 {
+    MOST_RATE_OF_A_PROCESSOR * processors.max(1) as f64
+}
+
 /// The fault of a load that no machine of this kind can offer; what depends on the limits of a machine is told where
 /// these are known.
 fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
@@ -150,7 +161,7 @@ fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
         return Some(Fault::error(tables.load.users_span(), message).help(help));
     }
     let LoadModel::Open { rate, .. } = &largest.model else { return None };
-    let most = MOST_RATE_OF_A_PROCESSOR * tables.processors.len().max(1) as f64;
+    let most = most_rate(tables.processors.len());
     (rate.peak() > most).then(|| {
         let message = format!(
             "{} iterations per second are too many: {} processors start {most} at most, however little an iteration does",
@@ -167,6 +178,26 @@ impl AllTrials {
         warn_of_unused_stores(stores, &self.stores, faults);
         warn_of_idle_databases(databases, &self.idle_databases, faults);
     }
+
+    /// Warns of limits on connections where only a server that closes them makes users connect while it is measured.
+    pub(crate) fn warn_of_limits(&self, objective: Option<&ObjectiveTable>, faults: &mut Faults) {
+        let limits = objective.into_iter().flat_map(ObjectiveTable::measures);
+        for measure in limits.filter(|one| self.keeps_connections && one.value.series == Series::ConnectDuration) {
+            let message = format!(
+                "`{}` has values only where the server closes connections: users connect before a load is measured",
+                measure.value
+            );
+            let help = "let users connect while they are measured: `connect = \"every iteration\"`";
+            faults.add(Fault::warning(&measure.span, message).help(help));
+        }
+    }
+}
+
+/// True if the users of a search connect before the measure phase, and keep their connections.
+fn keeps_connections(spec: &TrialSpec) -> bool {
+    let is_kept = spec.workload.target.is_some() && spec.workload.connect != Connect::PerIteration;
+    let is_before = matches!(spec.load.model, LoadModel::Closed { .. }) && !spec.load.warmup.is_zero();
+    spec.search.is_some() && is_kept && is_before
 }
 
 fn warn_of_unused_stores(stores: &Stores, used: &BTreeSet<String>, faults: &mut Faults) {
@@ -187,20 +218,28 @@ fn warn_of_idle_databases(databases: &DatabaseTables, idle: &BTreeSet<String>, f
     }
 }
 
-/// Variants that take turns listen at the same time, and serve their data.
-pub(crate) fn check_what_is_shared_in_turns(study: &mut Study, trials: &AllTrials, faults: &mut Faults) {
-    for database in &trials.shared_data {
-        respect_shared_data(&mut study.design, database, faults);
-    }
-    let mut fixed: BTreeMap<String, u16> = BTreeMap::new();
-    for assignment in combinations(&study.factors) {
-        fixed.extend(study.system_ports(&assignment).into_iter().filter_map(|(name, choice)| match choice {
+/// Variants that take turns listen at the same time, and serve their data. Where they cannot, trials are left. That is
+/// decided before any is resolved: the processors that are a variant's own depend on how many variants are alive.
+pub(crate) fn check_what_is_shared_in_turns(
+    design: &mut DesignSpec,
+    factors: &[Factor],
+    tables: &TrialTables,
+    faults: &mut Faults,
+) {
+    let mut ignored = Faults::new(faults.source().clone()); // reported where trials are resolved
+    let (mut shared, mut fixed): (BTreeSet<String>, BTreeMap<String, u16>) = (BTreeSet::new(), BTreeMap::new());
+    for assignment in combinations(factors) {
+        shared.extend(tables.databases_with_shared_data(&assignment, &mut ignored));
+        fixed.extend(tables.ports(&assignment, &mut ignored).into_iter().filter_map(|(name, choice)| match choice {
             PortChoice::Fixed(port) => Some((name, port)),
             PortChoice::Free => None,
         }));
     }
+    for database in shared {
+        respect_shared_data(design, &database, faults);
+    }
     for (system, port) in fixed {
-        respect_fixed_port(&mut study.design, &system, port, faults);
+        respect_fixed_port(design, &system, port, faults);
     }
 }
 

@@ -81,18 +81,21 @@ fn study(
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), table.objective(), processors, faults);
     let factors = table.factors()?.all_valid()?;
-    let design = table.design(faults);
+    let mut design = table.design(faults);
     table.check_search(design.as_ref(), faults);
-    let machine = Machine {
-        processors,
-        of_generator: generator.as_ref().and_then(|generator| generator.cpus.as_ref()),
-        alive: alive_together(&table, design.as_ref(), &factors),
-    };
-    let tables = trial_tables(&table, listening, dir, machine, faults)?;
+    let machine =
+        Machine { processors, of_generator: generator.as_ref().and_then(|generator| generator.cpus.as_ref()) };
+    let mut tables = trial_tables(&table, listening, dir, machine, faults)?;
     combination_check::check_variants(table.factors()?, faults)?;
+    combination_check::check_number(&factors, faults)?;
+    if let Some(design) = &mut design {
+        combination_check::check_what_is_shared_in_turns(design, &factors, &tables, faults);
+    }
+    tables.alive = alive_together(&table, design.as_ref(), &factors);
     let trials = combination_check::resolve_every_combination(&factors, &tables, faults)?;
     trials.warn_of_unused(table.stores()?, table.databases()?, faults);
-    let mut study = Study {
+    trials.warn_of_limits(table.objective(), faults);
+    let study = Study {
         design: design?,
         title: table.title()?,
         question: table.question()?,
@@ -114,7 +117,6 @@ fn study(
         profile: profile.map(str::to_owned),
         quick: false,
     };
-    combination_check::check_what_is_shared_in_turns(&mut study, &trials, faults);
     combination_check::warn_of_long_study(&study, faults);
     sample_size::warn(&study, faults);
     Some(study)
@@ -168,8 +170,6 @@ struct Machine<'a> {
     processors: &'a [usize],
     /// Those of the generator; none where it may use all.
     of_generator: Option<&'a Processors>,
-    /// How many variants are alive at the same time, the duplicate included.
-    alive: usize,
 }
 
 /// How many variants are alive at the same time, the duplicate included.
@@ -182,7 +182,7 @@ fn alive_together(table: &StudyTable, design: Option<&DesignSpec>, factors: &[Fa
     compared.map(|factor| factor.levels.len()).product::<usize>() + usize::from(duplicate)
 }
 
-/// The tables that are resolved for each trial; `None` if one is wrong.
+/// The tables that are resolved for each trial, as where one variant is alive at a time; `None` if one is wrong.
 fn trial_tables(
     table: &StudyTable,
     listening: BTreeSet<String>,
@@ -202,7 +202,7 @@ fn trial_tables(
         dir: dir.to_owned(),
         processors: machine.processors.to_vec(),
         of_generator: machine.of_generator.cloned(),
-        alive: machine.alive,
+        alive: 1,
         source: faults.source().clone(),
         allowed: table.targets().map(TargetsTable::allowed).unwrap_or_default(),
     })

@@ -1,8 +1,8 @@
 //! The tables of a study that each trial resolves by its levels: systems, databases, stores, secrets, workload and load.
 
-use crate::combination_check::MOST_CONNECTIONS;
+use crate::combination_check::{MOST_CONNECTIONS, most_rate};
 use crate::document::{Fault, Faults, Source, Span};
-use crate::table::database::{DatabaseTable, check_connections, most_users};
+use crate::table::database::{DatabaseTable, check_connections, may_have_other_connections, most_users};
 use crate::table::load::LoadTable;
 use crate::table::secret::SecretTable;
 use crate::table::sql;
@@ -11,9 +11,9 @@ use crate::table::system::SystemTable;
 use crate::table::workload::{StudyContext, WorkloadTable};
 use crate::trial_spec::TrialSpec;
 use crate::value::{Bindings, Login, NO_LOGINS, Port, Scope, Templated};
-use plimsoll_model::database::Database;
+use plimsoll_model::database::{Database, Snapshot};
 use plimsoll_model::factor::Assignment;
-use plimsoll_model::load::LoadProfile;
+use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
 use plimsoll_model::search::SearchRange;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::system::SystemSpec;
@@ -93,7 +93,7 @@ impl TrialTables {
             load: load?,
             search,
         };
-        self.limit_search(&mut spec);
+        self.limit_default(&mut spec, faults);
         self.prepare_workload_database(&mut spec, faults)?;
         Some(spec)
     }
@@ -108,18 +108,39 @@ impl TrialTables {
         logins.collect()
     }
 
-    /// Lets a search whose largest load the study does not name end where connections do: those of the database that users work
-    /// with, and those that one address can have to another.
-    fn limit_search(&self, spec: &mut TrialSpec) {
-        let of_database = match &spec.workload.steps {
-            Steps::Sql(sql) => spec.databases.iter().find(|one| one.name == sql.database).and_then(most_users),
-            _ => spec.has_connections_of_users().then_some(MOST_CONNECTIONS),
+    /// Lets a search or a control loop whose largest load the study does not name end where a machine or the server
+    /// does: at the connections of the database that users work with, at those that one address can have to another,
+    /// and at the arrivals that processors can start.
+    fn limit_default(&self, spec: &mut TrialSpec, faults: &mut Faults) {
+        if self.load.names_most() {
+            return;
+        }
+        let database = match &spec.workload.steps {
+            Steps::Sql(sql) => spec.databases.iter().find(|one| one.name == sql.database),
+            _ => None,
         };
-        if let (Some(range), Some(most)) = (&mut spec.search, of_database)
-            && !self.load.names_most()
-            && range.of_users
+        let of_connections = spec.has_connections_of_users().then_some(MOST_CONNECTIONS);
+        let of_users = database.and_then(most_users).or(of_connections);
+        if let (Stop::Feedback { rules, .. }, LoadModel::Closed { users, .. }, Some(most)) =
+            (&mut spec.load.stop, &spec.load.model, of_users)
         {
-            range.most = range.most.min(f64::from(most)).max(range.first);
+            // A study that begins with more users is refused for these.
+            rules.most = rules.most.min(most.max(users.start as u32));
+        }
+        let Some(range) = &mut spec.search else { return };
+        let most = if range.of_users { of_users.map(f64::from) } else { Some(most_rate(self.processors.len())) };
+        let most = most.unwrap_or(f64::INFINITY).max(range.first);
+        if most >= range.most {
+            return;
+        }
+        range.most = most;
+        if let Some(database) = database.filter(|database| range.of_users && may_have_other_connections(database)) {
+            let message = format!(
+                "the search ends at {most} users, as many as {} takes by default: the study names no `most`",
+                database.engine
+            );
+            let help = "write `most` in `[load]`, or `max_connections` in the `settings` of the database";
+            faults.add(Fault::warning(self.load.users_span(), message).help(help));
         }
     }
 
@@ -163,6 +184,18 @@ impl TrialTables {
     /// The databases that run in trials with these levels, whoever starts them.
     pub(crate) fn databases_in(&self, levels: &Assignment) -> impl Iterator<Item = &(String, DatabaseTable)> {
         self.databases.iter().filter(|(_, table)| table.runs(levels))
+    }
+
+    /// The databases whose servers would serve one folder of data, where several of them are alive.
+    pub(crate) fn databases_with_shared_data(&self, levels: &Assignment, faults: &mut Faults) -> Vec<String> {
+        // The kind of a snapshot depends on no port or secret.
+        let none = Bindings::default();
+        let scope = self.scope(levels, &none);
+        let mut shares = |table: &DatabaseTable| {
+            let snapshot = table.started().and_then(|table| table.snapshot.as_ref()?.resolve(&scope, faults));
+            snapshot == Some(Snapshot::Template)
+        };
+        self.databases_in(levels).filter(|(_, table)| shares(table)).map(|(name, _)| name.clone()).collect()
     }
 
     /// The databases that a run starts.

@@ -36,6 +36,12 @@ const PASSWORD_LENGTH: usize = 32;
 /// A shorter text is not treated as a secret: it would occur in many places by chance.
 const LEAST_LENGTH: usize = 4;
 
+/// The fields of events that are maps by names of requests, systems or hosts. All other keys are words of the format.
+const MAPS_BY_NAME: [&str; 5] = ["accounts", "bound_to", "error_examples", "others_elsewhere", "sequences"];
+
+/// The place of the word that says which event one is.
+const KIND_OF_EVENT: &str = "/event";
+
 /// The secrets of a run that are known before its first trial.
 pub(crate) struct Keys {
     /// The key pairs that are generated for it, by the names of their stores.
@@ -115,38 +121,84 @@ impl Keys {
     }
 
     /// The event with stars in place of the study's secrets, wherever a text of it holds one: names of requests,
-    /// messages, lines of a console. None if no text does.
+    /// messages, lines of a console. None if no text does. A word of the format stays, also if a secret is that word.
     pub(crate) fn masked(&self, event: &Event) -> Option<Event> {
         if self.of_study.is_empty() {
             return None;
         }
         let mut value = serde_json::to_value(event).expect("an event is plain data");
-        self.mask(&mut value).then(|| serde_json::from_value(value).expect("stars in texts leave an event an event"))
+        let renamed = self.mask_names(&mut value);
+        let mut places = self.places(&value);
+        places.retain(|place| place != KIND_OF_EVENT);
+        if !renamed && places.is_empty() {
+            return None;
+        }
+        let mut all = value.clone();
+        places.iter().for_each(|place| self.mask_at(place, &mut all));
+        if let Ok(event) = serde_json::from_value(all) {
+            return Some(event);
+        }
+        // One of the texts is a word of the format, such as `iteration`, without which this is no event.
+        for place in &places {
+            let mut candidate = value.clone();
+            self.mask_at(place, &mut candidate);
+            if serde_json::from_value::<Event>(candidate.clone()).is_ok() {
+                value = candidate;
+            }
+        }
+        serde_json::from_value(value).ok()
     }
 
-    /// Masks all texts in `value`. True if one held a secret.
-    fn mask(&self, value: &mut Value) -> bool {
+    /// Masks the keys of all maps by names that somebody has given. True if one held a secret.
+    fn mask_names(&self, value: &mut Value) -> bool {
         match value {
-            Value::String(text) => {
-                let masked = self.without_secrets(text);
-                let changed = masked != *text;
-                *text = masked;
-                changed
+            Value::Array(items) => items.iter_mut().fold(false, |changed, item| self.mask_names(item) | changed),
+            Value::Object(entries) => entries.iter_mut().fold(false, |changed, (field, item)| {
+                let by_name = MAPS_BY_NAME.contains(&field.as_str());
+                changed | if by_name { self.mask_keys(item) } else { self.mask_names(item) }
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+
+    fn mask_keys(&self, map: &mut Value) -> bool {
+        let Value::Object(entries) = map else { return false };
+        let mut changed = false;
+        for key in entries.keys().cloned().collect::<Vec<_>>() {
+            let masked = self.without_secrets(&key);
+            if masked != key
+                && let Some(item) = entries.remove(&key)
+            {
+                entries.insert(masked, item);
+                changed = true;
             }
-            Value::Array(items) => items.iter_mut().fold(false, |changed, item| self.mask(item) | changed),
-            Value::Object(entries) => {
-                let mut changed = entries.values_mut().fold(false, |changed, item| self.mask(item) | changed);
-                for key in entries.keys().cloned().collect::<Vec<_>>() {
-                    let masked = self.without_secrets(&key);
-                    if masked != key {
-                        let item = entries.remove(&key).expect("a key of its own");
-                        entries.insert(masked, item);
-                        changed = true;
-                    }
-                }
-                changed
+        }
+        changed
+    }
+
+    /// The places of all texts in `value` that hold a secret, as JSON pointers (RFC 6901).
+    fn places(&self, value: &Value) -> Vec<String> {
+        let below = |item: &Value, key: &str| -> Vec<String> {
+            let places = self.places(item);
+            if places.is_empty() {
+                return places;
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+            let key = key.replace('~', "~0").replace('/', "~1");
+            places.into_iter().map(|rest| format!("/{key}{rest}")).collect()
+        };
+        match value {
+            Value::String(text) if self.without_secrets(text) != *text => vec![String::new()],
+            Value::Array(items) => {
+                items.iter().enumerate().flat_map(|(index, item)| below(item, &index.to_string())).collect()
+            }
+            Value::Object(entries) => entries.iter().flat_map(|(key, item)| below(item, key)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn mask_at(&self, place: &str, value: &mut Value) {
+        if let Some(Value::String(text)) = value.pointer_mut(place) {
+            *text = self.without_secrets(text);
         }
     }
 }
@@ -262,7 +314,10 @@ fn server_texts(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String> 
 mod tests {
     use super::*;
     use plimsoll_model::event::Second;
-    use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
+    use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, Tally};
+    use plimsoll_model::result::{LoadSummary, StartSummary, StartTiming};
+    use plimsoll_model::sample::{ProcessSample, Samples};
+    use plimsoll_model::start::{Load, PhaseLengths, Start};
     use plimsoll_model::units::Instant;
     use plimsoll_system::Launcher;
     use std::path::Path;
@@ -305,6 +360,65 @@ mod tests {
         assert_eq!(keys.masked(&basic), Some(event("authorization: Basic dXNlcjp**********Q==")));
         let none = Keys::new(BTreeMap::new(), BTreeSet::new());
         assert_eq!(none.masked(&event("s3/cr3t!")), None);
+    }
+
+    /// A second in which a request of this name failed, with samples.
+    fn second(name: &str) -> Event {
+        let mut tally = Tally::default();
+        tally.service.record(1_000).expect("in range");
+        tally.errors.insert(ErrorKind::Timeout, 1);
+        let mut recorded = Interval::default();
+        recorded.tallies.insert((RecordedPhase::Measure, Subject::Request(name.to_owned())), tally.clone());
+        recorded.tallies.insert((RecordedPhase::Measure, Subject::Iteration), tally);
+        recorded.generator.users = 7;
+        let system = ProcessSample { system: "api".to_owned(), threads: 5, ..ProcessSample::default() };
+        let samples = Samples { processes: vec![system], ..Samples::default() };
+        Event::SecondPassed(Box::new(Second { samples, ..Second::of(1, 1, Instant(0), recorded) }))
+    }
+
+    /// The results of a start on which a request of this name failed.
+    fn results(name: &str) -> Event {
+        let load = Load { number: 1, variant: 0, turn: 1, beside: None, rung: None, lengths: PhaseLengths::default() };
+        let mut load = LoadSummary::not_offered(load);
+        let examples = BTreeMap::from([(ErrorKind::Timeout, format!("{name} took 9 s"))]);
+        load.replies.error_examples.insert(name.to_owned(), examples);
+        load.others_elsewhere.insert("far".to_owned(), 0.5);
+        let start = Start {
+            number: 1,
+            block: 1,
+            repeat: 1,
+            attempt: 1,
+            extended: false,
+            position: 1,
+            condition: 0,
+            variants: vec![0],
+        };
+        let (validity, warnings, timing) = (Validity::Valid, Vec::new(), StartTiming::default());
+        let summary = StartSummary { start, validity, warnings, timing, systems: Vec::new(), hosts: Vec::new() };
+        Event::ResultsComplete(Box::new(FinishedStart { summary, loads: vec![load] }))
+    }
+
+    #[test]
+    fn fields_and_kinds_stay_where_a_secret_is_a_part_of_their_names() {
+        for secret in ["user", "load", "start", "time", "sample", "second", "replies", "examples", "summary"] {
+            let (keys, stars) = (keys(secret), "*".repeat(secret.len()));
+            let (name, masked) = (format!("GET /{secret}"), format!("GET /{stars}"));
+            for event in [second, results] {
+                assert_eq!(keys.masked(&event("GET /")), None, "{secret}");
+                assert_eq!(keys.masked(&event(&name)), Some(event(&masked)), "{secret}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_a_word_of_the_format_stays_there_alone() {
+        for secret in ["iteration", "request", "valid", "measure"] {
+            for event in [second, results] {
+                let masked = self::keys(secret).masked(&event("GET /"));
+                assert!(masked.is_none_or(|masked| masked == event("GET /")), "{secret}");
+            }
+        }
+        assert_eq!(keys("iteration").masked(&second("GET /iteration")), Some(second("GET /*********")));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::databases::{self, Counters};
 use crate::feedback::Feedback;
 use crate::generator::{JobMessage, JobUnderWay, PreparedWorkload};
 use crate::host::HostError;
-use crate::objective::{ObjectiveWatch, broken_in_spite_of};
+use crate::objective::{ObjectiveWatch, broken_in_spite_of, limits_without_values};
 use crate::run::{Context, EventSink};
 use crate::samplers::Samplers;
 use crate::start::{Abort, Fault, RunningVariant, phase};
@@ -155,6 +155,14 @@ fn most_users(context: &Context<'_>, start: &Start, profile: &LoadProfile) -> u3
     search.map_or_else(|| profile.most_users(), |range| range.most as u32)
 }
 
+/// Adds to the refusal of the largest load of a search the key that makes it smaller.
+fn naming_most(fault: Fault, searches: bool) -> Fault {
+    match fault {
+        Fault::Failed(reason) if searches => Fault::Failed(format!("{reason}; `load.most` is the largest of a search")),
+        fault => fault,
+    }
+}
+
 /// A load between its preparation and its end.
 struct LoadUnderWay<'a> {
     next: NextLoad<'a>,
@@ -179,7 +187,9 @@ impl<'a> LoadUnderWay<'a> {
             None => {
                 let prepared = prepare(context, running)?;
                 let steps = &running.spec.workload.steps;
-                databases::check_users(&running.databases, steps, most_users(context, next.start, &running.spec.load))?;
+                let most = most_users(context, next.start, &running.spec.load);
+                let checked = databases::check_users(&running.databases, steps, most);
+                checked.map_err(|fault| naming_most(fault, next.load.rung.is_some()))?;
                 running.facts = databases::facts(&running.databases, steps)?;
                 prepared
             }
@@ -284,7 +294,7 @@ impl<'a> LoadUnderWay<'a> {
         if next.load.rung.is_some()
             && let Some(judged) = &judged
         {
-            judgement.validity = validity_in_search(&judgement, judged);
+            judgement.validity = validity_in_search(&judgement, judged, watch.iterations);
         }
         let worked =
             watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
@@ -402,7 +412,12 @@ fn died(running: &RunningVariant) -> Option<String> {
 
 /// The validity of a load of a search. A system that ends under it has not carried it, which is a result. So has one that
 /// breaks the objective by more than the generator was late: near its limit, a system takes processors from the generator.
-fn validity_in_search(judgement: &Judgement, judged: &Judged) -> Validity {
+/// A load that shows nothing of a limit fails the start, or the search would go up without end.
+fn validity_in_search(judgement: &Judgement, judged: &Judged, iterations: u64) -> Validity {
+    let without_values = limits_without_values(judged, iterations);
+    if !without_values.is_empty() {
+        return Validity::Failed(without_values).and(&judgement.validity);
+    }
     let is_clear = judged.passed == Passed::No && broken_in_spite_of(judged, judgement.headroom.lateness);
     if judgement.only_late && is_clear { Validity::Valid } else { judgement.validity.clone() }
 }

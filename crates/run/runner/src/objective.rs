@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 /// Standard deviations of what is under way at the ends of a load, taken as a Poisson number, that may be unfinished.
 const DEVIATIONS: f64 = 3.0;
 
+/// The iterations after which a limit without a value stays without one: what one iteration in 200 does is in so many
+/// with a probability of 99 %.
+const MANY_ITERATIONS: u64 = 1000;
+
 /// Observes a load, and keeps what its judgement needs.
 #[derive(Debug)]
 pub(crate) struct ObjectiveWatch {
@@ -229,6 +233,22 @@ struct Judgement {
     reason: Option<String>,
 }
 
+/// A sentence for each limit of which a load has shown nothing, although so many iterations ended and nothing was
+/// broken: no larger or longer load of the search would show more.
+pub(crate) fn limits_without_values(judged: &Judged, iterations: u64) -> Vec<String> {
+    if judged.passed != Passed::TooFew || iterations < MANY_ITERATIONS {
+        return Vec::new();
+    }
+    let without = judged.readings.iter().filter(|reading| reading.value.is_none());
+    let message = |reading: &Reading| match &reading.condition {
+        Condition::Duration(measure) => Some(format!(
+            "no value for `{measure}`, which the objective limits, in {iterations} iterations; limit what each load has"
+        )),
+        _ => None,
+    };
+    without.filter_map(message).collect()
+}
+
 /// True if a condition is broken by more than the generator's own lateness can explain.
 pub(crate) fn broken_in_spite_of(judged: &Judged, lateness: Nanos) -> bool {
     judged.readings.iter().filter(|reading| !reading.held).any(|reading| match (&reading.condition, reading.value) {
@@ -318,6 +338,23 @@ mod tests {
         }
         let reasons = judged(true, &seconds).reasons;
         assert!(reasons.iter().any(|one| one.starts_with("unfinished work grew by 20.0 a second")), "{reasons:?}");
+    }
+
+    #[test]
+    fn a_limit_that_has_no_value_in_many_iterations_never_gets_one() {
+        let mut objective = objective(0.01);
+        let pay = Limit { measure: "request_duration:pay.p95".parse().expect("a measure"), at_most: 0.1 };
+        objective.limits.push(pay);
+        let judged = |count: u64, failed: u64| {
+            let mut watch = ObjectiveWatch::new(&objective, false, Nanos(1_000_000_000));
+            watch.observe(&second(0, count, 50, failed));
+            limits_without_values(&watch.judge(None), count)
+        };
+        assert_eq!(judged(999, 0), [""; 0], "a rare request may still come");
+        let pay = "no value for `request_duration:pay.p95`, which the objective limits, in 1000 iterations";
+        let told = judged(1000, 0);
+        assert!(told.len() == 1 && told[0].starts_with(pay), "{told:?}");
+        assert_eq!(judged(1000, 500), [""; 0], "the load has failed by what it showed");
     }
 
     #[test]

@@ -138,7 +138,8 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
             notes.extend(of_script.map(|note| study.warning_of_workload(&note)));
             let of_flow = plimsoll_generator::diagnostics(&pair.0, &pair.1);
             notes.extend(of_flow.iter().filter_map(|remark| in_study(study, Severity::Warning, remark)));
-            let of_machine = too_few_files(&pair.0, &pair.1, plimsoll_telemetry::most_open_files());
+            let most = plimsoll_telemetry::most_open_files();
+            let of_machine = too_few_files(&pair.0, &pair.1, variants_with_users(plan), most);
             notes.extend(of_machine.map(|note| study.warning_of_workload(&note)));
             known.push(pair);
         }
@@ -202,13 +203,23 @@ fn shared_processors(study: &Study, plan: &Plan, program: &Path) -> Option<Diagn
 /// Files that Plimsoll opens beside connections.
 const OTHER_FILES: u64 = 100;
 
-/// The warning about a load that takes more connections than this machine lets Plimsoll open.
-fn too_few_files(workload: &Workload, load: &LoadProfile, most: Option<u64>) -> Option<String> {
+/// The number of variants whose users have connections at the same time: in turns and side by side they keep them from
+/// slice to slice, but not from load to load of a search.
+fn variants_with_users(plan: &Plan) -> usize {
+    if plan.design.is_trials() || plan.searches() { 1 } else { plan.block_size() }
+}
+
+/// The warning about a load of so many variants that takes more connections than this machine lets Plimsoll open.
+fn too_few_files(workload: &Workload, load: &LoadProfile, variants: usize, most: Option<u64>) -> Option<String> {
     let users = load.most_users();
-    let connections = workload.most_connections(users.into(), u64::from);
-    let most = most.filter(|most| workload.target.is_some() && connections + OTHER_FILES > *most)?;
+    let connections = workload.most_connections(users.into(), u64::from).saturating_mul(variants as u64);
+    let most = most.filter(|most| workload.target.is_some() && connections.saturating_add(OTHER_FILES) > *most)?;
+    let who = match variants {
+        1 => format!("{users} users"),
+        _ => format!("{users} users of each of {variants} variants, which are alive at the same time,"),
+    };
     Some(format!(
-        "{users} users take {connections} connections, and on this machine a process opens {most} files at most: a run here \
+        "{who} take {connections} connections, and on this machine a process opens {most} files at most: a run here \
          fails; raise the hard limit (`ulimit -Hn`), name fewer users, or let them share connections (`connect`)"
     ))
 }
@@ -371,6 +382,7 @@ pub fn remove_left_over_data(study: &Study, plan: &Plan, program: &Path) {
 mod tests {
     use super::*;
     use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+    use plimsoll_model::search::SearchRange;
     use plimsoll_model::workload::{Connect, Target};
     use std::time::Duration;
 
@@ -390,7 +402,7 @@ mod tests {
             stop: Stop::After(second),
             drain: second,
         };
-        let said = |connect, most| too_few_files(&workload(connect), &load, most);
+        let said = |connect, most| too_few_files(&workload(connect), &load, 1, most);
         let warning = said(Connect::PerUser, Some(20_000)).expect("a warning");
         assert!(warning.starts_with("30000 users take 30000 connections"), "{warning}");
         for (connect, most) in
@@ -398,6 +410,11 @@ mod tests {
         {
             assert_eq!(said(connect, most), None);
         }
+        let of_three = |most| too_few_files(&workload(Connect::PerUser), &load, 3, Some(most));
+        let warning = of_three(65_536).expect("enough for the users of one variant");
+        let says = "30000 users of each of 3 variants, which are alive at the same time, take 90000 connections";
+        assert!(warning.starts_with(says), "{warning}");
+        assert_eq!(of_three(524_288), None);
     }
 
     const DATABASE_STUDY: &str = r#"title    = "tiny"
@@ -425,25 +442,52 @@ warmup   = "200ms"
 duration = "1s"
 "#;
 
+    const IN_TURNS: &str = "design = \"turns\"\nturns = { count = 4, slice = \"1s\" }";
+
+    /// The study in a design, with its plan.
+    fn planned(design: &str) -> (Study, Plan) {
+        let text = DATABASE_STUDY.replace("DESIGN", design);
+        let (study, faults) = plimsoll_study::read("study.toml", &text, None, Path::new("/"), &[0]);
+        let study = study.unwrap_or_else(|| panic!("{faults:?}"));
+        let options = plimsoll_plan::Options {
+            repeats: study.repeats,
+            seed: study.seed,
+            duplicate: study.noise_floor.is_some(),
+            spare_blocks: study.spare_blocks,
+            looks: Vec::new(),
+            design: study.design(),
+        };
+        let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
+        (study, plan)
+    }
+
     #[test]
     fn in_turns_the_databases_of_all_variants_are_alive_at_the_same_time() {
         let numbers = |design: &str| {
-            let text = DATABASE_STUDY.replace("DESIGN", design);
-            let (study, faults) = plimsoll_study::read("study.toml", &text, None, Path::new("/"), &[0]);
-            let study = study.unwrap_or_else(|| panic!("{faults:?}"));
-            let options = plimsoll_plan::Options {
-                repeats: study.repeats,
-                seed: study.seed,
-                duplicate: study.noise_floor.is_some(),
-                spare_blocks: study.spare_blocks,
-                looks: Vec::new(),
-                design: study.design(),
-            };
-            let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
+            let (study, plan) = planned(design);
             let starts = databases_of_starts(&study, &plan, Path::new("plimsoll"));
             starts.iter().map(Vec::len).collect::<Vec<usize>>()
         };
         assert_eq!(numbers("design = \"trials\""), [1, 1]);
-        assert_eq!(numbers("design = \"turns\"\nturns = { count = 4, slice = \"1s\" }"), [2]);
+        assert_eq!(numbers(IN_TURNS), [2]);
+    }
+
+    #[test]
+    fn in_turns_the_users_of_all_variants_keep_their_connections() {
+        let (_, trials) = planned("design = \"trials\"");
+        let (_, turns) = planned(IN_TURNS);
+        assert_eq!([&trials, &turns].map(variants_with_users), [1, 2]);
+        let range = SearchRange {
+            first: 2.0,
+            most: 8.0,
+            of_users: true,
+            confirm: Duration::ZERO,
+            step: None,
+            new_users: None,
+            recover: Duration::ZERO,
+            longest: Duration::ZERO,
+        };
+        let search = Plan { searches: vec![plimsoll_plan::search(range)], ..turns };
+        assert_eq!(variants_with_users(&search), 1, "each load of a search has users of its own");
     }
 }

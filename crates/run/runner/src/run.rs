@@ -14,8 +14,9 @@ use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
 use plimsoll_model::look::Look;
+use plimsoll_model::objective::{Condition, Passed};
 use plimsoll_model::plan::Plan;
-use plimsoll_model::result::{FinishedStart, RecordedRun};
+use plimsoll_model::result::{FinishedStart, LoadSummary, RecordedRun};
 use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_plan::{MOST_DISTURBED, Outcome, Outcomes, Step, left_out, next, remaining};
@@ -228,9 +229,7 @@ impl<'a> Walk<'a> {
             disturbed: Vec::new(),
             slow_to_stop: BTreeSet::new(),
         };
-        let worked = walk.finished().filter(|finished| !has_failed(finished));
-        walk.working =
-            worked.flat_map(|finished| &finished.summary.start.variants).map(|one| walk.program_of(*one)).collect();
+        walk.working = walk.finished().flat_map(worked_on).map(|variant| walk.program_of(variant)).collect();
         walk
     }
 
@@ -472,10 +471,10 @@ impl<'a> Walk<'a> {
     }
 
     /// The number of starts, if all of them failed and they are at least a whole block. A single start may fail by
-    /// chance.
+    /// chance. One on which a search asked too much of the systems is no such start: the search goes on from there.
     fn all_starts_failed(&self) -> Option<usize> {
         let done = self.finished().count();
-        let all_failed = self.finished().all(has_failed);
+        let all_failed = self.finished().all(|finished| has_failed(finished) && !ended_under_load(finished));
         (all_failed && done >= self.context.plan.starts_in_block().max(2)).then_some(done)
     }
 
@@ -511,4 +510,24 @@ fn outcomes(plan: &Plan, recorded: &RecordedRun, machine: &Machine) -> Outcomes 
 
 fn has_failed(finished: &FinishedStart) -> bool {
     matches!(finished.validity(), Validity::Failed(_))
+}
+
+/// True if systems have carried a load of a search, and one has ended under another.
+fn ended_under_load(finished: &FinishedStart) -> bool {
+    let mut judged = finished.loads.iter().filter_map(|load| load.objective.as_ref());
+    finished.loads.iter().any(has_passed) && judged.any(|judged| judged.broke(&Condition::Alive))
+}
+
+/// The variants that worked on a start: all of one that did not fail, else those that a load passed for.
+fn worked_on(finished: &FinishedStart) -> Vec<usize> {
+    if has_failed(finished) {
+        finished.loads.iter().filter(|load| has_passed(load)).map(|load| load.load.variant).collect()
+    } else {
+        finished.summary.start.variants.clone()
+    }
+}
+
+/// True if a load of a search met the objective.
+fn has_passed(load: &LoadSummary) -> bool {
+    load.validity.counts() && load.objective.as_ref().is_some_and(|judged| judged.passed == Passed::Yes)
 }

@@ -40,9 +40,16 @@ impl MissingNames {
     /// Checks the first `trials` trials; with 0, never returns a message.
     pub(crate) fn new(facts: &StudyFacts, trials: usize) -> MissingNames {
         let decide = facts.decide.iter().map(|decision| &decision.measure);
-        let named = decide.chain(&facts.report.measures).filter(|_| trials > 0);
-        let named = named.filter_map(|measure| Some((measure.clone(), measure.series.named_subject()?)));
-        MissingNames { named: named.collect(), recorded: BTreeSet::new(), trials_left: trials }
+        let limits = facts.objective.iter().flat_map(|objective| &objective.limits).map(|limit| &limit.measure);
+        let mut named: Vec<(Measure, Subject)> = Vec::new();
+        for measure in decide.chain(&facts.report.measures).chain(limits).filter(|_| trials > 0) {
+            if let Some(subject) = measure.series.named_subject()
+                && !named.iter().any(|(known, _)| known == measure)
+            {
+                named.push((measure.clone(), subject));
+            }
+        }
+        MissingNames { named, recorded: BTreeSet::new(), trials_left: trials }
     }
 
     /// Adds the subjects that a script has recorded in a trial. After the last of the trials, returns a message for
@@ -93,6 +100,20 @@ mod tests {
             ["no trial of the first block has a value for `checks:is fin.ratio`: there is `check:is fine`"]
         );
         assert_eq!(messages[2], Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_in_the_limits_of_an_objective_are_looked_for_too() {
+        let text = "title = 't'\nquestion = 'q?'\n[workload]\nscript = 'load.js'\n\
+                    [load]\nprofile = 'capacity'\nusers = 2\n\
+                    [objective]\nlimits = { 'request_duration:pya.p95' = '1s', 'iteration_duration.p95' = '2s' }\n\
+                    [report]\nmeasures = ['request_duration:pya.p95']\n";
+        let (study, faults) = plimsoll_study::read("study.toml", text, None, "/study".as_ref(), &[0]);
+        let facts = study.unwrap_or_else(|| panic!("{faults:?}")).facts();
+        let recorded = ["iteration", "request:pay"].map(|text| text.parse::<Subject>().expect("a subject"));
+        let told = MissingNames::new(&facts, 1).observe(BTreeSet::from(recorded));
+        let pya = "no trial of the first block has a value for `request_duration:pya.p95`: there is `request:pay`";
+        assert_eq!(told, [pya], "once, wherever it is named");
     }
 
     #[test]

@@ -245,6 +245,21 @@ fn a_server_that_dies_is_started_again_and_the_search_goes_on_below() {
 }
 
 #[test]
+fn a_server_that_dies_of_one_user_too_many_carries_at_least_one_less() {
+    let study = edited(STUDY, "{port} 8 1000", "{port} 8 8");
+    let place = place(&edited(&study, "repeats  = 3", "repeats  = 3\nspare_blocks = 6"));
+    place
+        .plimsoll(&RUN)
+        .with_any_verdict()
+        .says(&["failed: ", "ended by itself"])
+        .prints(&["The system carries at least 8 users", "or a system ends, from 9 on"]);
+    place.nothing_runs();
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    let counting: Vec<bool> = bundle.starts.iter().map(|start| start.validity().counts()).collect();
+    assert!(!counting[0] && !counting[1] && counting.contains(&true), "the bracket takes several: {counting:?}");
+}
+
+#[test]
 fn a_server_that_recovers_slowly_is_waited_for() {
     let study = edited(STUDY, "{port} 8 1000", "{port} 8 1000 1.5");
     let place = place(&study);

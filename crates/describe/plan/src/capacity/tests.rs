@@ -340,3 +340,28 @@ fn where_a_system_dies_the_next_start_goes_on() {
     assert_eq!(starts.len(), 6);
     assert_eq!(parts(&starts[5].1, RungPart::Ladder).len(), 8);
 }
+
+#[test]
+fn where_systems_die_near_their_capacity_later_starts_stay_below_it() {
+    let mut hear = |_: &Start, load: &Load| if level(load).round() < 50.0 { PASSED } else { Shown::Died };
+    let found = levels(&run(&planned(1, 1000.0, Design::Trials), &mut hear));
+    assert_eq!(found[..2], [vec![10.0, 20.0, 40.0, 80.0], vec![57.0]]);
+    assert_eq!((found[2].len(), found[2][0], found[2][1].round()), (2, 48.0, 52.0), "the ladder between 48 and 57");
+    // Two more than planned for those that do not count, and each of them passes.
+    assert_eq!(found[3..], vec![vec![49.0]; 4]);
+}
+
+#[test]
+fn a_system_that_dies_after_the_capacity_was_found_bounds_nothing() {
+    let mut hear = |start: &Start, load: &Load| match level(load).round() {
+        ..50.0 => PASSED,
+        _ if start.number == 2 => Shown::Died,
+        _ => MISSED,
+    };
+    let starts = run(&planned(1, 1000.0, Design::Trials), &mut hear);
+    assert_eq!(starts.len(), 6);
+    for (start, ran) in starts.iter().filter(|(start, _)| start.number != 2) {
+        let ladder = parts(ran, RungPart::Ladder);
+        assert!(ladder.len() == 8 && ladder.iter().any(|level| level.round() >= 50.0), "{}: {ladder:?}", start.number);
+    }
+}

@@ -364,20 +364,27 @@ const OWN_CONNECTIONS: u32 = 1;
 /// Connections that are worth having beside.
 const ROOM: u32 = 4;
 
-/// The connections of a server that the run starts; none where its settings do not tell.
+/// The connections of a server, by its settings or else by default; none where the settings do not tell.
 fn connections(database: &Database) -> Option<u32> {
-    if matches!(database.origin, Origin::External(_)) {
-        return None;
-    }
-    let told = database.settings.iter().find(|(name, _)| name.replace('-', "_") == "max_connections");
-    match (told, database.engine) {
-        (Some((_, value)), _) => value.parse().ok(), // what else it may be, the server knows
+    match (connections_told(database), database.engine) {
+        (Some(value), _) => value.parse().ok(), // what else it may be, the server knows
         (None, Engine::Postgresql) => Some(100),
         (None, Engine::Mariadb | Engine::Mysql) => Some(151),
     }
 }
 
-/// The most users that have a connection each to a server that the run starts; none where its settings do not tell.
+/// The setting of a database for its connections.
+fn connections_told(database: &Database) -> Option<&String> {
+    let told = database.settings.iter().find(|(name, _)| name.replace('-', "_") == "max_connections");
+    told.map(|(_, value)| value)
+}
+
+/// True for a server that runs already, of which the study does not say how many connections it has.
+pub(crate) fn may_have_other_connections(database: &Database) -> bool {
+    matches!(database.origin, Origin::External(_)) && connections_told(database).is_none()
+}
+
+/// The most users that have a connection each to a server; none where its settings do not tell.
 pub(crate) fn most_users(database: &Database) -> Option<u32> {
     Some(connections(database)?.saturating_sub(OWN_CONNECTIONS + ROOM))
 }
@@ -389,7 +396,9 @@ pub(crate) fn check_connections(
     span: &Span,
     faults: &mut Faults,
 ) -> Option<()> {
-    let Some(most) = connections(database) else { return Some(()) };
+    // A server that runs already is asked before the load.
+    let started = matches!(database.origin, Origin::Started(_));
+    let Some(most) = connections(database).filter(|_| started) else { return Some(()) };
     let users = load.most_users();
     let fewer = match &load.model {
         LoadModel::Closed { .. } => "offer fewer `users`",

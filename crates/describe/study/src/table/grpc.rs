@@ -141,7 +141,6 @@ impl GrpcStepTable {
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<GrpcStep> {
         let call = self.call.resolve(scope, faults);
-        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
         let message = resolve_optional(self.message.as_ref(), |message| message.resolve(scope, faults));
         let metadata = resolve_optional(self.metadata.as_ref(), |metadata| checked_metadata(metadata, scope, faults));
         let deadline = resolve_optional(self.deadline.as_ref(), |deadline| deadline.resolve(scope, faults));
@@ -150,7 +149,7 @@ impl GrpcStepTable {
         let sequence = self.expect.as_ref().and_then(|expect| expect.sequence.as_ref());
         let sequence = resolve_optional(sequence, |sequence| sequence.resolve(scope, faults));
         Some(GrpcStep {
-            name: name?.map_or_else(|| self.name(), |name| name.0),
+            name: self.name(),
             call: call?.0,
             message: message?.unwrap_or_else(|| serde_json::json!({})),
             metadata: metadata?.unwrap_or_default(),

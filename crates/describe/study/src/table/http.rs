@@ -208,7 +208,6 @@ impl HttpStepTable {
     ) -> Option<FlowRequest> {
         let values = defaults.values;
         let path = self.path(faults).and_then(|path| path.resolve(scope, values, faults));
-        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
         let method = resolve_optional(self.method.as_ref(), |method| method.resolve(scope, faults));
         let own = resolve_optional(self.headers.as_ref(), |headers| checked_headers(headers, scope, values, faults));
         let shared = resolve_optional(defaults.headers, |headers| checked_headers(headers, scope, values, faults));
@@ -220,7 +219,7 @@ impl HttpStepTable {
         let checks = resolve_optional(self.expect.as_ref(), |expect| expect.resolve(scope, values, faults));
         let delivers_to = resolve_optional(self.delivers_to.as_ref(), |topic| topic.resolve(scope, values, faults));
         Some(FlowRequest {
-            name: name?.map_or_else(|| self.name(), |name| name.0),
+            name: self.name(),
             method: method?.map_or_else(|| "GET".to_owned(), |method| method.0),
             path: path?,
             headers: merged_headers(shared?.unwrap_or_default(), own?.unwrap_or_default()),

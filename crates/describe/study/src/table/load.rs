@@ -36,7 +36,7 @@ table! {
         max_users: Option<Templated<Users>>,
         /// How the load changes in the measure phase: ramps `{ ramp = "10s", to = 100 }` and holds `{ hold = "30s", at = 100 }`. Default: it does not.
         stages: Option<Vec<StageTable>>,
-        /// The largest load of a search for the capacity, a stress test or a control loop: users, or arrivals per second. Default: 100 times the first; required for a stress test.
+        /// The largest load of a search for the capacity, a stress test or a control loop: users, or arrivals per second. Default: 100 times the first, or less where a machine or the server can take no more; required for a stress test.
         most: Option<Templated<Rate>>,
         /// The distance of the loads of a stress test: users, or arrivals per second.
         step: Option<Templated<Rate>>,

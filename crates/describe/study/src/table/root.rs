@@ -298,6 +298,13 @@ impl StudyTable {
                 faults.add(fault.help("measure `request_duration`"));
                 return;
             }
+            Series::ConnectDuration
+                if self.workload().is_some_and(|work| work.sql().is_some() || work.is_storage()) =>
+            {
+                let message = "`connect_duration` is not measured in workloads of SQL and of storage";
+                faults.add(Fault::error(&measure.span, message).help("measure `request_duration`"));
+                return;
+            }
             Series::ResponseTime(_) if self.load().is_some_and(|load| !load.is_open()) => {
                 let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
                 faults.add(fault.help("measure `request_duration`, or offer open load with `rate`"));

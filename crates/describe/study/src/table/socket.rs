@@ -196,13 +196,12 @@ impl SocketTable {
 
     fn opening(&self, scope: &Scope<'_>, defaults: &RequestDefaults<'_>, faults: &mut Faults) -> Option<FlowRequest> {
         let values = defaults.values;
-        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
         let path = self.path.resolve(scope, values, faults);
         let own = resolve_optional(self.headers.as_ref(), |headers| checked_headers(headers, scope, values, faults));
         let shared = resolve_optional(defaults.headers, |headers| checked_headers(headers, scope, values, faults));
         let auth = resolve_optional(self.auth.as_ref().or(defaults.auth), |auth| auth.resolve(scope, values, faults));
         Some(FlowRequest {
-            name: name?.map_or_else(|| NAME.to_owned(), |name| name.0),
+            name: self.name(),
             method: "GET".to_owned(),
             path: path?,
             headers: merged_headers(shared?.unwrap_or_default(), own?.unwrap_or_default()),
@@ -329,7 +328,6 @@ impl MessageStepTable {
     }
 
     pub(crate) fn resolve(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults) -> Option<FlowMessage> {
-        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
         let send = resolve_optional(self.send.as_ref(), |send| send.resolve(scope, values, faults));
         let checks = resolve_optional(self.r#await.as_ref(), |awaited| awaited.resolve(scope, values, faults));
         let captures = resolve_optional(self.capture.as_ref(), |captures| {
@@ -337,7 +335,7 @@ impl MessageStepTable {
         });
         let captures = captures?.unwrap_or_default();
         Some(FlowMessage {
-            name: name?.map_or_else(|| MESSAGE.to_owned(), |name| name.0),
+            name: self.name(),
             send: send?,
             awaits: checks?.map(|checks| AwaitedMessage { checks, captures }),
         })

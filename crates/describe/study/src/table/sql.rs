@@ -474,7 +474,7 @@ mod tests {
              [[transactions]]\nname = 'look'\nstatements = [{ sql = 'SELECT 1' }]\n");
         let SqlWork::Own(transactions) = &one.work else { panic!("own") };
         let names: Vec<_> = transactions.iter().map(|one| (one.name.as_str(), one.weight, one.atomic)).collect();
-        assert_eq!(names, [("move 4", 3, false), ("look", 1, true)]);
+        assert_eq!(names, [("move {n}", 3, false), ("look", 1, true)]);
         let number = |low, high, distribution| Parameter::Number { low, high, distribution };
         let statements = &transactions[0].statements;
         let expected = [number(-5, 1000, Distribution::Uniform), number(1, 40, Distribution::Zipf(0.9))];

@@ -326,9 +326,7 @@ impl StorageStepTable {
     }
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<StorageStep> {
-        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
-        let operation = self.r#do.resolve(scope, faults);
-        Some(StorageStep { name: name?.map_or_else(|| self.name().to_owned(), |name| name.0), operation: operation? })
+        Some(StorageStep { name: self.name().to_owned(), operation: self.r#do.resolve(scope, faults)? })
     }
 }
 
@@ -453,7 +451,7 @@ mod tests {
         let text = "store = '{backend}'\nsize = 4096\nmode = 'cold'\npayload = 'compressible 2.5'\nblock = '4KiB'\n\
                     objects = 7\noverwrite = true\nverify = true\ntimeout = '1m'\n\
                     actions = [{ weight = 70, steps = [{ do = 'read' }, { do = 'list' }] }, \
-                    { steps = [{ do = 'write', name = 'put' }, { do = 'delete' }] }]";
+                    { steps = [{ do = 'write', name = 'put {size}' }, { do = 'delete' }] }]";
         let workload = resolve(text, &mut no_faults()).expect("a workload");
         assert_eq!(workload.target.map(|target| target.port), Some(80));
         assert_eq!(workload.timeout, Duration::from_secs(60));
@@ -464,7 +462,7 @@ mod tests {
         assert_eq!(storage.actions, [Action { weight: 70, steps: 0..2 }, Action { weight: 1, steps: 2..4 }]);
         assert_eq!(
             (&storage.steps[1], &storage.steps[2]),
-            (&step("list", Operation::List), &step("put", Operation::Write))
+            (&step("list", Operation::List), &step("put {size}", Operation::Write))
         );
     }
 

@@ -37,14 +37,13 @@ type RowCount = WholeNumber<0, { i64::MAX }>;
 
 impl TransactionTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Transaction> {
-        let name = self.name.resolve(scope, faults);
         let weight = resolve_optional(self.weight.as_ref(), |weight| weight.resolve(scope, faults));
         let atomic = resolve_optional(self.atomic.as_ref(), |atomic| atomic.resolve(scope, faults));
         let statements = resolve_all(&self.statements, |statement| statement.resolve(scope, faults));
         let statements = statements?;
         self.check_same(&statements, faults)?;
         Some(Transaction {
-            name: name?.0,
+            name: self.name.as_written().to_owned(),
             weight: weight?.map_or(1, Weight::u32),
             atomic: atomic?.unwrap_or(true),
             statements,

@@ -246,6 +246,36 @@ fn a_socket_has_its_opening_behind_all_requests_and_its_messages_in_order() {
 }
 
 #[test]
+fn exchanges_have_the_names_that_the_study_writes() {
+    let text = SOCKET
+        .replace("name = \"post\"", "name = \"post by {version}\"")
+        .replace("name = \"status\"", "name = \"status of {version}\"")
+        .replace("[workload.socket]", "[workload.socket]\nname = \"open {version}\"");
+    let written = ["log in", "post by {version}", "open {version}", "status of {version}", "hello"];
+    assert_eq!(flow(&text).names(), written);
+    let deciding =
+        |name: &str| text.replace("[load]", &format!("[decide]\nmeasures = [\"request_duration:{name}.med\"]\n[load]"));
+    for name in written {
+        let decide = study(&deciding(name)).facts().decide;
+        assert_eq!(decide[0].measure.to_string(), format!("request_duration:{name}.med"));
+    }
+    assert!(crate::faults_of(&deciding("post by 2")).contains("no step is named `post by 2`"));
+    let Steps::Http(steps) = workload(PLAIN).steps else { panic!("plain steps") };
+    assert_eq!(steps[0].name, "get {version}");
+}
+
+/// Requests alone, one of them with a name that has a placeholder.
+const PLAIN: &str = r#"
+title    = "plain"
+question = "?"
+factors  = { version = ["1", "2"], users = [100] }
+system   = { api = { start = "api-{version} {address}" } }
+workload = { protocol = "http", target = "{api.address}", steps = [{ name = "get {version}", get = "/" }] }
+load     = { users = "{users}", duration = "1m" }
+decide   = { measures = ["request_duration:get {version}.med"] }
+"#;
+
+#[test]
 fn what_is_wrong_with_a_socket_is_told_with_what_to_do() {
     let without = |part: &str, with: &str| {
         assert!(SOCKET.contains(part), "{part}");

@@ -66,6 +66,26 @@ fn a_search_ends_where_the_connections_of_the_database_do() {
 }
 
 #[test]
+fn a_search_on_a_server_that_runs_already_takes_it_for_one_with_its_defaults() {
+    let found = |settings: &str, most: &str| {
+        let load = format!("profile = 'capacity'\nusers = '{{users}}'{most}");
+        let text = edited("users    = \"{users}\"\nduration = \"20s\"", &load)
+            .replace("server   = \"mariadb\"", "url = 'mysql://me@localhost/shop'\nmay_write = true")
+            .replace("innodb_buffer_pool_size = \"256M\"", settings)
+            + "\n[objective]\nlimits = { 'request_duration.p95' = '1s' }\n";
+        let (study, told) = read_text(&text);
+        let study = study.unwrap_or_else(|| panic!("{told:?}"));
+        let spec = study.resolve(&levels("mariadb", 1), &Bindings::default()).expect("a trial");
+        let is_told = told.iter().any(|one| one.message.contains("takes by default: the study names no `most`"));
+        (spec.search.expect("a search").most, is_told)
+    };
+    assert_eq!(found("innodb_buffer_pool_size = \"256M\"", ""), (146.0, true));
+    assert_eq!(found("max_connections = 500", ""), (495.0, false));
+    assert_eq!(found("max_connections = 50", "\nmost = 90"), (90.0, false), "the server is asked");
+    assert_eq!(found("innodb_buffer_pool_size = \"256M\"", "\nmost = 90"), (90.0, false));
+}
+
+#[test]
 fn a_database_that_is_started_always_has_a_port() {
     let ports = |text: &str| study(text).system_ports(&levels("mariadb", 1));
     assert_eq!(ports(SQL), [("mariadb".to_owned(), PortChoice::Free)]);

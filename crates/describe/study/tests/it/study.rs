@@ -56,6 +56,33 @@ fn a_load_that_no_machine_can_offer_is_refused() {
 }
 
 #[test]
+fn a_largest_load_that_the_study_does_not_name_is_one_that_a_machine_can_offer() {
+    let given = |workload: &str, load: &str| {
+        study(&format!(
+            "title = 't'\nquestion = 'q?'\n[workload]\nprotocol = 'http'\ntarget = '127.0.0.1:80'\n{workload}\n\
+             steps = [{{ get = '/' }}]\n[load]\n{load}\n[objective]\nlimits = {{ 'request_duration.p95' = '200ms' }}\n"
+        ))
+    };
+    let nothing_varies = Assignment(Vec::new());
+    let most = |load: &str| given("", load).search(&nothing_varies).expect("a search").most;
+    assert_eq!(most("profile = 'capacity'\nrate = 20_000"), 2_000_000.0, "100 times the first");
+    assert_eq!(most("profile = 'capacity'\nrate = 50_000"), 3_200_000.0, "what four processors start");
+    assert_eq!(most("profile = 'capacity'\nusers = 700"), 64_512.0);
+    let most = |workload: &str, load: &str| {
+        let study = given(workload, load);
+        study.resolve(&nothing_varies, &Bindings::default()).expect("a trial").load.most_users()
+    };
+    assert_eq!(most("", "profile = 'feedback'\nusers = 600"), 60_000);
+    assert_eq!(most("", "profile = 'feedback'\nusers = 700"), 64_512);
+    assert_eq!(most("connect = 'shared 9'", "profile = 'feedback'\nusers = 700"), 70_000, "they need no port each");
+    let named = "title = 't'\nquestion = 'q?'\n[workload]\nprotocol = 'http'\ntarget = '127.0.0.1:80'\n\
+                 steps = [{ get = '/' }]\n[load]\nprofile = 'capacity'\nrate = 50_000\nmost = 5_000_000\n\
+                 [objective]\nlimits = { 'request_duration.p95' = '200ms' }\n";
+    let told = crate::faults_of(named);
+    assert!(told.contains("5000000 iterations per second are too many"), "{told}");
+}
+
+#[test]
 fn a_measure_may_be_of_a_service_of_a_compose_file() {
     let command = "start = \"./counter -mode {mode} -listen 127.0.0.1:{port}\"";
     let file = "start = { compose = \"compose-{mode}.yaml\" }\nenv = { PORT = \"{port}\" }";
@@ -96,6 +123,21 @@ fn variants_side_by_side_may_have_processors_of_their_own() {
         );
     }
     assert!(own("cpus = \"2-3\"", false).0.is_some(), "two processors are enough for two variants");
+}
+
+#[test]
+fn a_variant_that_is_alive_alone_has_all_processors_for_its_own() {
+    let generator = "\n[generator]\ncpus = \"2-3\"\n";
+    let fixed = GRPC.replace("[workload]", "port = 50055\ncpus = \"own\"\n\n[workload]") + generator;
+    let (study, faults) = read_text(&fixed);
+    let study = study.unwrap_or_else(|| panic!("{faults:?}"));
+    assert_eq!(study.design(), Design::Trials, "the port is fixed");
+    let spec = study.resolve(&mutex_with(10), &Bindings::default()).expect("a trial");
+    assert_eq!(spec.systems[0].cpus.as_ref().map(|cpus| cpus.0.clone()), Some(vec![0, 1]));
+    let in_turns = fixed.replace("port = 50055\n", "");
+    let (study, faults) = read_text(&in_turns);
+    let says = "takes a processor for each of the 3 variants that are alive at the same time";
+    assert!(study.is_none() && faults.iter().any(|fault| fault.to_string().contains(says)), "{faults:?}");
 }
 
 #[test]
@@ -181,6 +223,32 @@ fn what_a_purpose_of_load_makes_of_a_study_is_said() {
 }
 
 #[test]
+fn a_limit_on_connections_takes_users_who_connect_while_they_are_measured() {
+    let said = |workload: &str, load: &str| -> Vec<String> {
+        let text = format!(
+            "title = 't'\nquestion = 'q?'\nrepeats = 3\n[workload]\nprotocol = 'http'\ntarget = '127.0.0.1:80'\n\
+             steps = [{{ get = '/' }}]\n{workload}\n[load]\n{load}\n\
+             [objective]\nlimits = {{ 'request_duration.p95' = '200ms', 'connect_duration.p95' = '50ms' }}\n"
+        );
+        read_text(&text).1.iter().map(ToString::to_string).collect()
+    };
+    let capacity = "profile = 'capacity'\nusers = 5";
+    for workload in ["", "connect = 'shared 3'"] {
+        let told = said(workload, capacity);
+        let warned = "warning: `connect_duration.p95` has values only where the server closes connections";
+        assert!(told.len() == 1 && told[0].contains(warned), "{workload}: {told:?}");
+    }
+    let nothing = Vec::<String>::new();
+    assert_eq!(said("connect = 'every iteration'", capacity), nothing);
+    assert_eq!(said("", "profile = 'capacity'\nrate = 5"), nothing, "arrivals that find all users busy connect");
+    assert_eq!(said("", "profile = 'capacity'\nusers = 5\nwarmup = '0s'"), nothing);
+    assert_eq!(said("", "profile = 'feedback'\nusers = 8\nmost = 2000"), nothing, "new users come all the time");
+    let sql = crate::sql::SQL.replace("request_duration:payment.p95", "connect_duration.p95");
+    let told = crate::faults_of(&sql);
+    assert!(told.contains("`connect_duration` is not measured in workloads of SQL"), "{told}");
+}
+
+#[test]
 fn of_a_brace_that_is_not_closed_one_fault_is_told() {
     let open = "title = 't'\nquestion = 'q?'\n[workload]\nprotocol = 'http'\ntarget = '127.0.0.1:80'\n\
                 draw = { page = '0 to 9'\non_start = [\n  { post = '/login' },\n]\nsteps = [{ get = '/' }]\n\
@@ -207,6 +275,17 @@ fn a_trial_has_every_placeholder_filled_in() {
     assert_eq!(calls[0].sequence, Some(sequence));
     let think = Think::Constant(Duration::ZERO);
     assert_eq!(spec.load.model, LoadModel::Closed { users: Profile::constant(100.0), think });
+}
+
+#[test]
+fn a_call_has_the_name_that_the_study_writes() {
+    let text = GRPC
+        .replace("call    =", "name    = \"count for {users}\",\n        call    =")
+        .replace("iteration_duration.p95", "request_duration:count for {users}.p95");
+    let study = study(&text);
+    assert_eq!(study.facts().decide[0].measure.to_string(), "request_duration:count for {users}.p95");
+    let Steps::Grpc { calls, .. } = resolved(&study, &mutex_with(10)).workload.steps else { panic!("gRPC") };
+    assert_eq!(calls[0].name, "count for {users}");
 }
 
 #[test]
