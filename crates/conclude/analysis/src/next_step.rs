@@ -102,13 +102,7 @@ pub(crate) fn next_step(input: &Input, analysis: &Analysis) -> Option<NextStep> 
 
 /// The time that so many repeats are under load as planned, rounded up: to the minute, or to ten seconds below two.
 fn under_load(input: &Input, repeats: usize) -> Duration {
-    let plan = &input.plan;
-    // The first and the last repeat of a search take longer than those between.
-    let planned = match plan.searches() {
-        true => plan.time_of_repeats(u32::try_from(repeats).unwrap_or(u32::MAX)),
-        false => total(repeats, plan.time_of_repeats(1)),
-    };
-    let seconds = planned.as_secs_f64();
+    let seconds = input.plan.time_of_repeats(u32::try_from(repeats).unwrap_or(u32::MAX)).as_secs_f64();
     let unit = if seconds < 120.0 { 10.0 } else { 60.0 };
     Duration::from_secs_f64((seconds / unit).ceil() * unit)
 }

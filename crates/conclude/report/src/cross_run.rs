@@ -1,17 +1,18 @@
 //! Formats the comparison of two bundles: for a terminal, as Markdown, and as JSON.
 
 use crate::json::levels;
+use crate::page::top::shown_beside_a_change;
 use crate::terminal::{aligned, wrapped};
 use crate::text::utc;
 use askama::Template;
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
 use plimsoll_analysis::cross_run::{Basis, Change, CrossRunComparison, Difference, Kind, NOISE_FLOORS, Row};
 use plimsoll_analysis::finding::{Finding, Severity};
-use plimsoll_analysis::quantity::{confidence, margin, percent, show};
+use plimsoll_analysis::quantity::{confidence, margin, percent};
 use plimsoll_analysis::verdict::{Outcome, Verdict};
 use plimsoll_analysis::{OrReason, distinct, words};
 use plimsoll_model::factor::Assignment;
-use plimsoll_model::measure::{Effect, Measure, Series, Unit};
+use plimsoll_model::measure::{Effect, Measure, Unit};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
@@ -239,18 +240,10 @@ fn rest(compared: &CrossRunComparison) -> Vec<Table> {
     places.into_iter().map(table).collect()
 }
 
-/// A value beside its change. A capacity lies between two whole numbers of users, and the change is computed from it as
-/// it is.
-fn shown(centre: f64, measure: &Measure) -> String {
-    match measure.unit() {
-        Unit::Count if measure.series == Series::Capacity && centre.fract() != 0.0 => show(centre, Unit::Number),
-        unit => show(centre, unit),
-    }
-}
-
 fn row_view(compared: &CrossRunComparison, row: &Row) -> RowView {
+    let unit = row.measure.unit();
     let [first, second] =
-        row.centres().map(|centre| centre.map_or(NOTHING.to_owned(), |centre| shown(centre, &row.measure)));
+        row.centres().map(|centre| centre.map_or(NOTHING.to_owned(), |centre| shown_beside_a_change(centre, unit)));
     let change = |change: &OrReason<Change>| match change {
         Ok(change) => change.shown(&row.measure),
         Err(_) => NOTHING.to_owned(),
@@ -561,18 +554,5 @@ fn change_row(change: &OrReason<Change>) -> ChangeRow {
             p: change.p,
             none: change.interval.as_ref().err().cloned(),
         },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn users_beside_a_change_are_those_that_it_is_computed_from() {
-        for (measure, expected) in [("capacity.count", "1.50"), ("capacity.rate", "1.50 /s"), ("errors.count", "2")] {
-            assert_eq!(shown(1.5, &measure.parse().expect("a measure")), expected);
-        }
-        assert_eq!(shown(8.0, &"capacity.count".parse().expect("a measure")), "8");
     }
 }

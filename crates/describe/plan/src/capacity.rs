@@ -8,7 +8,8 @@
 //! in the time that the study gives, the start ends, and the search goes on with the next one.
 //!
 //! A start on which a system ends under a load does not count, and the next one goes on from there. Where that is a
-//! load of the ladder, before any start has found the capacity, later starts stay below it, or none would count.
+//! load of the ladder for a second time, before any start has found the capacity, later starts stay below it, or none
+//! would count.
 //!
 //! A stress test goes the same way on each start: up by equal steps, until requests fail or the largest load is reached.
 
@@ -135,6 +136,8 @@ struct Known {
     censored: Option<f64>,
     /// The search on a start whose systems died.
     cut_off: Option<Search>,
+    /// True if a system has ended under a load of a ladder.
+    died_on_ladder: bool,
     /// How many seconds a load must last for enough requests, times its level; none where the study's length is enough.
     seconds_times_level: Option<f64>,
     /// The same for as many requests as it takes to weigh what misses.
@@ -155,6 +158,7 @@ impl Known {
             recover: range.recover,
             censored: None,
             cut_off: None,
+            died_on_ladder: false,
             seconds_times_level: None,
             weighing: None,
             longest: range.longest,
@@ -380,11 +384,15 @@ impl OnStart {
             Next::End(Capacity::AtLeast(level) | Capacity::Below(level)) => known.censored = Some(level),
             Next::End(Capacity::Unsettled) => {}
             Next::Load(..) => match self.died_at.filter(|_| is_of_ladder && known.found.is_empty()) {
-                Some(died_at) => {
+                // The first time may be chance.
+                Some(died_at) if known.died_on_ladder => {
                     known.range.most = below_what_ended_it(died_at, known.range);
                     known.censored = Some(known.range.most);
                 }
-                None => known.cut_off = Some(self.search.on_another_start()),
+                died_at => {
+                    known.died_on_ladder |= died_at.is_some();
+                    known.cut_off = Some(self.search.on_another_start());
+                }
             },
         }
         known

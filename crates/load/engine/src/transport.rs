@@ -191,7 +191,7 @@ fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> R
         // Reading from a slice cannot fail.
         tls.read_tls(&mut raw).map_err(|error| closed(error.to_string()))?;
         let was_handshaking = tls.is_handshaking();
-        tls.process_new_packets().map_err(|error| match was_handshaking {
+        tls.process_new_packets().map_err(|error| match was_handshaking || refuses_client(&error) {
             true => tls_failed(&error),
             false => closed(format!("the connection broke: {error}")),
         })?;
@@ -202,6 +202,27 @@ fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> R
         }
     }
     Ok(())
+}
+
+/// True if the server does not take the client's certificate, or wants one. In TLS 1.3 it says so after the client's
+/// handshake (RFC 8446, section 4.4.2.4).
+fn refuses_client(error: &rustls::Error) -> bool {
+    use rustls::AlertDescription::{
+        AccessDenied, BadCertificate, CertificateExpired, CertificateRequired, CertificateRevoked, CertificateUnknown,
+        UnknownCA, UnsupportedCertificate,
+    };
+    let rustls::Error::AlertReceived(alert) = error else { return false };
+    matches!(
+        alert,
+        AccessDenied
+            | BadCertificate
+            | CertificateExpired
+            | CertificateRequired
+            | CertificateRevoked
+            | CertificateUnknown
+            | UnknownCA
+            | UnsupportedCertificate
+    )
 }
 
 fn write_some(socket: BorrowedFd<'_>, bytes: &[u8], count: &mut u64) -> Result<usize, TransportError> {

@@ -168,7 +168,7 @@ impl Sender {
         if self.push(collector) {
             self.end_series();
         }
-        self.delivery.unsent = number_of_new(named_for_good(&mut self.all, &self.route.context.mask));
+        self.delivery.unsent = number_of_new(named_for_good(self.all.series_mut(), &self.route.context.mask));
         self.delivery.withheld = number_of_new(self.all.series_mut()) - self.delivery.unsent;
         self.delivery.left_out = self.all.left_out();
         self.delivery
@@ -179,8 +179,8 @@ impl Sender {
         // Two series that differ only in a secret would be one series twice for the receiver.
         collector.take_into(&mut self.all, &*self.route.context.mask);
         let repeats = self.route.repeats();
-        let all = named_for_good(&mut self.all, &self.route.context.mask);
-        let mut due: Vec<_> = all.filter(|(_, series)| repeats || series.is_new).collect();
+        let all = self.all.series_mut().filter(|(_, series)| repeats || series.is_new);
+        let mut due: Vec<_> = named_for_good(all, &self.route.context.mask).collect();
         if due.is_empty() {
             return true;
         }
@@ -221,7 +221,7 @@ impl Sender {
             return;
         }
         let now = Timestamp::now().as_millisecond();
-        let mut all: Vec<_> = named_for_good(&mut self.all, &self.route.context.mask).collect();
+        let mut all: Vec<_> = named_for_good(self.all.series_mut(), &self.route.context.mask).collect();
         all.iter_mut().for_each(|(_, series)| series.sent = instant(now, series));
         for part in all.chunks(SERIES_OF_REQUEST) {
             let body = protocol.encode_stale(&points(part, &self.route.context));
@@ -272,8 +272,11 @@ fn instant(wanted: i64, series: &Series) -> i64 {
 
 /// The series, but for those in whose tags a secret has become known. What these have was sent under a name with the
 /// secret, and what came since is another series, under the masked name: no sample counts under both.
-fn named_for_good<'t>(all: &'t mut Table, mask: &'t Mask) -> impl Iterator<Item = (&'t Tags, &'t mut Series)> {
-    all.series_mut().filter(move |(tags, _)| !tags.iter().any(|(_, value)| is_now_masked(value, mask)))
+fn named_for_good<'t>(
+    series: impl Iterator<Item = (&'t Tags, &'t mut Series)>,
+    mask: &Mask,
+) -> impl Iterator<Item = (&'t Tags, &'t mut Series)> {
+    series.filter(move |(tags, _)| !tags.iter().any(|(_, value)| is_now_masked(value, mask)))
 }
 
 fn number_of_new<'t>(series: impl Iterator<Item = (&'t Tags, &'t mut Series)>) -> usize {
@@ -448,7 +451,7 @@ pub(crate) mod tests {
             outputs.add(&REGISTRY, &[(builtin::ITERATIONS, count)], &TagSet::own(&[("url", "/?t=hunter2")]));
             collector.take_into(&mut all, &**mask);
         }
-        let sent: Vec<(String, Measure)> = named_for_good(&mut all, &masked)
+        let sent: Vec<(String, Measure)> = named_for_good(all.series_mut(), &masked)
             .map(|(tags, series)| (tags[0].1.to_string(), series.measure.clone()))
             .collect();
         assert_eq!(sent, [("/?t=***".to_owned(), Measure::Sum(3.0))]);

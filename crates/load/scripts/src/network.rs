@@ -496,12 +496,16 @@ impl Network {
         if let Some(subject) = self.subjects.get(name) {
             return *subject;
         }
+        let mut is_known = true;
         let named = self.shared.systems.named(name, |host, port| {
             let resolved = || Some(SocketAddr::new(self.resolver.known(host)?, port));
-            self.shared.hosts.get(host, port).or_else(resolved)
+            let address = self.shared.hosts.get(host, port).or_else(resolved);
+            is_known = address.is_some();
+            address
         });
         let subject = context.recorder.subject(&Subject::Request(named));
-        if self.subjects.len() < KNOWN_NAMES {
+        // A host that could not be looked up may be one of a system.
+        if is_known && self.subjects.len() < KNOWN_NAMES {
             self.subjects.insert(Rc::clone(name), subject);
         }
         subject

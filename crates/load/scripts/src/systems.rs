@@ -22,11 +22,11 @@ impl Systems {
 
     /// The recorded name of a request that a script names `name`: `http://127.0.0.1:31361/cart` becomes `web/cart` if
     /// `web` has that address. `resolve` gives the address of another host, if that is known.
-    pub(super) fn named(&self, name: &str, resolve: impl Fn(&str, u16) -> Option<SocketAddr>) -> String {
+    pub(super) fn named(&self, name: &str, resolve: impl FnMut(&str, u16) -> Option<SocketAddr>) -> String {
         self.of_a_system(name, resolve).unwrap_or_else(|| name.to_owned())
     }
 
-    fn of_a_system(&self, name: &str, resolve: impl Fn(&str, u16) -> Option<SocketAddr>) -> Option<String> {
+    fn of_a_system(&self, name: &str, mut resolve: impl FnMut(&str, u16) -> Option<SocketAddr>) -> Option<String> {
         let after = SCHEMES.iter().find_map(|scheme| name.strip_prefix(scheme)).unwrap_or(name);
         let end = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, rest) = after.split_at(end);

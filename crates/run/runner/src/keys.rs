@@ -3,6 +3,7 @@
 use plimsoll_database::Databases;
 use plimsoll_model::database::{Database, DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
+use plimsoll_model::record::Subject;
 use plimsoll_model::result::FinishedStart;
 use plimsoll_model::start::Validity;
 use plimsoll_model::storage::{KeyPair, Secret};
@@ -165,7 +166,7 @@ impl Keys {
         let Value::Object(entries) = map else { return false };
         let mut changed = false;
         for key in entries.keys().cloned().collect::<Vec<_>>() {
-            let masked = self.without_secrets(&key);
+            let masked = self.masked_text(&key);
             if masked != key
                 && let Some(item) = entries.remove(&key)
             {
@@ -187,7 +188,7 @@ impl Keys {
             places.into_iter().map(|rest| format!("/{key}{rest}")).collect()
         };
         match value {
-            Value::String(text) if self.without_secrets(text) != *text => vec![String::new()],
+            Value::String(text) if self.masked_text(text) != *text => vec![String::new()],
             Value::Array(items) => {
                 items.iter().enumerate().flat_map(|(index, item)| below(item, &index.to_string())).collect()
             }
@@ -198,7 +199,18 @@ impl Keys {
 
     fn mask_at(&self, place: &str, value: &mut Value) {
         if let Some(Value::String(text)) = value.pointer_mut(place) {
-            *text = self.without_secrets(text);
+            *text = self.masked_text(text);
+        }
+    }
+
+    /// A text of an event with stars in place of secrets. The tag of a subject, as in `request:NAME`, is a word of the
+    /// format.
+    fn masked_text(&self, text: &str) -> String {
+        match text.split_once(':') {
+            Some((tag, name)) if self.without_secrets(tag) != tag && text.parse::<Subject>().is_ok() => {
+                format!("{tag}:{}", self.without_secrets(name))
+            }
+            _ => self.without_secrets(text),
         }
     }
 }
@@ -314,7 +326,7 @@ fn server_texts(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String> 
 mod tests {
     use super::*;
     use plimsoll_model::event::Second;
-    use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, Tally};
+    use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Tally};
     use plimsoll_model::result::{LoadSummary, StartSummary, StartTiming};
     use plimsoll_model::sample::{ProcessSample, Samples};
     use plimsoll_model::start::{Load, PhaseLengths, Start};
@@ -381,7 +393,7 @@ mod tests {
         let load = Load { number: 1, variant: 0, turn: 1, beside: None, rung: None, lengths: PhaseLengths::default() };
         let mut load = LoadSummary::not_offered(load);
         let examples = BTreeMap::from([(ErrorKind::Timeout, format!("{name} took 9 s"))]);
-        load.replies.error_examples.insert(name.to_owned(), examples);
+        load.replies.error_examples.insert(Subject::Request(name.to_owned()).to_string(), examples);
         load.others_elsewhere.insert("far".to_owned(), 0.5);
         let start = Start {
             number: 1,
@@ -418,7 +430,11 @@ mod tests {
                 assert!(masked.is_none_or(|masked| masked == event("GET /")), "{secret}");
             }
         }
-        assert_eq!(keys("iteration").masked(&second("GET /iteration")), Some(second("GET /*********")));
+        for (secret, masked) in [("iteration", "GET /*********"), ("request", "GET /*******")] {
+            for event in [second, results] {
+                assert_eq!(keys(secret).masked(&event(&format!("GET /{secret}"))), Some(event(masked)), "{secret}");
+            }
+        }
     }
 
     #[test]

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 /// Standard deviations of what is under way at the ends of a load, taken as a Poisson number, that may be unfinished.
 const DEVIATIONS: f64 = 3.0;
 
-/// The iterations after which a limit without a value stays without one: what one iteration in 200 does is in so many
-/// with a probability of 99 %.
-const MANY_ITERATIONS: u64 = 1000;
+/// The iterations after which a limit without a value stays without one: what one iteration in 1,000 does is missing in
+/// so many with a probability of 0.005 %.
+const MANY_ITERATIONS: u64 = 10_000;
 
 /// Observes a load, and keeps what its judgement needs.
 #[derive(Debug)]
@@ -234,7 +234,7 @@ struct Judgement {
 }
 
 /// A sentence for each limit of which a load has shown nothing, although so many iterations ended and nothing was
-/// broken: no larger or longer load of the search would show more.
+/// broken: it would let every load pass.
 pub(crate) fn limits_without_values(judged: &Judged, iterations: u64) -> Vec<String> {
     if judged.passed != Passed::TooFew || iterations < MANY_ITERATIONS {
         return Vec::new();
@@ -350,11 +350,11 @@ mod tests {
             watch.observe(&second(0, count, 50, failed));
             limits_without_values(&watch.judge(None), count)
         };
-        assert_eq!(judged(999, 0), [""; 0], "a rare request may still come");
-        let pay = "no value for `request_duration:pay.p95`, which the objective limits, in 1000 iterations";
-        let told = judged(1000, 0);
+        assert_eq!(judged(9_999, 0), [""; 0], "a rare request may still come");
+        let pay = "no value for `request_duration:pay.p95`, which the objective limits, in 10000 iterations";
+        let told = judged(10_000, 0);
         assert!(told.len() == 1 && told[0].starts_with(pay), "{told:?}");
-        assert_eq!(judged(1000, 500), [""; 0], "the load has failed by what it showed");
+        assert_eq!(judged(10_000, 5_000), [""; 0], "the load has failed by what it showed");
     }
 
     #[test]

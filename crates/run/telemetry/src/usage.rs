@@ -1,6 +1,6 @@
 //! Computes a sample from two snapshots; pure functions.
 
-use crate::snapshot::{HeldResources, Owed, ProcessReading, Snapshot, StorageIo, ThreadReading, Totals};
+use crate::snapshot::{HeldResources, Identity, Owed, ProcessReading, Snapshot, StorageIo, ThreadReading, Totals};
 use plimsoll_model::sample::ProcessSample;
 use std::time::Duration;
 
@@ -125,7 +125,8 @@ fn vanished(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64)
 /// True if the parent of a process that has ended lives on and ignores the end of its children. A zombie is none of
 /// these: somebody waits for it.
 fn is_removed_by_kernel(ended: &ProcessReading, before: &Snapshot, after: &Snapshot) -> bool {
-    let mut parents = before.processes.iter().filter(|(identity, _)| identity.pid == ended.parent);
+    let from_parent = before.processes.range(Identity { pid: ended.parent, started: 0 }..);
+    let mut parents = from_parent.take_while(|(identity, _)| identity.pid == ended.parent);
     let ignores_both_times = parents.any(|(identity, then)| {
         then.ignores_children && after.processes.get(identity).is_some_and(|now| now.ignores_children)
     });
@@ -144,7 +145,6 @@ fn threads(before: &Snapshot, after: &Snapshot) -> impl Iterator<Item = (ThreadR
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Identity;
 
     const SPAN: Duration = Duration::from_secs(2);
 

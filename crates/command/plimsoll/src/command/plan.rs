@@ -171,22 +171,22 @@ pub(super) fn in_short(study: &Study, plan: &Plan) -> String {
     format!("{}{duplicates}{alone}, {at_most}{time} under load", counted(plan.starts.len(), "trial"))
 }
 
-/// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`, or passes the gate, if
-/// that is the goal.
+/// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`, or at which each comparison is
+/// decided or passes the gate, if that is the goal.
 pub(super) fn looks(plan: &Plan, goal: Goal) -> String {
     if plan.looks.is_empty() {
         return "none".to_owned();
     }
     let looks = and_list(&plan.looks);
-    let (passes, pass) = match goal {
-        Goal::Verdicts => ("", ""),
-        Goal::Gate => (" or passes the gate", " or pass it"),
+    let (all, theirs) = match goal {
+        Goal::Verdicts => ("every verdict is reached", "theirs are for good"),
+        Goal::Gate => ("each comparison is decided or passes the gate", "all of theirs do so for good"),
     };
     let one_by_one = match plan.conditions.len() {
         1 => String::new(),
-        _ => format!(", and conditions run no further once theirs are for good{pass}"),
+        _ => format!(", and conditions run no further once {theirs}"),
     };
-    format!("after {looks} repeats; the run ends at the first at which every verdict is reached{passes}{one_by_one}")
+    format!("after {looks} repeats; the run ends at the first at which {all}{one_by_one}")
 }
 
 /// The loads that a search takes more where they contradict one another; none where it takes no more.
@@ -217,12 +217,16 @@ mod tests {
     fn looks_end_a_run_also_where_the_gate_is_passed_if_that_is_the_goal() {
         let source = study::read_text("study.toml", include_str!("init.toml").to_owned(), None, Path::new("/"));
         let (_, plan) = study::plan(source.expect("a study").study, Extent::UntilDecided).expect("a plan");
-        let beginning = "after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached";
+        let beginning = "after 5, 7 and 10 repeats; the run ends at the first at which";
         for (goal, end) in [
-            (Goal::Verdicts, ", and conditions run no further once theirs are for good"),
-            (Goal::Gate, " or passes the gate, and conditions run no further once theirs are for good or pass it"),
+            (Goal::Verdicts, "every verdict is reached, and conditions run no further once theirs are for good"),
+            (
+                Goal::Gate,
+                "each comparison is decided or passes the gate, and conditions run no further once all of theirs do so \
+                 for good",
+            ),
         ] {
-            assert_eq!(looks(&plan, goal), format!("{beginning}{end}"));
+            assert_eq!(looks(&plan, goal), format!("{beginning} {end}"));
         }
     }
 }

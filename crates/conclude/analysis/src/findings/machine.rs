@@ -151,11 +151,14 @@ fn elsewhere(context: &Context<'_>) -> Vec<String> {
     let hosts = context.input.starts.iter().flat_map(|start| &start.summary.hosts);
     let processors: BTreeMap<&str, f64> = hosts.map(|host| (&*host.machine, host.processors.max(1) as f64)).collect();
     let of_host = |(host, processors): (&str, f64)| {
-        let loads = context.counted().filter_map(|reader| reader.load().summary.others_elsewhere.get(host));
-        let known: Vec<f64> = loads.copied().collect();
+        let on_host =
+            |reader: &&TrialReader<'_>| reader.trial().start.summary.hosts.iter().any(|one| one.machine == host);
+        let loads = || context.counted().filter(on_host);
+        let known: Vec<f64> =
+            loads().filter_map(|reader| reader.load().summary.others_elsewhere.get(host)).copied().collect();
         let usual = median(&known)?;
         // Of loads of a moment it is not known.
-        let is_of_half = 2 * known.len() >= context.counted().count();
+        let is_of_half = 2 * known.len() >= loads().count();
         (is_of_half && usual > CROWDED * processors).then(|| {
             let (used, unit) = (show(usual, Unit::Cores), context.load_unit());
             format!("{OTHERS_RAN} {used} of {processors:.0} on the host {host} in half of the {unit}s, or more")
@@ -347,10 +350,17 @@ mod tests {
         let line = "other programs used 6.00 cores of 8 on the host east in half of the trials, or more";
         assert_eq!(told.evidence, [line]);
 
+        let host = |name: &str| Host { machine: name.to_owned(), processors: 8, ..Host::default() };
         let mut input = on_a_host(|_, _| {});
-        input.starts[0].summary.hosts = vec![Host { machine: "east".to_owned(), processors: 8, ..Host::default() }];
+        for (start, name) in input.starts.iter_mut().zip(["east", "west"].into_iter().cycle()) {
+            start.summary.hosts = vec![host(name)];
+        }
         input.starts[0].loads[0].summary.others_elsewhere = [("east".to_owned(), 6.0)].into();
         assert_eq!(finding(&input, "the host"), None, "one of many loads says nothing of half of them");
+        for start in input.starts.iter_mut().step_by(2) {
+            start.loads[0].summary.others_elsewhere = [("east".to_owned(), 6.0)].into();
+        }
+        assert_eq!(finding(&input, "the host").map(|told| told.evidence), Some(vec![line.to_owned()]));
     }
 
     #[test]

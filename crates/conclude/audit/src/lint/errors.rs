@@ -34,14 +34,16 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn check(row: &Row) -> Option<(Severity, Evidence)> {
+    let none_failed = matches!(row.errors?, Errors::Count(0.0) | Errors::Share(0.0));
     let about = match row.errors_bound {
+        // `> 0`
+        Some(Bound::Lower) if none_failed => "more than ",
+        _ if none_failed => return None,
         Some(Bound::Upper) => "at most ",
         Some(Bound::Lower) => "at least ",
         None => "",
     };
     let (share, told) = match row.errors? {
-        Errors::Count(0.0) => return None,
-        Errors::Share(share) if share <= 0.0 => return None,
         Errors::Share(share) => (Some(share), format!("{about}{} of requests failed", percent(share))),
         Errors::Count(failed) => match row.exact_requests().filter(|requests| *requests > 0.0) {
             Some(requests) => {

@@ -70,14 +70,17 @@ pub(crate) fn deciding(input: &Input, analysis: &Analysis) -> Vec<DecidingRow> {
 
 /// The values that the change of a comparison is computed from, the baseline's first.
 pub(crate) fn values(comparison: &Comparison) -> [String; 2] {
-    // A mean of counts need not be whole.
-    let shown = |value: f64| match comparison.measure.unit() {
+    match comparison.values() {
+        Some(values) => values.map(|value| shown_beside_a_change(value, comparison.measure.unit())),
+        None => ["–", "–"].map(str::to_owned),
+    }
+}
+
+/// A value beside the change that is computed from it. A mean of counts need not be whole.
+pub(crate) fn shown_beside_a_change(value: f64, unit: Unit) -> String {
+    match unit {
         Unit::Count if value.fract() != 0.0 => show(value, Unit::Number),
         unit => show(value, unit),
-    };
-    match comparison.values() {
-        Some(values) => values.map(shown),
-        None => ["–", "–"].map(str::to_owned),
     }
 }
 
@@ -343,6 +346,15 @@ mod tests {
             ("Short: it goes on, and has no second sentence.", "Short: it goes on, and has no second sentence."),
         ] {
             assert_eq!(first_sentence(text), expected);
+        }
+    }
+
+    #[test]
+    fn values_beside_a_change_are_those_that_it_is_computed_from() {
+        for (value, unit, expected) in
+            [(1.5, Unit::Count, "1.50"), (8.0, Unit::Count, "8"), (1.5, Unit::PerSecond, "1.50 /s")]
+        {
+            assert_eq!(shown_beside_a_change(value, unit), expected);
         }
     }
 }

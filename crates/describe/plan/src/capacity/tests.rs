@@ -347,8 +347,10 @@ fn where_systems_die_near_their_capacity_later_starts_stay_below_it() {
     let found = levels(&run(&planned(1, 1000.0, Design::Trials), &mut hear));
     assert_eq!(found[..2], [vec![10.0, 20.0, 40.0, 80.0], vec![57.0]]);
     assert_eq!((found[2].len(), found[2][0], found[2][1].round()), (2, 48.0, 52.0), "the ladder between 48 and 57");
-    // Two more than planned for those that do not count, and each of them passes.
-    assert_eq!(found[3..], vec![vec![49.0]; 4]);
+    let again: Vec<f64> = found[3].iter().map(|level| level.round()).collect();
+    assert_eq!(again, [52.0], "the first time on a ladder may be chance");
+    // Two more than planned for those that do not count, and each that is left passes.
+    assert_eq!(found[4..], vec![vec![49.0]; 3]);
 }
 
 #[test]

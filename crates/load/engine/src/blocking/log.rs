@@ -184,7 +184,8 @@ impl SharedRecorder {
 
     /// Ends the seconds that are over at `now`, and files what was collected up to the end of the present second. An
     /// entry belongs to the second in which it ended, whichever log it was in. Users go on while logs are collected, so
-    /// that some entries are of a later second: they wait for a round that has seen all of the present one.
+    /// that some entries are of a later second: they wait for a round that has seen all of the present one. Only what
+    /// comes into its log after that round is filed a second later.
     pub(super) fn file(&mut self, now: Instant) {
         let mut boundary = self.recorder.boundary();
         while now >= boundary {
@@ -209,14 +210,10 @@ impl SharedRecorder {
         self.recorder.count_sent(request(step), calls);
     }
 
-    /// Files the remaining entries, with calls of these steps under way that are in no entry. Nothing may follow.
+    /// Files the remaining entries, which ended at `now` or before, with calls of these steps under way that are in no entry.
+    /// Nothing may follow.
     pub(super) fn close(mut self, now: Instant, under_way: &[usize]) {
         self.file(now);
-        // No other round follows.
-        self.entries.sort_by_key(Entry::at);
-        for entry in self.entries.drain(..) {
-            entry.file(&mut self.recorder);
-        }
         let under_way: Vec<SubjectIndex> = under_way.iter().map(|step| request(*step)).collect();
         self.recorder.close_accounts(&under_way);
         self.recorder.finish(now);

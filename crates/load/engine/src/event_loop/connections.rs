@@ -538,6 +538,8 @@ impl<P: Protocol> Users<'_, P> {
         };
         for user in on_it {
             if self.users[user as usize].is_exchanging() && self.users[user as usize].slot == Some(slot) {
+                // TLS 1.3 lets a request leave before the server has refused the client.
+                self.users[user as usize].connection_failed |= broken.kind == ErrorKind::Tls;
                 let reply = Reply::Failed(Failure::new(broken.kind, broken.detail.clone()));
                 self.end_exchange(context, user, reply, now);
             }

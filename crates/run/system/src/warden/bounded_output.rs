@@ -3,7 +3,7 @@
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
@@ -60,7 +60,8 @@ impl BoundedOutput {
     /// Takes whole blocks out of the file, and returns how many bytes.
     fn take_out_the_middle(&self, about: &Metadata) -> Result<u64, Errno> {
         let end_begins = (about.len() - self.end) / about.blksize() * about.blksize();
-        let taken_out = end_begins - self.beginning;
+        // Blocks may be as large as all of it.
+        let taken_out = end_begins.checked_sub(self.beginning).ok_or(Errno::INVAL)?;
         fallocate(&self.file, FallocateFlags::COLLAPSE_RANGE, self.beginning, taken_out)?;
         Ok(taken_out)
     }
@@ -90,8 +91,11 @@ impl BoundedOutput {
 
     /// The last bytes before `length`.
     fn read_end(&self, length: u64) -> io::Result<Vec<u8>> {
-        let mut end = vec![0; self.end as usize];
-        self.reopen()?.read_exact_at(&mut end, length - self.end)?;
+        let mut file = self.reopen()?;
+        file.seek(SeekFrom::Start(length - self.end))?;
+        let mut end = Vec::new();
+        // Less, where the command itself shortens the file meanwhile.
+        file.take(self.end).read_to_end(&mut end)?;
         Ok(end)
     }
 
