@@ -3,7 +3,7 @@
 mod counts;
 
 use crate::exposition::{self, Fault, Kind, Line, Sample};
-use counts::{Counts, LabelSet};
+use counts::{Counts, LabelSet, label_set};
 use plimsoll_model::exposed::{BucketCounts, ExposedSeries, MetricKind};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -197,6 +197,12 @@ impl Selection {
                         taken.seen.insert(*place);
                         let Some(label) = label_of(&self.series[*place], &sample) else { continue };
                         let key = (*place, label);
+                        let set = label_set(*kind, *part, &sample);
+                        // Most samples are further ones of a histogram.
+                        if let Some(known) = found.get_mut(&key).and_then(|sets| sets.get_mut(&set)) {
+                            known.add(*part, &sample);
+                            continue;
+                        }
                         let is_kept = self.kept.contains(&key);
                         if !is_kept && self.kept.len() == MOST_SERIES {
                             taken.left_out.insert(key);
@@ -205,7 +211,7 @@ impl Selection {
                         if !is_kept {
                             self.kept.insert(key.clone());
                         }
-                        let set = self.counts.label_set(&key, *kind, *part, &sample);
+                        let set = self.counts.admit(&key, *kind, set);
                         let sets = found.entry(key).or_default();
                         sets.entry(set).or_insert_with(|| Found::nothing(*kind)).add(*part, &sample);
                     }

@@ -29,13 +29,10 @@ struct Count {
 }
 
 impl Counts {
-    /// The label set of a sample of this series. Beyond the bound a set is not told apart from others like it.
-    pub(super) fn label_set(&mut self, key: &Key, kind: MetricKind, part: Part, sample: &Sample<'_>) -> LabelSet {
-        if kind == MetricKind::Gauge {
-            return None;
-        }
-        let set = Some(hash(part, sample));
-        if self.series.get(key).is_some_and(|sets| sets.contains_key(&set)) {
+    /// Takes up a label set of a series, and returns what its samples count under: beyond the bound it is not told apart
+    /// from others like it.
+    pub(super) fn admit(&mut self, key: &Key, kind: MetricKind, set: LabelSet) -> LabelSet {
+        if set.is_none() || self.series.get(key).is_some_and(|sets| sets.contains_key(&set)) {
             return set;
         }
         if self.told_apart == MOST_SERIES {
@@ -74,7 +71,11 @@ impl Count {
     }
 }
 
-fn hash(part: Part, sample: &Sample<'_>) -> u64 {
+/// The label set of a sample; none of a gauge, whose sets need not be told apart.
+pub(super) fn label_set(kind: MetricKind, part: Part, sample: &Sample<'_>) -> LabelSet {
+    if kind == MetricKind::Gauge {
+        return None;
+    }
     let all = sample.labels.iter().map(|(name, value)| (&**name, &**value));
     // The buckets of a histogram differ in `le` alone. A label that is not there is the same as one that is empty.
     let mut labels: Vec<(&str, &str)> =
@@ -82,5 +83,5 @@ fn hash(part: Part, sample: &Sample<'_>) -> u64 {
     labels.sort_unstable();
     let mut hasher = DefaultHasher::new();
     labels.hash(&mut hasher);
-    hasher.finish()
+    Some(hasher.finish())
 }
