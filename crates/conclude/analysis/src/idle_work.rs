@@ -121,7 +121,7 @@ mod tests {
         in_turns_without(&(0..0), idle)
     }
 
-    /// The same, of whose ten turns these do not count.
+    /// A start of ten turns, of which these do not count.
     fn in_turns_without(left_out: &Range<u32>, idle: f64) -> StartResult {
         let mut slices = PooledLoads::default();
         let mut loaded = [Vec::new(), Vec::new()];

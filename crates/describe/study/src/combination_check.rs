@@ -142,7 +142,7 @@ pub(crate) const MOST_CONNECTIONS: u32 = 65_535 - 1_023;
 /// of that leaves room for faster ones.
 const MOST_RATE_OF_A_PROCESSOR: f64 = 800_000.0;
 
-/// The same of a machine with so many processors.
+/// More arrivals per second than a machine with so many processors can start.
 pub(crate) fn most_rate(processors: usize) -> f64 {
     MOST_RATE_OF_A_PROCESSOR * processors.max(1) as f64
 }

@@ -176,7 +176,7 @@ mod tests {
     use crate::document::{Diagnostic, Severity};
     use std::path::Path;
 
-    /// What is said of a study in trials with this load that decides by these measures.
+    /// The faults of a study in trials with this load that decides by these measures.
     fn said(load: &str, measures: &str) -> Vec<String> {
         let line = |found: Diagnostic| format!("{}: {}", found.line, found.message);
         found("design = 'trials'", load, measures).into_iter().map(line).collect()

@@ -96,7 +96,7 @@ pub enum ResultFormat {
     Nothing,
     /// As JSON. Of a promise, the value to which it resolves.
     Json,
-    /// The same, where a member of the result that is a buffer, or a view of one, is `{ "bytes": … }`: a text whose
+    /// As JSON in which a member of the result that is a buffer, or a view of one, is `{ "bytes": … }`: a text whose
     /// characters, up to U+00FF, are its bytes.
     JsonWithBytes,
 }

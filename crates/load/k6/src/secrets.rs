@@ -134,7 +134,7 @@ impl Secrets {
         masked
     }
 
-    /// The same of bytes, which need be no text.
+    /// Bytes, which need be no text, with stars in place of the secrets.
     #[must_use]
     pub fn masked_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let read = self.read.read().unwrap_or_else(PoisonError::into_inner);

@@ -107,7 +107,7 @@ pub(super) fn call(
     call_as(run, network, (function, ResultFormat::Json), arguments, timeout, interrupted)
 }
 
-/// The same, with the form of its result.
+/// Calls a function by itself, whose result is given in this form.
 fn call_as(
     run: &Run<'_>,
     network: &Arc<network::Shared>,

@@ -129,7 +129,7 @@ fn end(scratch: &Mutex<Option<PathBuf>>, exit_code: i32) -> ! {
     low_level::exit(exit_code)
 }
 
-/// How often the removal of a folder is tried.
+/// The number of times that the removal of a folder is tried.
 const REMOVALS: usize = 10;
 
 /// Removes a folder. What still runs may write a file into it meanwhile, so that the first removal fails.

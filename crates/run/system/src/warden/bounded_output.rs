@@ -52,7 +52,7 @@ impl BoundedOutput {
         }
         match self.take_out_the_middle(&about) {
             Ok(taken_out) => self.overwrite_with_notice(taken_out),
-            // Whatever the file system has against it, the other way is open.
+            // Every file system has the other way.
             Err(_) => self.write_the_end_again(about.len()),
         }
     }

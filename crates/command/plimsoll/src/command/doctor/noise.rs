@@ -90,7 +90,7 @@ pub(super) fn measure() -> Result<Exit, Failure> {
     Ok(if is_known { Exit::Fine } else { Exit::Open })
 }
 
-/// What is said when a signal comes.
+/// The words for the first signal and the second.
 fn words_of_signals() -> Words {
     Words {
         first: Some("interrupted: stopping what runs; nothing is kept (once more ends the program at once)".to_owned()),
