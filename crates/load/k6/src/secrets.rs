@@ -1,5 +1,6 @@
 //! Secrets of a script: the sources from which it reads them by `k6/secrets`, and the masking of those that it has read.
 
+use memchr::memmem;
 use plimsoll_web::encodings;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,16 +151,16 @@ impl Secrets {
 
 /// The bytes with the mask in place of each `secret`, which is not empty; none if there is no such place.
 fn replaced(bytes: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
-    let find = |bytes: &[u8]| bytes.windows(secret.len()).position(|window| window == secret);
-    find(bytes)?;
-    let (mut kept, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
-    while let Some(at) = find(rest) {
-        kept.extend_from_slice(&rest[..at]);
-        kept.extend_from_slice(MASK.as_bytes());
-        rest = &rest[at + secret.len()..];
+    let mut places = memmem::find_iter(bytes, secret).peekable();
+    places.peek()?;
+    let (mut masked, mut done) = (Vec::with_capacity(bytes.len()), 0);
+    for at in places {
+        masked.extend_from_slice(&bytes[done..at]);
+        masked.extend_from_slice(MASK.as_bytes());
+        done = at + secret.len();
     }
-    kept.extend_from_slice(rest);
-    Some(kept)
+    masked.extend_from_slice(&bytes[done..]);
+    Some(masked)
 }
 
 /// One source as the command line names it: `mock=name=own,default,token=abc`.

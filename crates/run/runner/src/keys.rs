@@ -325,11 +325,10 @@ fn server_texts(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::tests::finished;
     use plimsoll_model::event::Second;
     use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Tally};
-    use plimsoll_model::result::{LoadSummary, StartSummary, StartTiming};
     use plimsoll_model::sample::{ProcessSample, Samples};
-    use plimsoll_model::start::{Load, PhaseLengths, Start};
     use plimsoll_model::units::Instant;
     use plimsoll_system::Launcher;
     use std::path::Path;
@@ -390,24 +389,11 @@ mod tests {
 
     /// The results of a start on which a request of this name failed.
     fn results(name: &str) -> Event {
-        let load = Load { number: 1, variant: 0, turn: 1, beside: None, rung: None, lengths: PhaseLengths::default() };
-        let mut load = LoadSummary::not_offered(load);
         let examples = BTreeMap::from([(ErrorKind::Timeout, format!("{name} took 9 s"))]);
-        load.replies.error_examples.insert(Subject::Request(name.to_owned()).to_string(), examples);
-        load.others_elsewhere.insert("far".to_owned(), 0.5);
-        let start = Start {
-            number: 1,
-            block: 1,
-            repeat: 1,
-            attempt: 1,
-            extended: false,
-            position: 1,
-            condition: 0,
-            variants: vec![0],
-        };
-        let (validity, warnings, timing) = (Validity::Valid, Vec::new(), StartTiming::default());
-        let summary = StartSummary { start, validity, warnings, timing, systems: Vec::new(), hosts: Vec::new() };
-        Event::ResultsComplete(Box::new(FinishedStart { summary, loads: vec![load] }))
+        Event::ResultsComplete(Box::new(finished(|load| {
+            load.replies.error_examples.insert(Subject::Request(name.to_owned()).to_string(), examples);
+            load.others_elsewhere.insert("far".to_owned(), 0.5);
+        })))
     }
 
     #[test]

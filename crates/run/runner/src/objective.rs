@@ -242,7 +242,8 @@ pub(crate) fn limits_without_values(judged: &Judged, iterations: u64) -> Vec<Str
     let without = judged.readings.iter().filter(|reading| reading.value.is_none());
     let message = |reading: &Reading| match &reading.condition {
         Condition::Duration(measure) => Some(format!(
-            "no value for `{measure}`, which the objective limits, in {iterations} iterations; limit what each load has"
+            "no value for `{measure}`, which the objective limits, in {iterations} iterations; limit requests that more \
+             iterations make"
         )),
         _ => None,
     };

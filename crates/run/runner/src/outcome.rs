@@ -64,19 +64,17 @@ pub(crate) fn outcome(finished: &FinishedStart, machine: &Machine) -> Outcome {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use plimsoll_model::result::{StartSummary, StartTiming};
     use plimsoll_model::start::{Load, PhaseLengths, Start};
     use std::time::Duration;
 
-    /// A start with a void load, under which the generator was so late, and others used so many cores.
-    fn void(late_ms: u64, others: Option<f64>) -> FinishedStart {
+    /// A start that ended well, and its load, changed by `change`.
+    pub(crate) fn finished(change: impl FnOnce(&mut LoadSummary)) -> FinishedStart {
         let load = Load { number: 1, variant: 0, turn: 1, beside: None, rung: None, lengths: PhaseLengths::default() };
         let mut load = LoadSummary::not_offered(load);
-        load.validity = Validity::Void(vec!["a reason".to_owned()]);
-        load.headroom.lateness = Nanos(late_ms * 1_000_000);
-        load.others = others;
+        change(&mut load);
         let start = Start {
             number: 1,
             block: 1,
@@ -88,10 +86,17 @@ mod tests {
             variants: vec![0],
         };
         let (validity, warnings, timing) = (Validity::Valid, Vec::new(), StartTiming::default());
-        FinishedStart {
-            summary: StartSummary { start, validity, warnings, timing, systems: Vec::new(), hosts: Vec::new() },
-            loads: vec![load],
-        }
+        let summary = StartSummary { start, validity, warnings, timing, systems: Vec::new(), hosts: Vec::new() };
+        FinishedStart { summary, loads: vec![load] }
+    }
+
+    /// A start with a void load, under which the generator was so late, and others used so many cores.
+    fn void(late_ms: u64, others: Option<f64>) -> FinishedStart {
+        finished(|load| {
+            load.validity = Validity::Void(vec!["a reason".to_owned()]);
+            load.headroom.lateness = Nanos(late_ms * 1_000_000);
+            load.others = others;
+        })
     }
 
     #[test]

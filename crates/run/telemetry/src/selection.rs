@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     by_sample: HashMap<String, Vec<(usize, Part)>>,
     /// What is kept of them since the first answer: [`MOST_SERIES`] at most, however many come and go.
     kept: BTreeSet<Key>,
-    /// What has been counted since the first answer.
+    /// The counts since the first answer.
     counts: Counts,
 }
 

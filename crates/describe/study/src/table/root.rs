@@ -234,82 +234,11 @@ impl StudyTable {
     }
 
     fn check_measure(&self, measure: &Literal<Measure>, faults: &mut Faults) {
+        if let Some((message, help)) = self.why_not_measured(&measure.value) {
+            faults.add(Fault::error(&measure.span, message).help(help));
+            return;
+        }
         let (kind, name, known) = match &measure.value.series {
-            Series::PartDuration(Part::Delivery, _) | Series::Deliveries | Series::LostDeliveries
-                if self.workload().is_some_and(|work| !work.looks_at_deliveries()) =>
-            {
-                let message =
-                    format!("`{}` is of deliveries, which this workload does not look at", measure.value.series);
-                let help = "give its socket `deliveries` and the request that posts `delivers_to`";
-                faults.add(Fault::error(&measure.span, message).help(help));
-                return;
-            }
-            Series::PartDuration(Part::Open | Part::Data | Part::Sync | Part::Close | Part::Subrequest, _)
-            | Series::Subrequests
-                if self.workload().is_some_and(|work| !work.is_storage()) =>
-            {
-                let message = format!("`{}` is about storage, which this workload is not", measure.value.series);
-                faults.add(Fault::error(&measure.span, message).help("measure `request_duration`"));
-                return;
-            }
-            Series::NewOrders if self.workload().is_some_and(|work| !work.sql().is_some_and(SqlTable::is_tpcc)) => {
-                let fault =
-                    Fault::error(&measure.span, "`new_orders` counts those of TPC-C, which this workload is not");
-                faults.add(fault.help("measure `iterations.rate`"));
-                return;
-            }
-            Series::ElapsedTime if self.load().is_some_and(|load| !load.ends_after_iterations()) => {
-                let message =
-                    "`elapsed_time` is that of a number of iterations, and time ends the trials of this study";
-                let fault = Fault::error(&measure.span, message);
-                faults.add(
-                    fault.help("write `iterations` or `iterations_per_user` in `[load]`, or `profile = \"once\"`"),
-                );
-                return;
-            }
-            Series::Capacity if !self.searches() && !self.load().is_some_and(LoadTable::is_feedback) => {
-                let fault =
-                    Fault::error(&measure.span, "the capacity is found by a search, which this study does not make");
-                faults.add(fault.help("write `profile = \"capacity\"` in `[load]`, with an `[objective]`"));
-                return;
-            }
-            Series::Capacity => {
-                let is_open = self.load().is_some_and(LoadTable::is_open);
-                if is_open != (measure.value.statistic == Statistic::Rate) {
-                    let right = if is_open { "capacity.rate" } else { "capacity.count" };
-                    let fault =
-                        Fault::error(&measure.span, format!("`{}` is not what this search finds", measure.value));
-                    faults.add(fault.help(format!("write `{right}`")));
-                }
-                return;
-            }
-            Series::Custom(Metric::Counter, name)
-                if COUNTERS.contains(&name.as_str()) && self.workload().is_some_and(WorkloadTable::holds_sockets) =>
-            {
-                return;
-            }
-            Series::Checks(_) | Series::Custom(..) if self.workload().is_some_and(|work| !work.is_script()) => {
-                let message = format!("`{}` is of scripts, which this workload is not", measure.value.series);
-                faults.add(Fault::error(&measure.span, message).help("measure `errors.ratio`, or `request_duration`"));
-                return;
-            }
-            Series::FirstByte(_) if self.workload().is_some_and(|work| work.sql().is_some()) => {
-                let fault = Fault::error(&measure.span, "of transactions, the time to the first byte is not known");
-                faults.add(fault.help("measure `request_duration`"));
-                return;
-            }
-            Series::ConnectDuration
-                if self.workload().is_some_and(|work| work.sql().is_some() || work.is_storage()) =>
-            {
-                let message = "`connect_duration` is not measured in workloads of SQL and of storage";
-                faults.add(Fault::error(&measure.span, message).help("measure `request_duration`"));
-                return;
-            }
-            Series::ResponseTime(_) if self.load().is_some_and(|load| !load.is_open()) => {
-                let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
-                faults.add(fault.help("measure `request_duration`, or offer open load with `rate`"));
-                return;
-            }
             Series::RequestDuration(Some(name))
             | Series::ResponseTime(Some(name))
             | Series::FirstByte(Some(name))
@@ -336,6 +265,66 @@ impl StudyTable {
         };
         let Some(known) = known.filter(|known| !known.contains(name)) else { return };
         faults.add(unknown(kind, name, known.iter().map(String::as_str), &measure.span));
+    }
+
+    /// The reason for which no study of this kind has a value of the measure, and what to measure or write instead.
+    fn why_not_measured(&self, measure: &Measure) -> Option<(String, &'static str)> {
+        let series = &measure.series;
+        let of_work = |is: fn(&WorkloadTable) -> bool| self.workload().is_some_and(is);
+        let of_load = |is: fn(&LoadTable) -> bool| self.load().is_some_and(is);
+        Some(match series {
+            Series::PartDuration(Part::Delivery, _) | Series::Deliveries | Series::LostDeliveries
+                if of_work(|work| !work.looks_at_deliveries()) =>
+            {
+                (
+                    format!("`{series}` is of deliveries, which this workload does not look at"),
+                    "give its socket `deliveries` and the request that posts `delivers_to`",
+                )
+            }
+            Series::PartDuration(Part::Open | Part::Data | Part::Sync | Part::Close | Part::Subrequest, _)
+            | Series::Subrequests
+                if of_work(|work| !work.is_storage()) =>
+            {
+                (format!("`{series}` is about storage, which this workload is not"), "measure `request_duration`")
+            }
+            Series::NewOrders if of_work(|work| !work.sql().is_some_and(SqlTable::is_tpcc)) => (
+                "`new_orders` counts those of TPC-C, which this workload is not".to_owned(),
+                "measure `iterations.rate`",
+            ),
+            Series::ElapsedTime if of_load(|load| !load.ends_after_iterations()) => (
+                "`elapsed_time` is that of a number of iterations, and time ends the trials of this study".to_owned(),
+                "write `iterations` or `iterations_per_user` in `[load]`, or `profile = \"once\"`",
+            ),
+            Series::Capacity if !self.searches() && !of_load(LoadTable::is_feedback) => (
+                "the capacity is found by a search, which this study does not make".to_owned(),
+                "write `profile = \"capacity\"` in `[load]`, with an `[objective]`",
+            ),
+            Series::Capacity if of_load(LoadTable::is_open) != (measure.statistic == Statistic::Rate) => (
+                format!("`{measure}` is not what this search finds"),
+                if of_load(LoadTable::is_open) { "write `capacity.rate`" } else { "write `capacity.count`" },
+            ),
+            Series::Custom(Metric::Counter, name)
+                if COUNTERS.contains(&name.as_str()) && of_work(WorkloadTable::holds_sockets) =>
+            {
+                return None;
+            }
+            Series::Checks(_) | Series::Custom(..) if of_work(|work| !work.is_script()) => (
+                format!("`{series}` is of scripts, which this workload is not"),
+                "measure `errors.ratio`, or `request_duration`",
+            ),
+            Series::FirstByte(_) if of_work(|work| work.sql().is_some()) => {
+                ("of transactions, the time to the first byte is not known".to_owned(), "measure `request_duration`")
+            }
+            Series::ConnectDuration if of_work(|work| work.sql().is_some() || work.is_storage()) => (
+                "`connect_duration` is not measured in workloads of SQL and of storage".to_owned(),
+                "measure `request_duration`",
+            ),
+            Series::ResponseTime(_) if of_load(|load| !load.is_open()) => (
+                "users that wait for each reply have no response time".to_owned(),
+                "measure `request_duration`, or offer open load with `rate`",
+            ),
+            _ => return None,
+        })
     }
 
     /// Checks that a system exposes the series that a measure is of.

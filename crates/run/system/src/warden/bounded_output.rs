@@ -52,7 +52,7 @@ impl BoundedOutput {
         }
         match self.take_out_the_middle(&about) {
             Ok(taken_out) => self.overwrite_with_notice(taken_out),
-            // Every file system has the other way.
+            // Writing the end again works on every file system.
             Err(_) => self.write_the_end_again(about.len()),
         }
     }

@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// are not told apart.
 pub(super) type LabelSet = Option<u64>;
 
-/// What each label set has counted, as of its last answer.
+/// The count of each label set, as of its last answer.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     series: BTreeMap<Key, BTreeMap<LabelSet, Count>>,
@@ -22,9 +22,9 @@ pub(super) struct Counts {
 /// The count of a label set.
 #[derive(Debug)]
 struct Count {
-    /// What it had counted each time before it began anew.
+    /// The sum of its counts before each time that it began anew.
     before: Value,
-    /// What it has counted since, by the last answer that has it.
+    /// Its count since then, by the last answer that has it.
     last: Value,
 }
 
