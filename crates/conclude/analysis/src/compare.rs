@@ -31,6 +31,7 @@ use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::plan::Plan;
 use plimsoll_model::start::Design;
 use plimsoll_statistics::Interval;
+use std::collections::BTreeMap;
 
 /// A variant compared with the baseline under a condition, in one measure.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,22 +153,58 @@ pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Com
 /// one slice and, for the mean of both copies, of half a slice.
 pub const FLOOR_OVER_BOTH: f64 = 1.154_700_538_379_251_5;
 
-/// The largest half-width with which a noise floor is not in doubt, in margins. It is above 1 where variants are compared
-/// with both copies of the baseline: otherwise a floor would be in doubt though the comparison over it is narrow enough.
-#[must_use]
-pub fn widest_floor(plan: &Plan) -> f64 {
-    if compares_with_both(plan) { FLOOR_OVER_BOTH } else { 1.0 }
+/// The copies of the baseline that variants are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// The baseline alone.
+    Baseline,
+    /// The mean of the baseline and its duplicate: in turns the duplicate is alive and loaded like the baseline, and tells
+    /// as much about it as the baseline's own slices.
+    BothCopies,
 }
 
-/// The largest half-width of such a floor on the additive scale of [`decide`](crate::decide), for a margin of a measure.
+impl Reference {
+    /// That of a study of this plan.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Reference {
+        let is_both = plan.with_duplicate && matches!(plan.design, Design::Turns(_));
+        if is_both { Reference::BothCopies } else { Reference::Baseline }
+    }
+
+    /// The largest half-width with which a noise floor is not in doubt, in margins. Above 1 for both copies: otherwise a
+    /// floor would be in doubt though the comparison over it is narrow enough.
+    #[must_use]
+    pub fn widest_floor(self) -> f64 {
+        match self {
+            Reference::Baseline => 1.0,
+            Reference::BothCopies => FLOOR_OVER_BOTH,
+        }
+    }
+
+    /// The differences from the baseline alone and from its duplicate alone. `pairs` are differences from this reference,
+    /// each with the duplicate's difference from the baseline, all on the additive scale of [`decide`](crate::decide).
+    #[must_use]
+    pub fn with_each_copy(self, pairs: &[(f64, f64)]) -> [Vec<f64>; 2] {
+        let shares = match self {
+            Reference::Baseline => [0.0, -1.0],
+            Reference::BothCopies => [0.5, -0.5],
+        };
+        shares.map(|share| pairs.iter().map(|(difference, of_floor)| difference + share * of_floor).collect())
+    }
+}
+
+/// The largest half-width of a noise floor that is not in doubt, on the additive scale of [`decide`](crate::decide).
 pub(crate) fn widest_half_width(plan: &Plan, measure: &Measure, margin: f64) -> f64 {
-    widest_floor(plan) * additive_margin(measure.effect(), margin)
+    Reference::of(plan).widest_floor() * additive_margin(measure.effect(), margin)
 }
 
-/// True if variants are compared with the baseline and its duplicate: in turns the duplicate is alive and loaded like the
-/// baseline, and tells as much about it as the baseline's own slices.
-fn compares_with_both(plan: &Plan) -> bool {
-    plan.with_duplicate && matches!(plan.design, Design::Turns(_))
+/// The differences of a comparison's pairs from the baseline alone and from its duplicate alone, over the blocks that its
+/// noise floor has as well.
+pub(crate) fn with_each_copy(plan: &Plan, comparison: &Comparison, floor: &Comparison) -> [Vec<f64>; 2] {
+    let effect = comparison.measure.effect();
+    let of_floor: BTreeMap<u32, f64> = floor.pairs.iter().map(|pair| (pair.block, pair.difference(effect))).collect();
+    let in_both = |pair: &Pair| Some((pair.difference(effect), *of_floor.get(&pair.block)?));
+    Reference::of(plan).with_each_copy(&comparison.pairs.iter().filter_map(in_both).collect::<Vec<_>>())
 }
 
 impl Pair {

@@ -81,7 +81,7 @@ impl Analysis {
     #[must_use]
     pub fn stands_over_floor(&self, it: &str) -> String {
         let equivalence = match self.verdicts().any(|verdict| verdict.holds_despite_floor) {
-            true => ", and equivalence that holds with it added,",
+            true => ", and equivalence with each copy of the baseline,",
             false => "",
         };
         format!("differences that lie wholly beyond {it}{equivalence}")

@@ -18,7 +18,7 @@
 //! others (carry-over in turns, interference side by side), and whatever may hide a difference:
 //! processors that were shared at the same time, or systems that work while they are not loaded.
 //! Such a floor leaves everything open; by a milder rule, everything but differences that lie beyond
-//! it, and equivalence that holds even with a floor that excludes 0 added to the interval. Influence
+//! it, and, over a floor that excludes 0, equivalence with each copy of the baseline alone. Influence
 //! that reaches half the margin leaves differences that lie beyond it; and what an interval inside
 //! the margin shows must hold with the influence taken out, shown or not. What hides differences
 //! draws values towards one another, so that it leaves everything but *equivalent*.
@@ -125,9 +125,14 @@ pub struct Floor {
     pub rule: FloorRule,
     /// The largest half-width with which it is not in doubt, in margins.
     pub widest_in_margins: f64,
-    /// False if both sides of the comparison have a floor of their own, of which this is one: what the other one hides may
-    /// add to it.
-    pub is_only: bool,
+    /// The evidence of the same comparison with one copy of the baseline alone: with the baseline, and with its duplicate.
+    /// None where that is unknown.
+    pub with_each_copy: Option<[Evidence; 2]>,
+}
+
+/// The evidence with either copy of the baseline, where there is some with both.
+pub(crate) fn both([one, other]: [Option<Evidence>; 2]) -> Option<[Evidence; 2]> {
+    Some([one?, other?])
 }
 
 /// A decision about the mean difference on the additive scale.
@@ -166,7 +171,7 @@ pub struct Decision {
 /// A doubt about one end of an interval that decides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndDoubt {
-    /// The noise floor is in doubt, and the end does not stay inside the margin with all of it added.
+    /// The noise floor is in doubt, and the end does not stay inside the margin with each copy of the baseline alone.
     NoiseFloor,
     /// Slices change one another; or they may, and with that taken out the end lies beyond the margin.
     Influence,
@@ -181,7 +186,8 @@ pub enum Basis {
     Inside {
         /// True if the interval excludes 0 nevertheless, over a noise floor that is not in doubt.
         measurable: bool,
-        /// The interval of a noise floor that excludes 0, where this one lies inside the margin even with that added.
+        /// The interval of a noise floor that excludes 0, where the difference from each copy of the baseline alone lies
+        /// inside the margin as well.
         despite: Option<Interval>,
     },
     /// A difference is shown.
@@ -406,11 +412,10 @@ impl FamilyMember<'_> {
     fn end_in_doubt(&self, side: Outcome, comparison: &ComparisonToDecide) -> Option<EndDoubt> {
         let end = |interval: Interval| if side == Outcome::Above { interval.high } else { -interval.low };
         let floor = comparison.floor.as_ref().and_then(|of_study| {
-            let Floor { evidence: floor, rule, widest_in_margins, is_only } = of_study;
-            let doubt = doubt(floor, widest_in_margins * self.margin, self.alpha)?;
-            let with_floor = end(self.interval()) + reach(floor.test.interval(1.0 - self.alpha));
-            let holds = doubt == Doubt::NotZero && *rule == FloorRule::Beyond && *is_only && with_floor <= self.margin;
-            (!holds).then_some(EndDoubt::NoiseFloor)
+            let doubt = doubt(&of_study.evidence, of_study.widest_in_margins * self.margin, self.alpha)?;
+            let is_inside = |interval| end(interval) <= self.margin;
+            let may_hold = doubt == Doubt::NotZero && of_study.rule == FloorRule::Beyond;
+            (!(may_hold && self.holds_with_each_copy(of_study, is_inside))).then_some(EndDoubt::NoiseFloor)
         });
         let influence = comparison.influence.as_ref().and_then(|found| {
             let is_shown = doubt_by_influence(found, self.margin)? == InfluenceDoubt::Shown;
@@ -442,12 +447,12 @@ impl FamilyMember<'_> {
 
     /// The decision after the noise floor is taken into account.
     fn with_floor(&self, of_study: &Floor, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
-        let Floor { evidence: floor, rule, widest_in_margins, is_only } = of_study;
-        let widest = widest_in_margins * self.margin;
+        let (floor, rule) = (&of_study.evidence, of_study.rule);
+        let widest = of_study.widest_in_margins * self.margin;
         let Some(doubt) = doubt(floor, widest, self.alpha) else { return (outcome, basis) };
         let of_floor = floor.test.interval(1.0 - self.alpha);
         let beyond = lies_beyond(of_floor, outcome, self.interval());
-        let is_inside_with_floor = *is_only && reach(self.interval()) + reach(of_floor) <= self.margin;
+        let is_inside_each = self.holds_with_each_copy(of_study, |interval| self.is_inside(interval));
         let repeats_until_narrow = repeats_until_narrow(floor, widest, self.alpha).filter(|_| doubt == Doubt::Wide);
         let needed = match (rule, outcome) {
             (FloorRule::Strict, _) => {
@@ -457,13 +462,32 @@ impl FamilyMember<'_> {
                 return (outcome, self.forecast_with_floor(basis, floor, widest));
             }
             (FloorRule::Beyond, _) if beyond || outcome == Outcome::Open => return (outcome, basis),
-            (FloorRule::Beyond, Outcome::Equivalent) if doubt == Doubt::NotZero && is_inside_with_floor => {
+            (FloorRule::Beyond, Outcome::Equivalent) if doubt == Doubt::NotZero && is_inside_each => {
                 return (outcome, Basis::Inside { measurable: false, despite: Some(of_floor) });
+            }
+            (FloorRule::Beyond, Outcome::Equivalent) if doubt == Doubt::NotZero => {
+                self.repeats_needed_with_each_copy(of_study)
             }
             (FloorRule::Beyond, Outcome::Equivalent) => repeats_until_narrow,
             (FloorRule::Beyond, _) => repeats_until_narrow.into_iter().chain(self.repeats_needed_beyond(floor)).min(),
         };
         (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
+    }
+
+    /// True if the interval of the difference from each copy of the baseline alone does so.
+    fn holds_with_each_copy(&self, of_study: &Floor, does: impl Fn(Interval) -> bool) -> bool {
+        let intervals = of_study.with_each_copy.iter().flatten().map(|one| one.test.interval(1.0 - self.alpha));
+        of_study.with_each_copy.is_some() && intervals.into_iter().all(does)
+    }
+
+    /// The repeats after which the difference from each copy of the baseline alone would probably lie inside the margin.
+    fn repeats_needed_with_each_copy(&self, of_study: &Floor) -> Option<usize> {
+        let needed = |copy: &Evidence| {
+            let room = self.margin - copy.test.estimate.abs();
+            repeats_needed(copy.sd(), copy.n, room, self.alpha, MAX_FORECAST_REPEATS)
+        };
+        let [one, other] = of_study.with_each_copy.as_ref()?.each_ref().map(needed);
+        Some(one?.max(other?).max(self.evidence.n + 1))
     }
 
     /// The decision after the influence of slices is taken into account. Carry-over reaches at most half of the

@@ -1,7 +1,7 @@
 //! The noise floor of a machine, and the smallest change that later studies could detect over it.
 
 use crate::analysis::Analysis;
-use crate::compare::{Comparison, POWER, widest_floor, widest_half_width};
+use crate::compare::{Comparison, POWER, Reference, widest_half_width};
 use crate::decide::{Doubt, MAX_FORECAST_REPEATS};
 use crate::effect::natural;
 use crate::estimate::MIN_REPEATS;
@@ -33,7 +33,7 @@ pub fn noise<'a>(input: &Input, analysis: &'a Analysis, repeats: &[usize]) -> Ve
         let margin = crate::catalogue::margin(&input.facts, &floor.measure)?;
         let spread = spread(floor);
         // Where a study compares with both copies, its differences spread less than those of the two.
-        let of_study = spread.clone().map(|sd| sd / widest_floor(&input.plan));
+        let of_study = spread.clone().map(|sd| sd / Reference::of(&input.plan).widest_floor());
         let detectable = of_study.and_then(|sd| detectable(floor, sd, repeats, analysis.alpha));
         let widest = widest_half_width(&input.plan, &floor.measure, margin);
         let needed = spread.ok().and_then(|sd| needed(floor, sd, widest, analysis.alpha));

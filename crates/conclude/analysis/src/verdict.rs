@@ -42,7 +42,7 @@ pub struct Verdict {
     /// True if the noise floor leaves the verdict open although the difference lies beyond the
     /// floor.
     pub exceeds_floor: bool,
-    /// True if it is equivalent although the noise floor excludes zero, because it is so even with the floor added.
+    /// True if it is equivalent although the noise floor excludes zero, because it is so with each copy of the baseline.
     pub holds_despite_floor: bool,
     /// True if it is reached whatever the other comparisons that decide will show.
     pub for_good: bool,
@@ -248,7 +248,7 @@ impl Reason<'_> {
             Basis::Inside { measurable, despite } => {
                 let rest = match despite {
                     Some(floor) => format!(
-                        ", even with all added by which the baseline differs from its duplicate ({})",
+                        ", also with each copy of the baseline alone, which differ by {}",
                         self.ends(*floor)
                     ),
                     None if *measurable => "; a difference is there, and smaller than that".to_owned(),
@@ -384,6 +384,9 @@ impl Reason<'_> {
     fn next_over_floor(&self, doubt: Doubt, beyond: bool, needed: Option<usize>) -> String {
         const MILDER: &str = "`noise_floor = \"beyond\"`";
         if doubt == Doubt::NotZero {
+            if needed.is_some() {
+                return self.forecast(needed);
+            }
             let or = if beyond { format!(", or declare {MILDER}") } else { String::new() };
             return format!("let `plimsoll doctor --aa` tell whether that was chance{or}");
         }
@@ -424,7 +427,7 @@ pub fn time_of(repeats: usize, one: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{ComparisonToDecide, Evidence, Floor, decide};
+    use crate::decide::{ComparisonToDecide, Evidence, Floor, both, decide};
     use plimsoll_model::study::FloorRule;
 
     fn verdict_on(measure: &str, differences: &[f64], margin: f64) -> Verdict {
@@ -471,7 +474,7 @@ mod tests {
                 evidence,
                 rule: FloorRule::default(),
                 widest_in_margins: 1.0,
-                is_only: true,
+                with_each_copy: None,
             });
             let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
@@ -544,18 +547,33 @@ mod tests {
 
     #[test]
     fn equivalence_over_a_floor_that_excludes_zero_names_it() {
-        let [evidence, floor] =
-            [[0.0, 0.001, -0.001], [0.01, 0.011, 0.009]].map(|values| Evidence::paired(&values, 1e-9, 0.05));
-        let floor =
-            floor.map(|evidence| Floor { evidence, rule: FloorRule::Beyond, widest_in_margins: 1.0, is_only: true });
-        let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
-        let measure: Measure = "iterations.rate".parse().expect("a measure");
-        let verdict = of_decision(&measure, 3, &decide(&[to_decide], 0.05).remove(0), 0.05);
-        assert_eq!((verdict.outcome, verdict.holds_despite_floor), (Outcome::Equivalent, true));
+        // From the mean of both copies, of which one is 0.01 above the other.
+        let verdict = |spread: f64| {
+            let around =
+                |middle: f64, spread: f64| Evidence::paired(&[middle, middle + spread, middle - spread], 1e-9, 0.05);
+            let floor = around(0.01, 0.001).map(|evidence| Floor {
+                evidence,
+                rule: FloorRule::Beyond,
+                widest_in_margins: 1.0,
+                with_each_copy: both([around(0.005, spread), around(-0.005, spread)]),
+            });
+            let evidence = around(0.0, spread);
+            let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor, influence: None, hidden_by: None };
+            let measure: Measure = "iterations.rate".parse().expect("a measure");
+            of_decision(&measure, 3, &decide(&[to_decide], 0.05).remove(0), 0.05)
+        };
+        let holds = verdict(0.001);
+        assert_eq!((holds.outcome, holds.holds_despite_floor), (Outcome::Equivalent, true));
         assert_eq!(
-            verdict.reason,
-            "the interval lies within the margin of 5 %, even with all added by which the baseline differs from its \
-             duplicate (+0.8 % to +1.3 %)"
+            holds.reason,
+            "the interval lies within the margin of 5 %, also with each copy of the baseline alone, which differ by +0.8 % \
+             to +1.3 %"
+        );
+        let open = verdict(0.019);
+        assert_eq!((open.outcome, open.needed), (Outcome::Inconclusive, Some(6)));
+        assert_eq!(
+            open.reason,
+            "the noise floor (+0.8 % to +1.3 %) excludes a change of zero; about 6 repeats in all would probably decide"
         );
     }
 
@@ -567,7 +585,7 @@ mod tests {
             evidence,
             rule: FloorRule::Beyond,
             widest_in_margins: 1.0,
-            is_only: true,
+            with_each_copy: None,
         });
         let of = |floor: Option<Floor>, hidden_by: Option<HiddenBy>| {
             let evidence = Evidence::paired(&differences, 1e-9, 0.05);

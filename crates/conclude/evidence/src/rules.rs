@@ -1,6 +1,7 @@
 //! Calls the product's rules, for simulations.
 
 use crate::noise_models::Trials;
+use plimsoll_analysis::compare::Reference;
 use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Decision, Evidence, Floor, Outcome, decide};
 use plimsoll_analysis::verdict::of_decision;
 use plimsoll_model::measure::Measure;
@@ -55,13 +56,22 @@ pub fn with_strict_floor(trials: &Trials, margin: f64, alpha: f64) -> Comparison
 }
 
 fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> ComparisonToDecide {
-    let floor = evidence(&trials.floor(), alpha).map(|evidence| Floor {
-        evidence,
-        rule,
-        widest_in_margins: 1.0,
-        is_only: true,
-    });
+    let floor = floor(&trials.floor(), &trials.differences(), Reference::Baseline, alpha);
+    let floor = floor.map(|floor| Floor { rule, ..floor });
     ComparisonToDecide { floor, ..without_floor(&trials.differences(), margin, alpha) }
+}
+
+/// The noise floor beneath differences from this reference, by the rule of a study that names none.
+#[must_use]
+pub fn floor(of_floor: &[f64], differences: &[f64], reference: Reference, alpha: f64) -> Option<Floor> {
+    let pairs: Vec<(f64, f64)> = differences.iter().copied().zip(of_floor.iter().copied()).collect();
+    let [one, other] = reference.with_each_copy(&pairs);
+    Some(Floor {
+        evidence: evidence(of_floor, alpha)?,
+        rule: FLOOR_RULE,
+        widest_in_margins: reference.widest_floor(),
+        with_each_copy: Some([evidence(&one, alpha)?, evidence(&other, alpha)?]),
+    })
 }
 
 /// The product's decision about a comparison that is alone in its study.

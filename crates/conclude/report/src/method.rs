@@ -1,7 +1,7 @@
 //! The certainty of a study: its noise floor, its sensitivity, and the rules of its decisions.
 
 use crate::page::facts::{Fact, fact};
-use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, notation, widest_floor};
+use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, Reference, notation};
 use plimsoll_analysis::decide::Doubt;
 use plimsoll_analysis::effect::shown;
 use plimsoll_analysis::estimate::Interval;
@@ -104,7 +104,7 @@ pub(crate) fn noise_floor(input: &Input, analysis: &Analysis) -> String {
              baseline against the other varies as many times as much as a variant against the mean of both",
             if known.len() == 1 { "it includes" } else { "each includes" },
             if known.len() == 1 { "it" } else { "one" },
-            widest_floor(&input.plan)
+            Reference::of(&input.plan).widest_floor()
         ),
         0 if known.len() == 1 => "it includes zero, and no half of it is wider than the margin".to_owned(),
         0 => "each includes zero, and no half of one is wider than the margin".to_owned(),

@@ -1,6 +1,6 @@
 //! The comparisons under one condition, before their verdicts: pairs by block, and the effect over them.
 
-use super::{Comparison, Contrast, DroppedBlock, Pair, Ranked};
+use super::{Comparison, Contrast, DroppedBlock, Pair, Ranked, Reference};
 use crate::decide::Evidence;
 use crate::effect::{natural, natural_interval};
 use crate::estimate::{MIN_REPEATS, too_few};
@@ -35,6 +35,8 @@ const RESOLUTION_OF_EXACT_NUMBERS: f64 = 1e-9;
 pub(super) struct DraftComparison {
     pub(super) comparison: Comparison,
     pub(super) evidence: Option<Evidence>,
+    /// The standard deviation that rounding alone gives a difference of its pairs.
+    pub(super) resolution: f64,
     /// The margin, if the measure decides.
     pub(super) margin: Option<f64>,
 }
@@ -96,7 +98,7 @@ impl UnderCondition<'_> {
         let (verdict, exploratory) = (None, None);
         let comparison =
             Comparison { condition, variant, measure, pairs, dropped, contrast, verdict, exploratory, in_turns };
-        DraftComparison { comparison, evidence, margin: self.margin(index) }
+        DraftComparison { comparison, evidence, resolution, margin: self.margin(index) }
     }
 
     /// The reason why the two are not compared, although some pairs of trials may have values.
@@ -153,7 +155,7 @@ impl UnderCondition<'_> {
     /// The duplicate, where it is part of what `variant` is compared with.
     fn second_baseline(&self, variant: usize) -> Option<usize> {
         let plan = &self.input.plan;
-        plan.duplicate().filter(|duplicate| super::compares_with_both(plan) && *duplicate != variant)
+        plan.duplicate().filter(|duplicate| Reference::of(plan) == Reference::BothCopies && *duplicate != variant)
     }
 
     /// The mean of the baseline and its duplicate, on the scale on which the measure is compared.

@@ -1,8 +1,8 @@
 //! Verdicts on comparisons: what decides as one family, what is explored as another, and what may hide a difference.
 
 use super::condition::DraftComparison;
-use super::{Comparison, Exploratory};
-use crate::decide::{ComparisonToDecide, Decision, Floor, HiddenBy, decide};
+use super::{Comparison, Exploratory, Reference, with_each_copy};
+use crate::decide::{ComparisonToDecide, Decision, Evidence, Floor, HiddenBy, both, decide};
 use crate::effect::additive_margin;
 use crate::estimate::MIN_REPEATS;
 use crate::idle_work::{self, IDLE_WORK};
@@ -55,15 +55,20 @@ pub(super) fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[Dra
             (floor.comparison.condition, &floor.comparison.measure)
                 == (one.comparison.condition, &one.comparison.measure)
         };
+        let floor = |floor: &DraftComparison| {
+            let with_each_copy = with_each_copy(&input.plan, &one.comparison, &floor.comparison)
+                .map(|differences| Evidence::paired(&differences, one.resolution, alpha));
+            Some(Floor {
+                evidence: floor.evidence.clone()?,
+                rule,
+                widest_in_margins: Reference::of(&input.plan).widest_floor(),
+                with_each_copy: both(with_each_copy),
+            })
+        };
         Some(ComparisonToDecide {
             evidence: one.evidence.clone(),
             margin: additive_margin(effect, one.margin?),
-            floor: floors.iter().find(same).and_then(|floor| floor.evidence.clone()).map(|evidence| Floor {
-                evidence,
-                rule,
-                widest_in_margins: super::widest_floor(&input.plan),
-                is_only: true,
-            }),
+            floor: floors.iter().find(same).and_then(floor),
             influence: one.comparison.in_turns.as_ref().and_then(|turns| turns.influence),
             hidden_by: hidden_by(input, one.comparison.condition, one.comparison.variant),
         })

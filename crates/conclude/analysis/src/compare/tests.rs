@@ -93,6 +93,34 @@ fn a_noise_floor_in_doubt_leaves_no_verdict() {
 }
 
 #[test]
+fn over_a_floor_that_excludes_zero_a_variant_is_held_against_each_copy_of_the_baseline() {
+    let noise = |block: u32| 1.0 + f64::from(block % 3) / 1000.0;
+    // The duplicate takes 6 % longer than the baseline, and the margin is 10 %.
+    let beside = |ratio: f64| {
+        let study = input(5, |number| start(if number % 2 == 1 { 1.0 } else { ratio * noise(number.div_ceil(2)) }));
+        let mut study = with_duplicate(study, |block| start(1.06 * noise(block + 1)));
+        study.facts.floor_rule = FloorRule::Beyond;
+        compared(&study).verdict.expect("it decides")
+    };
+    let equal = beside(1.02);
+    assert_eq!((equal.outcome, equal.holds_despite_floor), (Outcome::Equivalent, true), "{equal:?}");
+    assert!(equal.reason.contains(", also with each copy of the baseline alone, which differ by +"), "{}", equal.reason);
+    let far_from_the_duplicate = beside(0.95);
+    assert_eq!(far_from_the_duplicate.outcome, Outcome::Inconclusive, "{far_from_the_duplicate:?}");
+    assert!(far_from_the_duplicate.reason.contains("excludes a change of zero"), "{far_from_the_duplicate:?}");
+}
+
+#[test]
+fn differences_from_each_copy_follow_from_those_from_both() {
+    // The variant is 0.3 above the baseline, and 0.1 above its duplicate.
+    let is_close = |found: [Vec<f64>; 2]| {
+        assert!((found[0][0] - 0.3).abs() < 1e-12 && (found[1][0] - 0.1).abs() < 1e-12, "{found:?}");
+    };
+    is_close(Reference::Baseline.with_each_copy(&[(0.3, 0.2)]));
+    is_close(Reference::BothCopies.with_each_copy(&[(0.2, 0.2)]));
+}
+
+#[test]
 fn a_block_that_was_run_again_counts_for_nothing() {
     let mut input = pairs_of(&[1.1, 1.1, 1.1, 3.0]);
     // The last block is a second attempt at the third repeat.
@@ -505,13 +533,13 @@ fn void_trials_are_not_blamed_for_values_that_are_missing() {
 fn in_turns_a_floor_may_be_as_much_wider_as_one_copy_tells_less_than_both() {
     assert!((FLOOR_OVER_BOTH - (2.0_f64 / 1.5).sqrt()).abs() < 1e-15);
     let mut plan = in_turns_with_duplicate(4, 1.0, 0.0).plan;
-    assert_eq!(widest_floor(&plan), FLOOR_OVER_BOTH);
+    assert_eq!(Reference::of(&plan).widest_floor(), FLOOR_OVER_BOTH);
     plan.with_duplicate = false;
-    assert_eq!(widest_floor(&plan), 1.0, "there is no second copy to compare with");
+    assert_eq!(Reference::of(&plan).widest_floor(), 1.0, "there is no second copy to compare with");
     plan.with_duplicate = true;
     for design in [Design::Trials, Design::SideBySide(plan.design.turns().expect("turns"))] {
         plan.design = design;
-        assert_eq!(widest_floor(&plan), 1.0, "{design:?}");
+        assert_eq!(Reference::of(&plan).widest_floor(), 1.0, "{design:?}");
     }
 }
 

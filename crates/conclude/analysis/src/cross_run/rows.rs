@@ -3,8 +3,8 @@
 use super::differences::{is_same, place};
 use super::{Basis, Change, ComparedRun, Floor, Row, describe_one_system};
 use crate::catalogue::margin;
-use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution, widest_floor};
-use crate::decide::{self, ComparisonToDecide, Evidence, decide, doubt};
+use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, Reference, resolution, with_each_copy};
+use crate::decide::{self, ComparisonToDecide, Evidence, both, decide, doubt};
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::{MIN_REPEATS, too_few};
 use crate::measure::TrialReader;
@@ -34,6 +34,8 @@ struct DraftRow {
     basis: Basis,
     evidence: Option<Evidence>,
     floor: Option<Evidence>,
+    /// As in [`decide::Floor`].
+    with_each_copy: Option<[Evidence; 2]>,
 }
 
 /// A cell in one of the bundles: indices into its plan.
@@ -103,7 +105,12 @@ impl RunPair<'_> {
             verdict: None,
             exploratory: None,
         };
-        Some(DraftRow { row, basis, evidence: judged, floor: self.floor(measure, cells, resolution, basis) })
+        let floor = self.floor(measure, cells, resolution, basis);
+        let with_each_copy = match basis {
+            Basis::Values => None,
+            Basis::RatiosToBaseline => self.with_each_copy(measure, cells, resolution),
+        };
+        Some(DraftRow { row, basis, evidence: judged, floor, with_each_copy })
     }
 
     /// Welch's test of the values of both bundles.
@@ -174,15 +181,29 @@ impl RunPair<'_> {
         (Ok(change), evidence)
     }
 
+    /// The change of the ratio to the baseline alone, and to its duplicate alone.
+    fn with_each_copy(&self, measure: &Measure, cells: [Cell; 2], resolution: f64) -> Option<[Evidence; 2]> {
+        let of_run = |run: usize| {
+            let ComparedRun { input, analysis, .. } = self.runs()[run];
+            let cell = cells[run];
+            let comparison = analysis.comparison(cell.condition, cell.variant, measure)?;
+            Some(with_each_copy(&input.plan, comparison, self.floor_of(run, cell, measure)?))
+        };
+        let (first, second) = (of_run(0)?, of_run(1)?);
+        both([0, 1].map(|copy| Evidence::unpaired(&second[copy], &first[copy], resolution)))
+    }
+
+    /// The noise floor of a bundle in a cell.
+    fn floor_of(&self, run: usize, cell: Cell, measure: &Measure) -> Option<&Comparison> {
+        let mut floors = self.runs()[run].analysis.floors.iter();
+        floors.find(|floor| floor.condition == cell.condition && &floor.measure == measure)
+    }
+
     /// The noise floor. For values: the floor inside one of the bundles, the one in more doubt. For
     /// ratios to the baseline: the change of the duplicate's ratio between the bundles.
     fn floor(&self, measure: &Measure, cells: [Cell; 2], resolution: f64, basis: Basis) -> Option<Evidence> {
         let margin = additive_margin(measure.effect(), self.margin(measure)?);
-        let floors = [0, 1].map(|run| {
-            let floors = &self.runs()[run].analysis.floors;
-            let of_cell = |floor: &&Comparison| floor.condition == cells[run].condition && &floor.measure == measure;
-            floors.iter().find(of_cell).map(of_pairs)
-        });
+        let floors = [0, 1].map(|run| self.floor_of(run, cells[run], measure).map(of_pairs));
         if basis == Basis::RatiosToBaseline {
             let [Some(first), Some(second)] = floors else { return None };
             return Evidence::unpaired(&second, &first, resolution);
@@ -220,12 +241,12 @@ impl RunPair<'_> {
         let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
         // Values are those of one variant against one.
         let widest_of_ratios =
-            self.runs().map(|run| widest_floor(&run.input.plan)).into_iter().fold(f64::INFINITY, f64::min);
+            self.runs().map(|run| Reference::of(&run.input.plan).widest_floor()).into_iter().fold(f64::INFINITY, f64::min);
         let floor = |drafts: &DraftRow| {
             let by_values = drafts.basis == Basis::Values;
             let widest_in_margins = if by_values { 1.0 } else { widest_of_ratios };
-            let of = |evidence| decide::Floor { evidence, rule, widest_in_margins, is_only: !by_values };
-            drafts.floor.clone().map(of)
+            let with_each_copy = drafts.with_each_copy.clone();
+            drafts.floor.clone().map(|evidence| decide::Floor { evidence, rule, widest_in_margins, with_each_copy })
         };
         let to_decide: Vec<ComparisonToDecide> = judged
             .iter()

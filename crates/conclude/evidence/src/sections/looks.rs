@@ -4,9 +4,10 @@ use crate::noise_models::{NoiseModel, Trials};
 use crate::orders;
 use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
-use crate::rules::{ALPHA, FLOOR_RULE, MARGIN, evidence, is_difference, is_open, log};
+use crate::rules::{ALPHA, MARGIN, evidence, floor, is_difference, is_open, log};
 use crate::section::{Check, Demand, Section, percent};
-use plimsoll_analysis::decide::{ComparisonToDecide, Floor, decide};
+use plimsoll_analysis::compare::Reference;
+use plimsoll_analysis::decide::{ComparisonToDecide, decide};
 
 /// The declared looks; the last one is the full number of repeats.
 const LOOKS: [&[u32]; 5] = [&[5, 10], &[5, 7, 10], &[3, 5, 7, 10], &[3, 10], &[4, 6, 8, 10, 12]];
@@ -99,11 +100,12 @@ impl Rule {
     }
 
     fn to_decide(&self, trials: &Trials, repeats: usize) -> ComparisonToDecide {
-        let floor = evidence(&trials.floor()[..repeats], self.alpha).filter(|_| self.floor);
+        let (differences, of_floor) = (trials.differences(), trials.floor());
+        let (differences, of_floor) = (&differences[..repeats], &of_floor[..repeats]);
         ComparisonToDecide {
-            evidence: evidence(&trials.differences()[..repeats], self.alpha),
+            evidence: evidence(differences, self.alpha),
             margin: log(MARGIN),
-            floor: floor.map(|evidence| Floor { evidence, rule: FLOOR_RULE, widest_in_margins: 1.0, is_only: true }),
+            floor: floor(of_floor, differences, Reference::Baseline, self.alpha).filter(|_| self.floor),
             influence: None,
             hidden_by: None,
         }

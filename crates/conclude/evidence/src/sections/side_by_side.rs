@@ -6,6 +6,7 @@ use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, shares, values};
 use crate::rules::{ALPHA, MARGIN, is_difference, is_equivalent, log};
 use crate::section::{Check, Demand, Section, percent};
+use plimsoll_analysis::compare::Reference;
 use plimsoll_analysis::decide::{Basis, HiddenBy, Outcome};
 use plimsoll_analysis::turns::InfluenceKind;
 use plimsoll_statistics::median;
@@ -22,7 +23,7 @@ fn measured(starts: &[StartOfPairs], own_processors: bool) -> Measured {
     Measured {
         differences: starts.iter().map(|start| start.difference).collect(),
         floor: starts.iter().map(|start| start.floor).collect(),
-        widest_floor: 1.0,
+        reference: Reference::Baseline,
         kind: InfluenceKind::Interference,
         influence: starts.iter().filter_map(|start| Some((start.difference, start.interference?))).collect(),
         hidden_by: (!own_processors).then_some(HiddenBy::SharedProcessors),

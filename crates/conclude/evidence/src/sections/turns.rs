@@ -6,12 +6,12 @@ use crate::orders;
 use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, shares, values};
 use crate::rules::{
-    ALPHA, FLOOR_RULE, MARGIN, decided, evidence, is_difference, is_equivalent, is_open, log, without_floor,
+    ALPHA, MARGIN, decided, evidence, floor, is_difference, is_equivalent, is_open, log, without_floor,
 };
 use crate::section::{Check, Demand, Section, percent};
-use plimsoll_analysis::compare::FLOOR_OVER_BOTH;
+use plimsoll_analysis::compare::Reference;
 use plimsoll_analysis::decide::{
-    Basis, ComparisonToDecide, Decision, Floor, HiddenBy, InfluenceDoubt, Outcome, doubt_by_influence,
+    Basis, ComparisonToDecide, Decision, HiddenBy, InfluenceDoubt, Outcome, doubt_by_influence,
 };
 use plimsoll_analysis::turns::{Influence, InfluenceKind, InfluenceOfStart, influence};
 use plimsoll_statistics::{Costs, TwoLevels, median};
@@ -45,8 +45,8 @@ pub(super) fn named(world: World) -> String {
 pub(super) struct Measured {
     pub(super) differences: Vec<f64>,
     pub(super) floor: Vec<f64>,
-    /// As [`Floor::widest_in_margins`].
-    pub(super) widest_floor: f64,
+    /// What the differences are from.
+    pub(super) reference: Reference,
     pub(super) kind: InfluenceKind,
     /// What slices do to others, by start, with its difference.
     pub(super) influence: Vec<(f64, InfluenceOfStart)>,
@@ -59,7 +59,7 @@ impl Measured {
         Measured {
             differences: starts.iter().map(|start| start.difference.value).collect(),
             floor: starts.iter().map(|start| start.floor).collect(),
-            widest_floor: FLOOR_OVER_BOTH,
+            reference: Reference::BothCopies,
             kind: InfluenceKind::CarryOver,
             influence: starts.iter().filter_map(|start| Some((start.difference.value, start.carry_over?))).collect(),
             hidden_by: None,
@@ -71,7 +71,7 @@ impl Measured {
         Measured {
             differences: trials.differences(),
             floor: trials.floor(),
-            widest_floor: 1.0,
+            reference: Reference::Baseline,
             kind: InfluenceKind::CarryOver,
             influence: Vec::new(),
             hidden_by: None,
@@ -90,10 +90,9 @@ impl Measured {
 
     /// The comparison over its noise floor, by the milder rule, and with what slices do to others.
     pub(super) fn as_the_product(&self, effect: f64, alpha: f64) -> Decision {
-        let floor =
-            |evidence| Floor { evidence, rule: FLOOR_RULE, widest_in_margins: self.widest_floor, is_only: true };
-        let floor = evidence(&self.floor, alpha).map(floor);
-        let alone = without_floor(&self.shifted(effect), MARGIN, alpha);
+        let differences = self.shifted(effect);
+        let floor = floor(&self.floor, &differences, self.reference, alpha);
+        let alone = without_floor(&differences, MARGIN, alpha);
         decided(
             ComparisonToDecide { floor, influence: self.influence(effect, alpha), hidden_by: self.hidden_by, ..alone },
             alpha,

@@ -2,7 +2,7 @@
 
 use super::{agents, cells};
 use crate::text::utc;
-use plimsoll_analysis::compare::widest_floor;
+use plimsoll_analysis::compare::Reference;
 use plimsoll_analysis::quantity::{grouped, show};
 use plimsoll_analysis::words::{self, counted, filled, load_unit, unit};
 use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
@@ -393,7 +393,7 @@ fn notes_on_comparisons(input: &Input, analysis: &Analysis) -> Vec<Fact> {
 }
 
 fn note_on_floor(input: &Input, analysis: &Analysis) -> Fact {
-    let widest = widest_floor(&input.plan);
+    let widest = Reference::of(&input.plan).widest_floor();
     let (second, limit) = if widest > 1.0 {
         ("variants are compared with it and with its duplicate, the second one", format!("{widest:.3} margins"))
     } else {
