@@ -17,13 +17,16 @@ use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 #[cfg(test)]
 mod tests;
 
 /// The smallest unit of lengths for `O_DIRECT`: the smallest sector of disks.
 const SECTOR: u64 = 512;
+
+/// How long the file system may take to hear that files of a deleted folder are closed.
+const LATE_CLOSES: Duration = Duration::from_secs(5);
 
 /// A directory, of this machine or of a network file system that is mounted here.
 #[derive(Debug)]
@@ -164,13 +167,27 @@ impl Store for DirectoryStore {
             if !remove_objects(&trial, cleaning) {
                 return Vec::new();
             }
-            note(&trial, fs::remove_dir_all(&trial));
+            note(&trial, remove_folder(&trial));
         }
         if std::mem::take(&mut directory_of_trial.made_directory) {
             // Others may use it by now.
             note(&self.path, fs::remove_dir(&self.path).or_else(unless_in_use));
         }
         left
+    }
+}
+
+/// Removes a folder with all that is in it. A file that was deleted while it was open is put aside in its folder by FUSE and
+/// NFS, and they hear of its close some time later: the folder is empty then.
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    let give_up = Instant::now() + LATE_CLOSES;
+    loop {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            ended => return ended,
+        }
     }
 }
 

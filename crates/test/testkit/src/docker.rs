@@ -161,6 +161,8 @@ impl Drop for Docker {
         }
         let _ = self.daemon.kill(); // does nothing if it has ended
         let _ = self.daemon.wait();
+        // The network of containers without one, which the engine leaves mounted.
+        let _ = Command::new("umount").arg(self.folder.join("exec/netns/default")).output();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) type End = String;
 pub(crate) const FINE: &str = "fine";
 
 /// Far above what a case needs on a busy machine, and far below a loop without an end.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// The most memory that client and server may take, beside what the client is to keep, in MiB.
 const LITTLE: u64 = 32;
@@ -25,7 +25,7 @@ const LITTLE: u64 = 32;
 const AT_ONCE: [usize; 2] = [4, 2];
 
 /// How long a client waits for an answer that comes.
-const PATIENT: Duration = Duration::from_secs(10);
+const PATIENT: Duration = Duration::from_secs(30);
 
 /// How long a client waits for one that does not.
 const IMPATIENT: Duration = Duration::from_millis(200);
