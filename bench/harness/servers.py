@@ -84,12 +84,17 @@ class Bucket:
     folder: Path
 
 
-@contextlib.contextmanager
 def s3(cpu, folder):
-    """versitygw over a folder on the disk. Its answers end connections unless it is told to keep them."""
-    root, port = place(folder), free_port()
+    """versitygw over a folder on the disk."""
+    return s3_over(place(folder), cpu, folder)
+
+
+@contextlib.contextmanager
+def s3_over(root, cpu, folder):
+    """versitygw over this folder. Its answers end connections unless it is told to keep them."""
+    port = free_port()
     bucket = root / BUCKET
-    bucket.mkdir()
+    bucket.mkdir(parents=True)
     options = ["--keep-alive", "--quiet", "--port", f"127.0.0.1:{port}"]
     keys = ["--access", ACCESS_KEY, "--secret", SECRET_KEY]
     store = ["posix", "--data-integrity-etag", root]
