@@ -413,9 +413,10 @@ impl FamilyMember<'_> {
         let end = |interval: Interval| if side == Outcome::Above { interval.high } else { -interval.low };
         let floor = comparison.floor.as_ref().and_then(|of_study| {
             let doubt = doubt(&of_study.evidence, of_study.widest_in_margins * self.margin, self.alpha)?;
-            let is_inside = |interval| end(interval) <= self.margin;
-            let may_hold = doubt == Doubt::NotZero && of_study.rule == FloorRule::Beyond;
-            (!(may_hold && self.holds_with_each_copy(of_study, is_inside))).then_some(EndDoubt::NoiseFloor)
+            let holds = doubt == Doubt::NotZero
+                && of_study.rule == FloorRule::Beyond
+                && self.holds_with_each_copy(of_study, |interval| end(interval) <= self.margin);
+            (!holds).then_some(EndDoubt::NoiseFloor)
         });
         let influence = comparison.influence.as_ref().and_then(|found| {
             let is_shown = doubt_by_influence(found, self.margin)? == InfluenceDoubt::Shown;
@@ -474,10 +475,10 @@ impl FamilyMember<'_> {
         (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
     }
 
-    /// True if the interval of the difference from each copy of the baseline alone does so.
-    fn holds_with_each_copy(&self, of_study: &Floor, does: impl Fn(Interval) -> bool) -> bool {
-        let intervals = of_study.with_each_copy.iter().flatten().map(|one| one.test.interval(1.0 - self.alpha));
-        of_study.with_each_copy.is_some() && intervals.into_iter().all(does)
+    /// True if `is_so` of the interval of the difference from each copy of the baseline alone.
+    fn holds_with_each_copy(&self, of_study: &Floor, is_so: impl Fn(Interval) -> bool) -> bool {
+        let holds = |copy: &Evidence| copy.n >= MIN_REPEATS && is_so(copy.test.interval(1.0 - self.alpha));
+        of_study.with_each_copy.as_ref().is_some_and(|copies| copies.iter().all(holds))
     }
 
     /// The repeats after which the difference from each copy of the baseline alone would probably lie inside the margin.

@@ -6,7 +6,7 @@ mod tests;
 use crate::steady::{Steady, Ticks};
 use plimsoll_model::agent::AgentRecord;
 use plimsoll_model::database::{DatabaseFacts, MixLine};
-use plimsoll_model::load::LoadProfile;
+use plimsoll_model::load::{LoadModel, LoadProfile};
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, SequenceCheck, Subject};
 use plimsoll_model::result::Headroom;
 use plimsoll_model::start::Validity;
@@ -16,6 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A stall of the event loop that is long enough for a warning: what it measures is delayed by as much.
 const LONG_STALL: Nanos = Nanos(100_000_000);
+
+/// How many pieces of work of a load that may be short must have started too late, before it counts as late: with fewer, it
+/// would be by chance. But of those with little work, this share is enough.
+const MANY_LATE: f64 = 10.0;
+const MUCH_LATE: f64 = 0.1;
+
+/// The share of the work that must have started too late in all other loads.
+const LATE: f64 = 0.01;
 
 /// The error of an agent's clock above which there is a warning: as much as work may be late by default.
 const MOST_CLOCK_ERROR: Nanos = Nanos(5_000_000);
@@ -87,6 +95,9 @@ pub(crate) struct Watch {
     /// CPU time of the busiest thread over the measure phase.
     busiest: Nanos,
     lateness: hdrhistogram::Histogram<u64>,
+    /// True in a closed loop: who begins late there has thought for longer, and the time that an exchange takes counts from when
+    /// it was sent.
+    closed: bool,
     longest_stall: Nanos,
     /// True if users run a script, which names its requests itself and need not make any.
     script: bool,
@@ -117,6 +128,7 @@ impl Watch {
             ticks: Ticks::of(load),
             busiest: Nanos(0),
             lateness: plimsoll_model::record::histogram(),
+            closed: matches!(load.model, LoadModel::Closed { .. }),
             longest_stall: Nanos(0),
             script: false,
             search: false,
@@ -274,7 +286,13 @@ impl Watch {
     /// How near the generator came to its limits.
     fn headroom(&self, window: Nanos) -> Headroom {
         let busiest = if window.0 == 0 { 0.0 } else { self.busiest.seconds() / window.seconds() };
-        Headroom { busiest, lateness: Nanos(self.lateness.value_at_quantile(0.99)) }
+        Headroom { busiest, lateness: Nanos(self.lateness.value_at_quantile(1.0 - self.late_share())) }
+    }
+
+    /// The share of the work that may start too late: a hundredth, or in closed loops with little work what
+    /// [`MANY_LATE`] pieces are of it.
+    fn late_share(&self) -> f64 {
+        if self.closed { (MANY_LATE / self.lateness.len() as f64).clamp(LATE, MUCH_LATE) } else { LATE }
     }
 
     fn failures(&self, record: &Record<'_>) -> Vec<String> {
@@ -327,10 +345,11 @@ impl Watch {
         let mut limits: Vec<String> =
             faults.map(|fault| format!("the generator could not do its work: {fault}")).collect();
         // A busy agent among many idle ones is the limit all the same.
-        let agents = record.agents.iter().map(|agent| (format!("agent `{}`", agent.name), agent.headroom));
-        let this_process = record.agents.is_empty().then(|| ("the generator".to_owned(), headroom));
-        for (who, headroom) in agents.chain(this_process) {
-            limits.extend(limits_of(&who, headroom, generator));
+        let agents = record.agents.iter().map(|agent| (format!("agent `{}`", agent.name), agent.headroom, LATE));
+        let this_process =
+            record.agents.is_empty().then(|| ("the generator".to_owned(), headroom, self.late_share()));
+        for (who, headroom, late_share) in agents.chain(this_process) {
+            limits.extend(limits_of(&who, headroom, late_share, generator));
         }
         if self.without_room > 0 {
             limits.push(format!(
@@ -399,8 +418,8 @@ pub(crate) fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> 
     })
 }
 
-/// The limits that a generator, or one of several, came up against.
-fn limits_of(who: &str, headroom: Headroom, generator: &GeneratorSpec) -> Vec<String> {
+/// The limits that a generator, or one of several, came up against. Its lateness is that of this share of the work at least.
+fn limits_of(who: &str, headroom: Headroom, late_share: f64, generator: &GeneratorSpec) -> Vec<String> {
     let mut limits = Vec::new();
     if headroom.busiest > generator.max_cpu {
         limits.push(format!(
@@ -412,9 +431,10 @@ fn limits_of(who: &str, headroom: Headroom, generator: &GeneratorSpec) -> Vec<St
     }
     if headroom.lateness > generator.max_lateness.into() {
         limits.push(format!(
-            "{who} missed its schedule: 1 % of the work that was due started more than {:.1} ms late, above {:.1} ms; give \
-             it processors of its own, or less load, or allow more where durations are much longer than that \
+            "{who} missed its schedule: {:.0} % of the work that was due started more than {:.1} ms late, above {:.1} ms; \
+             give it processors of its own, or less load, or allow more where durations are much longer than that \
              (`generator.max_lateness`)",
+            late_share * 100.0,
             headroom.lateness.seconds() * 1e3,
             generator.max_lateness.as_secs_f64() * 1e3
         ));

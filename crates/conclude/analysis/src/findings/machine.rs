@@ -268,7 +268,10 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
     });
     tell(max_lateness, &|reader| reader.load().summary.headroom.lateness.seconds(), &|late| {
         let (late, limit) = (show(late, Unit::Seconds), show(max_lateness, Unit::Seconds));
-        format!("1 % of the work that was due started more than {late} late, of {limit} at most")
+        format!(
+            "the latest 1 % of the work that was due (in short loads, the latest ten) started more than {late} late, of {limit} \
+             at most"
+        )
     });
     (!evidence.is_empty()).then(|| Finding {
         severity: if nearest > NEAR_LIMIT { Severity::Caution } else { Severity::Note },
@@ -461,6 +464,6 @@ mod tests {
         let found = finding(&input, "generator headroom").expect("a finding");
         assert_eq!(found.severity, crate::finding::Severity::Caution);
         assert_eq!(found.evidence.len(), 2);
-        assert!(found.evidence[1].starts_with("trial 5 (old, all trials): 1 % of the work that was due started more"));
+        assert!(found.evidence[1].starts_with("trial 5 (old, all trials): the latest 1 % of the work that was due"));
     }
 }

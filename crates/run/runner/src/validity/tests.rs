@@ -1,6 +1,6 @@
 use super::*;
 use plimsoll_model::database::Condition;
-use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Stop, Think};
 use plimsoll_model::record::{Tally, Tick};
 use std::time::Duration;
 
@@ -91,6 +91,43 @@ fn warm_up_and_drain_do_not_count_against_the_generator() {
 #[test]
 fn a_late_schedule_voids_the_trial() {
     assert!(matches!(judged(&[second(0, 0.1, 20_000_000, 0)]), Validity::Void(_)));
+}
+
+#[test]
+fn in_a_closed_loop_few_that_begin_late_by_chance_void_nothing() {
+    let judged = |load: &LoadProfile, work: u64, late: u64| {
+        let mut interval = second(0, 0.1, 20_000_000, 0);
+        interval.generator.lateness.record_n(20_000_000, late - 1).expect("in range");
+        interval.generator.lateness.record_n(1_000, work - late).expect("in range");
+        let mut watch = Watch::new(load, false);
+        watch.observe(&interval);
+        watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new())).validity
+    };
+    let closed = load(2);
+    let open = LoadProfile {
+        model: LoadModel::Open {
+            rate: Profile::constant(250.0),
+            arrivals: Arrivals::Poisson,
+            max_users: 10,
+            overflow: Overflow::Wait,
+        },
+        ..load(2)
+    };
+    for (load, work, late, counts) in [
+        (&closed, 250, 9, true),
+        (&closed, 250, 11, false),
+        (&closed, 50, 4, true),
+        (&closed, 50, 6, false),
+        (&closed, 10_000, 90, true),
+        (&closed, 10_000, 110, false),
+        (&open, 250, 9, false),
+    ] {
+        let judged = judged(load, work, late);
+        assert_eq!(judged.counts(), counts, "{late} of {work}: {judged:?}");
+        if let (Validity::Void(reasons), 250, 11) = (&judged, work, late) {
+            assert!(reasons[0].contains(": 4 % of the work that was due started more than 20.0 ms late"), "{reasons:?}");
+        }
+    }
 }
 
 #[test]
