@@ -247,10 +247,9 @@ impl Reason<'_> {
         match &self.decision.basis {
             Basis::Inside { measurable, despite } => {
                 let rest = match despite {
-                    Some(floor) => format!(
-                        ", also with each copy of the baseline alone, which differ by {}",
-                        self.ends(*floor)
-                    ),
+                    Some(floor) => {
+                        format!(", also with each copy of the baseline alone, which differ by {}", self.ends(*floor))
+                    }
                     None if *measurable => "; a difference is there, and smaller than that".to_owned(),
                     None => String::new(),
                 };

@@ -346,8 +346,7 @@ impl Watch {
             faults.map(|fault| format!("the generator could not do its work: {fault}")).collect();
         // A busy agent among many idle ones is the limit all the same.
         let agents = record.agents.iter().map(|agent| (format!("agent `{}`", agent.name), agent.headroom, LATE));
-        let this_process =
-            record.agents.is_empty().then(|| ("the generator".to_owned(), headroom, self.late_share()));
+        let this_process = record.agents.is_empty().then(|| ("the generator".to_owned(), headroom, self.late_share()));
         for (who, headroom, late_share) in agents.chain(this_process) {
             limits.extend(limits_of(&who, headroom, late_share, generator));
         }

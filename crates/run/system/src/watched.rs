@@ -23,6 +23,9 @@ pub(crate) struct WatchedContainers {
 /// Compose makes the containers of a project one after the other: for so long, there must be no more of them.
 const SETTLED: Duration = Duration::from_millis(300);
 
+/// How long an engine may take to notice that the process of a container has ended.
+const UNNOTICED: Duration = Duration::from_secs(5);
+
 /// A container that is to run as long as its system.
 #[derive(Debug)]
 struct Watched {
@@ -128,10 +131,19 @@ impl WatchedContainers {
     /// A container that has ended since it was found, whatever its exit code. Processes alone are looked at as long as they
     /// are there: asking the engine each time would cost more than it is worth.
     pub(crate) fn check(&self) -> Option<EndedContainer> {
-        let Watched { container, .. } = self.watched.iter().find(|one| one.is_gone())?;
-        let now = self.project.containers().unwrap_or_default();
-        let same = now.into_iter().find(|one| one.name == container.name);
-        let state = same.map_or_else(|| ContainerState::Other("gone".to_owned()), |same| same.state);
+        let Watched { container, pid, .. } = self.watched.iter().find(|one| one.is_gone())?;
+        let given_up = Instant::now() + UNNOTICED;
+        let state = loop {
+            let now = self.project.containers().unwrap_or_default();
+            let same = now.into_iter().find(|one| one.name == container.name);
+            match same.map(|same| same.state) {
+                // Its process has ended, and the engine has not noticed.
+                Some(ContainerState::Running(same)) if same == *pid && Instant::now() < given_up => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                state => break state.unwrap_or_else(|| ContainerState::Other("gone".to_owned())),
+            }
+        };
         Some(ended(&Container { state, ..container.clone() }))
     }
 

@@ -125,9 +125,7 @@ fn lost_in_the_second_trial(study: &str, signal: Signal) -> Option<(Given, Agent
     let given = Given::new(study)?;
     let (first, second, url) = (given.agent("first"), given.agent("second"), given.broker.url());
     let mut run = given.place.start(&given.run(&url, "2"));
-    run.wait_until("the end of the first trial", |run| run.stderr().contains("1/3 "));
-    // The systems of the next one start at once, and its load takes three seconds.
-    std::thread::sleep(Duration::from_millis(1500));
+    run.wait_for_load(&given.place, 2);
     second.signal(signal);
     let ended = run.end();
     Some((given, first, second, ended))
@@ -305,10 +303,10 @@ fn an_agent_on_another_host_loads_what_it_reaches_and_the_loopback_of_the_run_is
 fn a_run_without_its_agents_leaves_no_bundle_and_says_who_was_there() {
     let Some(given) = Given::new(TINY) else { return };
     let (_one, url) = (given.agent("one"), given.broker.url());
-    let arguments = [given.run(&url, "2").as_slice(), &["--wait", "1s"]].concat();
+    let arguments = [given.run(&url, "2").as_slice(), &["--wait", "5s"]].concat();
     given.place.plimsoll(&arguments).with(2).says(&[
         "waiting for agents: 1 of 2 are there",
-        "expected 2 agents, found 1 (`one`) after 1 s; start more with `plimsoll agent --nats URL`",
+        "expected 2 agents, found 1 (`one`) after 5 s; start more with `plimsoll agent --nats URL`",
     ]);
     assert!(!given.place.has("bundle"));
     given.place.plimsoll(&["run", "study.toml", "--agents", "2"]).with(2).says(&["--nats <URL>"]);

@@ -238,7 +238,11 @@ fn a_server_that_dies_is_started_again_and_the_search_goes_on_below() {
     assert!(!first.validity().counts());
     let of_bracket = |start: usize| {
         let rungs = bundle.starts[start].loads.iter().flat_map(|load| &load.rungs);
-        rungs.filter(|rung| rung.rung.part == RungPart::Bracket).map(|rung| rung.rung.level).collect::<Vec<f64>>()
+        let bracket = rungs.filter(|rung| rung.rung.part == RungPart::Bracket);
+        let mut levels: Vec<f64> = bracket.map(|rung| rung.rung.level).collect();
+        // A load with too few requests on a busy machine runs again, for longer.
+        levels.dedup();
+        levels
     };
     assert_eq!(of_bracket(0), [2.0, 4.0, 8.0, 16.0]);
     assert_eq!(of_bracket(1)[0], 11.0, "between what passed and what it died of");

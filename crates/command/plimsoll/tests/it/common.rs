@@ -230,6 +230,21 @@ impl Started {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The names of its threads.
+    pub(crate) fn threads(&self) -> Vec<String> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let names = threads.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+        names.map(|name| name.trim_end().to_owned()).collect()
+    }
+
+    /// Waits until a second of load on this start has passed.
+    pub(crate) fn wait_for_load(&mut self, place: &Place, start: u32) {
+        let second = format!("\"event\":\"second_passed\",\"start\":{start},");
+        self.wait_until("a second of load", |_| {
+            place.has("bundle/events.jsonl") && place.read("bundle/events.jsonl").contains(&second)
+        });
+    }
+
     /// Ends it at once, if it has not ended.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();

@@ -128,10 +128,7 @@ fn data(place: &Place) -> PathBuf {
 /// Starts the study and waits for a second of load of trial `number`.
 fn under_load(place: &Place, arguments: &[&str], number: u32) -> Started {
     let mut run = place.start(arguments);
-    let second = format!("\"event\":\"second_passed\",\"start\":{number},");
-    run.wait_until("a second of load", |_| {
-        place.has("bundle/events.jsonl") && place.read("bundle/events.jsonl").contains(&second)
-    });
+    run.wait_for_load(place, number);
     run
 }
 
@@ -245,7 +242,10 @@ fn data_that_breaks_a_condition_fails_the_trial_and_the_block_runs_again() {
         return;
     };
     let run = under_load(&place, &RUN, 1);
+    // The trial does not end meanwhile.
+    run.signal(Signal::STOP);
     break_in(working_in(&data(&place))[0]).batch("UPDATE warehouse SET w_ytd = w_ytd + 1").unwrap();
+    run.signal(Signal::CONT);
     run.end().says(&[
         "1/2",
         "failed: wrong data in `db`: consistency condition 1",

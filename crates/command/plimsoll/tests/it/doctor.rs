@@ -54,14 +54,18 @@ fn a_second_signal_leaves_no_folder_of_the_noise() {
         entries.filter(|name| name.to_string_lossy().starts_with("plimsoll-noise-")).count()
     };
     noise.wait_until("a server", |_| !servers().is_empty());
-    // They do not end when they are asked to, so that the first signal does not end the command within seconds.
-    servers().into_iter().for_each(|server| kill_process(server, Signal::STOP).unwrap());
+    // They do not end their servers when they are asked to, so that the first signal does not end the command within seconds.
+    let of_wardens = place.processes().into_iter().filter(|process| process.name == "warden");
+    let wardens: Vec<Pid> = of_wardens.map(|warden| Pid::from_raw(warden.pid).unwrap()).collect();
+    assert!(!wardens.is_empty());
+    wardens.iter().for_each(|warden| kill_process(*warden, Signal::STOP).unwrap());
     assert_eq!(folders(), 1);
     noise.signal(Signal::INT);
     noise.wait_until("the answer to the first signal", |noise| noise.stderr().contains("interrupted"));
     noise.signal(Signal::INT);
     noise.end().with(130).says(&["once more ends the program at once", "ended at once; nothing is kept"]);
     assert_eq!(folders(), 0);
+    wardens.iter().for_each(|warden| kill_process(*warden, Signal::CONT).unwrap());
     place.wait_for_silence();
 }
 

@@ -9,7 +9,6 @@ const SERVER: &str = r#"
 server=$!
 if [ "$2" = dying ]; then
     wait_for_users "$3"
-    sleep 0.2
     echo "fatal: out of memory"
     kill -9 $server
     exit 7
@@ -25,7 +24,7 @@ fn validities(place: &Place) -> Vec<(usize, Validity)> {
 #[test]
 fn a_system_that_dies_under_load_fails_its_trials_and_no_others() {
     let study = edited(TINY, START, "start = \"sh '../server.sh' '{plimsoll}' {mode} {address}\"\ndir = \"work\"");
-    let study = study.replace("\"inputQ\"", "\"dying\"").replace("\"300ms\"", "\"1s\"");
+    let study = study.replace("\"inputQ\"", "\"dying\"").replace("\"300ms\"", "\"2s\"");
     let place = Place::with_study(&edited(&study, "repeats  = 2", "repeats  = 1"));
     place.write("server.sh", [WAIT_FOR_USERS, SERVER].concat());
     std::fs::create_dir(place.path("work")).unwrap();
@@ -49,7 +48,7 @@ fn a_system_that_dies_under_load_fails_its_trials_and_no_others() {
 #[test]
 fn a_run_in_which_all_of_a_block_has_failed_does_not_go_on() {
     let study = edited(TINY, START, "start = \"sh server.sh '{plimsoll}' {mode} {address}\"");
-    let place = Place::with_study(&edited(&study, "\"300ms\"", "\"1s\""));
+    let place = Place::with_study(&edited(&study, "\"300ms\"", "\"2s\""));
     place.write("server.sh", [WAIT_FOR_USERS, &SERVER.replace("\"$2\" = dying", "true")].concat());
     let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3);
     ended.says(&["6 trials", "3/6", "all 3 trials failed, and so would others, so the run was broken off"]);

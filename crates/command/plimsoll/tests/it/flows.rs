@@ -185,7 +185,7 @@ fn a_run_whose_users_find_no_row_ends_with_the_reason() {
     let server = always("fine");
     let steps = "steps = [{ get = '/{$row.id}' }]\n\
                  [workload.feeds.row]\nfile = 'rows.csv'\norder = 'unique'\nat_end = 'stop'";
-    let text = edited(&study(server.address(), steps), "warmup = '50ms'", "warmup = '300ms'");
+    let text = edited(&study(server.address(), steps), "warmup = '50ms'", "warmup = '3s'");
     let place = Place::with_study(&text);
     place.write("rows.csv", "id\n1\n2\n3\n4\n");
     let told = ["nothing was measured: all 4 rows of feed `row`", "before the measure phase", "the run was broken off"];

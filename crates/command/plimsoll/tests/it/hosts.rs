@@ -1,14 +1,13 @@
 //! Runs whose systems agents start on their hosts: each agent is a process, at a real broker.
 
 use crate::agents::{Agent, Given, TWO_HOSTS, network_can_be_made, says};
-use crate::common::{Place, START, Started, TINY, edited};
+use crate::common::{Place, START, Started, TINY, edited, wait_until};
 use crate::databases;
 use plimsoll_bundle::Contents;
 use plimsoll_model::record::Subject;
 use plimsoll_testkit::skipped;
 use rustix::process::Signal;
 use std::process::Command;
-use std::time::Duration;
 
 /// The study with its system on the host of an agent.
 fn elsewhere(study: &str) -> String {
@@ -148,16 +147,15 @@ fn a_host_that_is_lost_stops_the_run_which_goes_on_with_another_and_leaves_nothi
     let Some(given) = Given::new(&longer()) else { return };
     let host = given.host("first");
     let mut run = given.run_here(&[]);
-    run.wait_until("the end of the first trial", |run| run.stderr().contains("1/3 "));
-    // The load of the next one ends before it is noticed that the agent is lost.
-    std::thread::sleep(Duration::from_secs(2));
+    // The load of the second trial ends before it is noticed that the agent is lost.
+    run.wait_for_load(&given.place, 2);
     host.signal(Signal::KILL);
     host.end();
     run.end().with(3).says(&[
         "agent `first`, on whose host systems run, was lost: nothing was heard of it for 4 s",
         "the trials that had ended are kept; with agents that work, go on: plimsoll run study.toml --nats nats://127.0.0.1:",
     ]);
-    nothing_runs(&given, "demo-server");
+    wait_until("the end of the systems", || !runs(&given, "demo-server"));
     let _other = given.host("second");
     given.run_here(&["--resume"]).end().with_any_verdict().says(&["done before"]);
     let bundle = given.bundle();
@@ -181,7 +179,8 @@ fn systems_on_another_host_end_when_the_run_is_killed_or_cannot_be_heard() {
     run.wait_until("the system", |_| runs(&given, "demo-server"));
     given.broker.kill();
     run.end().with(3).says(&["agent `far`, on whose host systems run, was lost: nothing was heard of it for 4 s"]);
-    nothing_runs(&given, "demo-server");
+    // The agent gives up by itself.
+    wait_until("the end of the systems", || !runs(&given, "demo-server"));
     given.broker.restart().expect("it starts");
     given.run_here(&["--resume"]).end().with_any_verdict();
     assert!(given.bundle().complete);
@@ -245,9 +244,9 @@ fn a_run_without_the_host_of_a_system_says_what_to_start() {
         "plimsoll agent --nats URL --label servers --systems FOLDER",
     ]);
     let (_load, _labelled) = (given.agent("load"), given.agent_with("labelled", &["--label", "servers"]));
-    given.run_here(&["--wait", "1s"]).end().with(2).says(&[
+    given.run_here(&["--wait", "5s"]).end().with(2).says(&[
         "waiting for an agent with the label `servers` that runs systems",
-        "expected an agent with the label `servers` that runs systems (`on`), found none after 1 s",
+        "expected an agent with the label `servers` that runs systems (`on`), found none after 5 s",
         "`labelled` runs no systems: start it with `--systems FOLDER`",
         "`load` has no label `servers`",
     ]);

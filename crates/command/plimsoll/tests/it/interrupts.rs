@@ -123,9 +123,8 @@ fn a_signal_ends_a_script_that_waits_for_its_text() {
     let (read, _write) = std::io::pipe().unwrap();
     let mut command = place.command(&["script", "run", "-"]);
     command.stdin(read);
-    let run = Started::new(command);
-    // From then on it listens for signals.
-    std::thread::sleep(Duration::from_secs(1));
+    let mut run = Started::new(command);
+    run.wait_until("its thread for signals", |run| run.threads().iter().any(|name| name == "signals"));
     run.signal(Signal::INT);
     run.end().with(105).says(&["nothing was started"]);
 }

@@ -231,12 +231,12 @@ fn instances_have_names_of_their_own_and_count_together() {
     place.plimsoll(&["check", "study.toml"]).with(2).says(&["two systems are named `web-2`"]);
 }
 
-/// In one start, the second instance is gone when it has served 200 requests.
+/// In one start, the second instance is gone when it has served 20 requests.
 const DIES_ONCE: &str = r#"
 import os
 
 def die():
-    if os.environ.get("INSTANCE") == "2" and served["/fast"] == 20000 and not os.path.exists("was-killed"):
+    if os.environ.get("INSTANCE") == "2" and served["/fast"] == 2000 and not os.path.exists("was-killed"):
         os.mkdir("was-killed")
         os.kill(os.getpid(), 9)
 

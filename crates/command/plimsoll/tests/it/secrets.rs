@@ -35,7 +35,7 @@ steps    = [
 [load]
 users    = 1
 think    = "10ms"
-duration = "300ms"
+duration = "1s"
 
 [generator]
 max_cpu      = "100%"

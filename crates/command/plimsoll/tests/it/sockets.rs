@@ -41,13 +41,13 @@ ready = { json = { "$.event" = "hello" } }
 [workload.socket.deliveries]
 listens_to = "rooms"
 of         = { json = { "$.event" = "posted" } }
-within     = "1s"
+within     = "5s"
 
 [load]
 users    = 6
 think    = "50ms"
 warmup   = "500ms"
-duration = "1s"
+duration = "2s"
 
 [generator]
 max_cpu      = "100%"

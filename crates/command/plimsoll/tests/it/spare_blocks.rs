@@ -11,7 +11,6 @@ echo >> starts
 server=$!
 if [ "$(wc -l < starts)" -eq 3 ]; then
     wait_for_users "$3"
-    sleep 0.2
     kill -9 $server
     exit 7
 fi
@@ -22,7 +21,7 @@ const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 
 fn place() -> Place {
     let study = edited(TINY, START, "start = \"sh server.sh '{plimsoll}' {mode} {address}\"");
-    let place = Place::with_study(&edited(&study, "\"300ms\"", "\"1s\""));
+    let place = Place::with_study(&edited(&study, "\"300ms\"", "\"2s\""));
     place.write("server.sh", [WAIT_FOR_USERS, SERVER].concat());
     place
 }

@@ -31,7 +31,7 @@ steps    = [{ do = "write" }, { do = "read" }]
 
 [load]
 users    = 2
-duration = "300ms"
+duration = "1s"
 
 [generator]
 max_cpu      = "100%"

@@ -104,7 +104,11 @@ fn over_a_floor_that_excludes_zero_a_variant_is_held_against_each_copy_of_the_ba
     };
     let equal = beside(1.02);
     assert_eq!((equal.outcome, equal.holds_despite_floor), (Outcome::Equivalent, true), "{equal:?}");
-    assert!(equal.reason.contains(", also with each copy of the baseline alone, which differ by +"), "{}", equal.reason);
+    assert!(
+        equal.reason.contains(", also with each copy of the baseline alone, which differ by +"),
+        "{}",
+        equal.reason
+    );
     let far_from_the_duplicate = beside(0.95);
     assert_eq!(far_from_the_duplicate.outcome, Outcome::Inconclusive, "{far_from_the_duplicate:?}");
     assert!(far_from_the_duplicate.reason.contains("excludes a change of zero"), "{far_from_the_duplicate:?}");

@@ -240,8 +240,11 @@ impl RunPair<'_> {
         let milder = self.runs().iter().all(|run| run.input.facts.floor_rule == FloorRule::Beyond);
         let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
         // Values are those of one variant against one.
-        let widest_of_ratios =
-            self.runs().map(|run| Reference::of(&run.input.plan).widest_floor()).into_iter().fold(f64::INFINITY, f64::min);
+        let widest_of_ratios = self
+            .runs()
+            .map(|run| Reference::of(&run.input.plan).widest_floor())
+            .into_iter()
+            .fold(f64::INFINITY, f64::min);
         let floor = |drafts: &DraftRow| {
             let by_values = drafts.basis == Basis::Values;
             let widest_in_margins = if by_values { 1.0 } else { widest_of_ratios };

@@ -14,7 +14,10 @@ fn to_decide(differences: &[f64]) -> ComparisonToDecide {
 /// The evidence of differences from the baseline alone, which these are, and of those from its duplicate alone.
 fn with_each_copy(differences: &[f64], floor: &[f64]) -> Option<[Evidence; 2]> {
     let pairs = differences.iter().zip(floor);
-    both([evidence(differences), evidence(&pairs.map(|(difference, of_floor)| difference - of_floor).collect::<Vec<_>>())])
+    both([
+        evidence(differences),
+        evidence(&pairs.map(|(difference, of_floor)| difference - of_floor).collect::<Vec<_>>()),
+    ])
 }
 
 fn with_floor(differences: &[f64], floor: &[f64], rule: FloorRule) -> ComparisonToDecide {

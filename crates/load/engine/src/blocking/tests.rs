@@ -110,7 +110,10 @@ fn run_share(
 ) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), JobError> {
     // Only threads that hang never end; the others may be slow on a busy machine.
     let grace = Duration::from_secs(if calls.hangs.is_some() { 1 } else { 60 });
-    let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
+    // And only calls that take too long are given up: those of other tests must not be, on such a machine.
+    let short = Duration::from_millis(400);
+    let timeout = if calls.hangs.is_some() || calls.call > short { short } else { Duration::from_secs(60) };
+    let names = vec!["write", "read"];
     let mut users = blocking_users(Arc::new(calls), names, timeout, grace, users);
     let job = Job { share, ..job(load) };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
@@ -259,9 +262,9 @@ fn thinking(length: Duration) -> LoadProfile {
 #[test]
 fn a_user_that_thinks_longer_than_there_is_time_is_not_waited_for() {
     let begun = std::time::Instant::now();
-    let (tallies, faults) = run_all(Sleeps::default(), 1, &thinking(Duration::from_millis(200))).expect("a run");
+    let (tallies, faults) = run_all(Sleeps::default(), 1, &thinking(Duration::from_secs(2))).expect("a run");
     assert_eq!((tallies[&Subject::Iteration].count(), faults), (1, vec![]));
-    assert!((200..600_000).contains(&begun.elapsed().as_millis()), "it is there until the measure phase ends");
+    assert!((2000..600_000).contains(&begun.elapsed().as_millis()), "it is there until the measure phase ends");
 }
 
 #[test]

@@ -332,7 +332,7 @@ fn a_pause_and_a_start_are_no_part_of_an_iteration() {
 #[test]
 fn an_iteration_that_pauses_at_the_end_of_the_drain_neither_ended_nor_failed() {
     let lines = Lines { steps: vec![say("first"), Next::Pause(Nanos(u64::MAX / 4))], ..lines() };
-    let stop = Stop::After(Duration::from_millis(50));
+    let stop = Stop::After(Duration::from_secs(2));
     let short = Offering { drain: Duration::from_millis(50), ..offering(closed(2.0), stop) };
     let result = run_lines(&lines, &[short], 2);
     assert_eq!(result.received, ["hello first"; 2]);

@@ -162,9 +162,8 @@ fn exchanges_of_a_script_end_in_its_accounts_however_they_end() {
     for (target, script, expected) in cases {
         let imports = "import http from 'k6/http'; import ws from 'k6/ws'; import grpc from 'k6/net/grpc';";
         let text = format!("{imports} {}", script.replace("CONNECT", connect));
-        let load = LoadProfile { drain: Duration::from_millis(300), ..closed(1, each(1)) };
-        let load =
-            LoadProfile { stop: Stop::IterationsPerUser { count: 1, limit: Duration::from_millis(300) }, ..load };
+        let load = LoadProfile { drain: Duration::from_secs(1), ..closed(1, each(1)) };
+        let load = LoadProfile { stop: Stop::IterationsPerUser { count: 1, limit: Duration::from_secs(1) }, ..load };
         let outcome = study(&text, &target, &load, 1);
         assert_eq!(outcome.account("it"), expected, "{script}: {:?}", outcome.record.error_examples);
         let attempts = &outcome.record.accounts["connect"];
@@ -182,11 +181,11 @@ fn streams_that_users_keep_from_load_to_load_are_carried_over() {
             client.connect(__ENV.TARGET, { plaintext: true, reflect: true });
             const stream = new grpc.Stream(client, 'talk.Talk/Chat', { tags: { name: 'chat' } });
             stream.write({ text: 'a' });
-            setTimeout(() => stream.end(), 150);
+            setTimeout(() => stream.end(), 500);
         }";
     let workload = workload(folder.path(), text, &server.address().to_string());
     let prepared = Prepared::new(&workload, None).expect("the script is in order");
-    let jobs = JobsInTurn::run(&prepared, &lasting(2, 60), 10, Duration::ZERO);
+    let jobs = JobsInTurn::run(&prepared, &lasting(2, 300), 10, Duration::ZERO);
     let accounts: Vec<Account> =
         jobs.records.iter().map(|record| record.accounts.get("request:chat").cloned().unwrap_or_default()).collect();
     assert!(accounts.iter().any(|account| account.in_flight == 2), "{accounts:?}");

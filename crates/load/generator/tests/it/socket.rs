@@ -241,12 +241,11 @@ fn users_of_an_earlier_load_get_nothing_of_a_later_one() {
     let server = Server::start(Mistakes { wait_for: 4, ..Mistakes::default() }).expect("a port");
     let mut flow = flow(vec![Instruction::Request(1), pause(20_000)], Vec::new());
     flow.on_stop = Block::default();
-    flow.socket.as_mut().expect("a socket").deliveries.as_mut().expect("deliveries").within =
-        Duration::from_millis(200);
+    flow.socket.as_mut().expect("a socket").deliveries.as_mut().expect("deliveries").within = Duration::from_secs(2);
     let prepared = Prepared::new(&workload(server.address(), flow), Some(server.address())).expect("in order");
     let subject = Subject::Part(Part::Delivery, "post".to_owned());
     let delivered = [4, 2].map(|users| {
-        let load = LoadProfile { drain: Duration::from_millis(100), ..lasting(users, 900) };
+        let load = LoadProfile { drain: Duration::from_millis(100), ..lasting(users, 4500) };
         let jobs = JobsInTurn::run(&prepared, &load, 1, Duration::ZERO);
         jobs.recorded[0][1].get(&subject).map_or((0, 0), |tally| (tally.count(), tally.failed()))
     });

@@ -245,7 +245,7 @@ fn a_server_that_is_killed_ends_in_errors_and_not_in_a_wait() {
     on_each(|engine, server| {
         let endpoint = server.unix();
         make_accounts(&endpoint);
-        let load = LoadProfile { drain: Duration::from_secs(30), ..closed(4, Stop::After(Duration::from_secs(2))) };
+        let load = LoadProfile { drain: Duration::from_secs(30), ..closed(4, Stop::After(Duration::from_secs(5))) };
         let retry = Retry { on: vec![ErrorKind::Deadlock], attempts: 1_000 };
         let work = workload(Sql { retry, ..sql(endpoint, transfer()) });
         let prepared = Prepared::new(&work, None).expect("the workload is in order");

@@ -5,6 +5,7 @@ use plimsoll_model::job::{Begin, Job, JobError, JobRecord, Report, SetUp};
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think, WHOLE};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
+use plimsoll_model::units::UnixTime;
 use plimsoll_model::workload::{Connect, HttpStep, Steps, Target, Workload};
 use plimsoll_runner::generator::{Generator, JobMessage, JobUnderWay, PreparedWorkload};
 use plimsoll_study::LostAgent;
@@ -14,7 +15,7 @@ use plimsoll_testkit::{nats, skipped};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Long enough for anything that must happen, on the busiest machine.
@@ -146,9 +147,12 @@ pub(crate) fn closed(users: u32, stop: Stop) -> LoadProfile {
     LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(5) }
 }
 
+/// How long before a load begins its generators are told so: long enough for each on a busy machine.
+const IN_TIME: Duration = Duration::from_secs(2);
+
 pub(crate) fn job(load: LoadProfile) -> Job {
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 1.0, max_lateness: Duration::from_secs(10) };
-    Job { load, generator, seed: 7, share: WHOLE, begin: Begin::WhenReady, set_up: SetUp::Here, stays: false }
+    Job { load, generator, seed: 7, share: WHOLE, begin: Begin::WhenTold, set_up: SetUp::Here, stays: false }
 }
 
 /// The reports and the result of a job.
@@ -179,13 +183,18 @@ impl Ended {
     }
 }
 
-/// Runs a job to its end. `meanwhile` is called with each second that passes. Where this machine is so busy that an agent is
-/// told of the begin too late, the load is void, and runs again as in a study.
+/// Runs a job to its end. `meanwhile` is called with each second that passes.
 pub(crate) fn run(prepared: &mut dyn PreparedWorkload, job: Job, mut meanwhile: impl FnMut(i64)) -> Ended {
+    let mut under_way = prepared.begin(job);
+    follow(under_way.as_mut(), &mut meanwhile)
+}
+
+/// The same for a load that begins as soon as all are ready. Where this machine is so busy that an agent is told of that too
+/// late, the load is void, and runs again as in a study.
+pub(crate) fn run_when_ready(prepared: &mut dyn PreparedWorkload, job: &Job) -> Ended {
     let is_late = |fault: &String| fault.contains("before the generator was told so");
-    for job in std::iter::repeat_n(job, 5) {
-        let mut under_way = prepared.begin(job);
-        let ended = follow(under_way.as_mut(), &mut meanwhile);
+    for _ in 0..5 {
+        let ended = run(prepared, Job { begin: Begin::WhenReady, ..job.clone() }, |_| ());
         if !matches!(&ended.result, Some(Ok(record)) if record.faults.iter().any(is_late)) {
             return ended;
         }
@@ -197,8 +206,8 @@ pub(crate) fn follow(under_way: &mut dyn JobUnderWay, meanwhile: &mut dyn FnMut(
     let mut ended = Ended::default();
     while ended.result.is_none() {
         match under_way.next(PATIENCE).expect("it goes on") {
-            JobMessage::Ready
-            | JobMessage::Report(Report::ObjectsPlaced(_) | Report::SetUp(_) | Report::OwnLoad(_)) => {}
+            JobMessage::Ready => under_way.begin_at(UnixTime::of(SystemTime::now() + IN_TIME)),
+            JobMessage::Report(Report::ObjectsPlaced(_) | Report::SetUp(_) | Report::OwnLoad(_)) => {}
             JobMessage::Report(Report::Console(lines)) => ended.console += &lines,
             JobMessage::Report(Report::Second { interval, .. }) => {
                 meanwhile(interval.second);

@@ -62,7 +62,7 @@ fn iterations_that_users_share_are_as_many_as_with_one_generator() {
 fn users_that_stay_keep_their_connections_from_load_to_load() {
     let Some(given) = Given::with_agents(2) else { return };
     let mut prepared = given.prepare();
-    let load = closed(4, Stop::After(Duration::from_millis(200)));
+    let load = closed(4, Stop::After(Duration::from_secs(1)));
     for stays in [true, true, false] {
         let ended = run(prepared.as_mut(), Job { stays, ..job(load.clone()) }, |_| ());
         assert!(ended.measured(&Subject::Iteration).count() > 0);
@@ -91,7 +91,7 @@ fn a_load_that_is_told_too_late_ends_and_the_next_has_new_users() {
 fn a_load_that_is_stopped_ends_on_every_agent() {
     let Some(given) = Given::with_agents(2) else { return };
     let mut prepared = given.prepare();
-    let mut under_way = prepared.begin(job(closed(2, Stop::After(PATIENCE))));
+    let mut under_way = prepared.begin(Job { begin: Begin::WhenReady, ..job(closed(2, Stop::After(PATIENCE))) });
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(500) {
         under_way.next(Duration::from_millis(50));

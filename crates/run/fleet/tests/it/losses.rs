@@ -1,7 +1,7 @@
 //! Agents, lines and brokers that are lost under a load: it is void, by name, and never a part of itself.
 
 use crate::given::{Ended, Given, RunningAgent};
-use crate::given::{Nats, PATIENCE, agent, closed, fleet, get, job, prepare, quick_server, run};
+use crate::given::{Nats, PATIENCE, agent, closed, fleet, get, job, prepare, quick_server, run, run_when_ready};
 use plimsoll_fleet::{Agent, Broker, Permits};
 use plimsoll_model::load::Stop;
 use plimsoll_model::record::Subject;
@@ -111,7 +111,7 @@ fn a_line_that_is_slow_delays_the_begin_and_not_the_load() {
     let mut prepared = prepare(&fleet, &get(server.address()), server.address());
     for _ in 0..2 {
         let stop = Stop::Iterations { count: 100, limit: PATIENCE };
-        let ended = run(prepared.as_mut(), job(closed(4, stop)), |_| ());
+        let ended = run_when_ready(prepared.as_mut(), &job(closed(4, stop)));
         assert!(ended.record().faults.is_empty(), "{:?}", ended.record().faults);
         assert_eq!(ended.measured(&Subject::Iteration).count(), 100);
         let far = &ended.record().agents[0];

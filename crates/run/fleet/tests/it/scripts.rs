@@ -1,6 +1,7 @@
 //! Scripts on several agents: set up once, torn down once, and every number once.
 
 use crate::given::{Ended, Nats, PATIENCE, agents, closed, fleet, follow, job, run};
+use plimsoll_model::job::{Begin, Job};
 use plimsoll_model::load::Stop;
 use plimsoll_model::record::Subject;
 use plimsoll_model::script::{Script, ScriptLimits};
@@ -157,7 +158,7 @@ fn an_agent_that_is_lost_while_a_script_is_set_up_makes_the_load_void_by_name() 
     fs::write(folder.path().join("load/visit.js"), slow).expect("a file");
     let fleet = fleet(&broker, 2);
     let mut prepared = fleet.prepare(&workload, None).unwrap_or_else(|error| panic!("{error}"));
-    let mut under_way = prepared.begin(job(closed(4, Stop::After(PATIENCE))));
+    let mut under_way = prepared.begin(Job { begin: Begin::WhenReady, ..job(closed(4, Stop::After(PATIENCE))) });
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(1) {
         let message = under_way.next(Duration::from_millis(50));

@@ -125,7 +125,10 @@ fn in_a_closed_loop_few_that_begin_late_by_chance_void_nothing() {
         let judged = judged(load, work, late);
         assert_eq!(judged.counts(), counts, "{late} of {work}: {judged:?}");
         if let (Validity::Void(reasons), 250, 11) = (&judged, work, late) {
-            assert!(reasons[0].contains(": 4 % of the work that was due started more than 20.0 ms late"), "{reasons:?}");
+            assert!(
+                reasons[0].contains(": 4 % of the work that was due started more than 20.0 ms late"),
+                "{reasons:?}"
+            );
         }
     }
 }

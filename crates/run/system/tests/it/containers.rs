@@ -203,7 +203,7 @@ fn a_container_of_an_image_gets_the_environment_and_ends_with_its_warden() {
     assert_eq!(of_run().remove_left_over(&system).unwrap(), 1);
     assert_eq!(left(&docker), "", "after the next process of the run");
 
-    let ending = image_system(&place, &docker, "echo ends; sleep 4; exit 3");
+    let ending = image_system(&place, &docker, "echo ends; sleep 8; exit 3");
     let running = started(&place, &ending);
     let mut ended = None;
     wait_until("its end", || {

@@ -128,21 +128,26 @@ fn a_system_that_never_gets_ready_fails_with_what_was_found() {
         ),
         (Probe::Command(command(&["sleep", "1000"])), "found that it did not end in time"),
     ];
-    for (probe, expected) in cases {
+    let never_ready = |probe, expected| {
         let place = Place::new();
         let mut spec = probed(&place, "echo still loading; exec sleep 1000", probe);
-        spec.ready.within = Duration::from_millis(400);
+        spec.ready.within = Duration::from_secs(5);
         let system = launcher().start(&spec, &place.output()).unwrap();
         wait_until("its output", || !system.last_output().lines.is_empty());
         let error = system.wait_ready(&Interrupt::new()).unwrap_err();
         assert!(matches!(error, SystemError::NotReady { .. }), "{error}");
         let message = error.to_string();
-        for part in ["`counter` was not ready within 0.4 s", expected, "    still loading"] {
+        for part in ["`counter` was not ready within 5 s", expected, "    still loading"] {
             assert!(message.contains(part), "{part} is missing in: {message}");
         }
         drop(system);
         assert_eq!(place.alive(), [0; 0]);
-    }
+    };
+    std::thread::scope(|scope| {
+        for (probe, expected) in cases {
+            scope.spawn(|| never_ready(probe, expected));
+        }
+    });
 }
 
 #[test]
@@ -178,6 +183,7 @@ fn a_stranger_that_took_the_port_is_named() {
     // Nobody listened when the system started: it was looked at.
     let _stranger = TcpListener::bind(("127.0.0.1", port)).unwrap();
     fs::write(place.folder.path().join("go"), "").unwrap();
+    wait_until("its end", || system.has_ended().unwrap().is_some());
     let message = system.wait_ready(&Interrupt::new()).unwrap_err().to_string();
     let holder = format!("process {} (", std::process::id());
     assert!(message.contains(&holder) && message.contains("which is none of its processes"), "{message}");

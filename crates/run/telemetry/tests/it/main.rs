@@ -204,7 +204,7 @@ fn samples_come_each_second_and_once_at_the_end_counted_from_zero() {
     let sampler = sampler(&system);
     let zero = Instant::now();
     let first_look_took = zero.duration_since(before).as_secs_f64();
-    let_pass(Duration::from_millis(2400));
+    let_pass(Duration::from_millis(4400));
     let until = zero.elapsed().as_secs_f64();
     let Samples { processes, host, .. } = sampler.stop(zero).samples;
     // How late a thread is woken is up to the machine; that none is early, and the last is at the end, is not.
@@ -227,8 +227,9 @@ fn a_system_that_is_gone_shows_as_nothing() {
     let sampler = Sampler::start("here", vec![target], &|| false).unwrap();
     let_pass(Duration::from_millis(150));
     let Samples { processes, host, .. } = sampler.stop(Instant::now()).samples;
-    assert_eq!((processes[0].processes, processes[0].resident), (0, 0));
-    assert_eq!((host.len(), host[0].machine.as_str(), processes[0].machine.as_str()), (1, "here", "here"));
+    assert!(processes.iter().all(|sample| (sample.processes, sample.resident) == (0, 0)), "{processes:?}");
+    assert!(!host.is_empty() && host.len() == processes.len());
+    assert_eq!((host[0].machine.as_str(), processes[0].machine.as_str()), ("here", "here"));
 }
 
 #[test]

@@ -4,19 +4,24 @@ use plimsoll_model::exposed::{ExposedMetrics, ExposedSeries, MetricKind, MetricS
 use plimsoll_telemetry::{LastSamples, Roots, Sampler, SystemPart, Target};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A server whose answer to the question of this number, from 0, is written by `answer`; it serves as long as the test runs.
-fn serve(answer: impl Fn(usize, &mut TcpStream) + Send + 'static) -> String {
+fn serve(answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let answer = Arc::new(answer);
     thread::spawn(move || {
         for (number, stream) in listener.incoming().enumerate() {
-            let Ok(mut stream) = stream else { return };
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-            answer(number, &mut stream);
+            let (Ok(mut stream), answer) = (stream, Arc::clone(&answer)) else { return };
+            // An answer that is late keeps no other one.
+            thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+                answer(number, &mut stream);
+            });
         }
     });
     format!("http://{address}/metrics")

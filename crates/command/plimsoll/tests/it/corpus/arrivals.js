@@ -4,8 +4,8 @@
 import { sleep } from 'k6';
 export const options = {
   scenarios: {
-    even: { executor: 'constant-arrival-rate', rate: 20, duration: '1s', preAllocatedVUs: 5, exec: 'short' },
-    ramp: { executor: 'ramping-arrival-rate', startRate: 0, stages: [{ duration: '1s', target: 40 }], preAllocatedVUs: 5, exec: 'short' },
+    even: { executor: 'constant-arrival-rate', rate: 20, duration: '1s', preAllocatedVUs: 50, exec: 'short' },
+    ramp: { executor: 'ramping-arrival-rate', startRate: 0, stages: [{ duration: '1s', target: 40 }], preAllocatedVUs: 50, exec: 'short' },
     few: { executor: 'constant-arrival-rate', rate: 20, duration: '1s', preAllocatedVUs: 1, exec: 'long' },
   },
   thresholds: {

@@ -1,6 +1,6 @@
 // exit 0
 // checks 2 of 2
-// flags -u 2 -d 2s
+// flags -u 2 -d 5s
 // says running 1
 // says 2/2 VUs, 
 import { check, sleep } from 'k6';

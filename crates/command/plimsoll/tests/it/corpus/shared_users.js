@@ -4,13 +4,13 @@ import exec from 'k6/execution';
 import { check, sleep } from 'k6';
 
 const scenario = (vus, startTime, more) =>
-  ({ executor: 'per-vu-iterations', vus, startTime, maxDuration: '1s', gracefulStop: '0s', ...more });
+  ({ executor: 'per-vu-iterations', vus, startTime, maxDuration: '3s', gracefulStop: '0s', ...more });
 
 export const options = {
   scenarios: {
     first: scenario(2, '0s', { env: { OWN: 'yes' } }),
-    second: scenario(3, '1100ms'),
-    third: scenario(1, '2200ms', { exec: 'last' }),
+    second: scenario(3, '3100ms'),
+    third: scenario(1, '6200ms', { exec: 'last' }),
   },
 };
 

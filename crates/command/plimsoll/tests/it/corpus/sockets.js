@@ -8,11 +8,13 @@ export default function () {
   const got = [];
   const response = ws.connect(`${__ENV.SOCKETS}/echo`, { headers: { 'X-Own': '1' }, tags: { kind: 'echo' } }, (socket) => {
     socket.on('open', () => { got.push('open'); socket.send('hello'); socket.sendBinary(new Uint8Array([1, 2]).buffer); });
-    socket.on('message', (text) => { got.push(text); socket.ping(); });
-    socket.on('binaryMessage', (bytes) => got.push(bytes.byteLength));
-    socket.on('pong', () => got.push('pong'));
+    // Its opening, two messages and a pong.
+    const has = (what) => { got.push(what); if (got.length === 4) socket.close(); };
+    socket.on('message', (text) => { has(text); socket.ping(); });
+    socket.on('binaryMessage', (bytes) => has(bytes.byteLength));
+    socket.on('pong', () => has('pong'));
     socket.on('close', () => got.push('close'));
-    socket.setTimeout(() => socket.close(), 300);
+    socket.setTimeout(() => socket.close(), 20000);
   });
   check(response, { 'it was switched': (r) => r.status === 101 });
   check(got, {

@@ -284,7 +284,7 @@ fn requests_count_for_the_load_in_which_they_were_made_whenever_their_iteration_
         export default function () { for (let n = 0; n < 1000; n++) { http.get(__ENV.TARGET); } }";
     let prepared = Prepared::new(&workload(folder.path(), text, &target), None).expect("the script is in order");
     // Long enough that users begin in it where the machine is busy.
-    let load = LoadProfile { warmup: Duration::from_millis(500), ..lasting(2, 100) };
+    let load = LoadProfile { warmup: Duration::from_millis(500), ..lasting(2, 500) };
     let jobs = JobsInTurn::run(&prepared, &load, 4, Duration::ZERO);
     // The iterations that began in the warm-up of the first job are still under way in the last one.
     let measured = jobs.recorded.iter().map(|[measured, _]| {
