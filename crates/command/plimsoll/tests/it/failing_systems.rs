@@ -9,6 +9,7 @@ const SERVER: &str = r#"
 server=$!
 if [ "$2" = dying ]; then
     wait_for_users "$3"
+    sleep 0.2
     echo "fatal: out of memory"
     kill -9 $server
     exit 7

@@ -11,6 +11,7 @@ echo >> starts
 server=$!
 if [ "$(wc -l < starts)" -eq 3 ]; then
     wait_for_users "$3"
+    sleep 0.2
     kill -9 $server
     exit 7
 fi

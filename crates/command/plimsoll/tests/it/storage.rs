@@ -173,7 +173,7 @@ fn a_profile_is_the_same_study_in_another_size() {
 
 #[test]
 fn what_a_killed_run_left_is_named_by_the_one_that_goes_on() {
-    let place = Place::with_study(&edited(DIRECTORY, "\"300ms\"", "\"20s\""));
+    let place = Place::with_study(&edited(DIRECTORY, "\"1s\"", "\"20s\""));
     let mut run = place.start(&RUN);
     run.wait_until("the load of the first trial", |_| place.has("bundle/starts/0001.partial/objects.txt"));
     run.signal(rustix::process::Signal::KILL);

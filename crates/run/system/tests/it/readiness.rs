@@ -137,7 +137,7 @@ fn a_system_that_never_gets_ready_fails_with_what_was_found() {
         let error = system.wait_ready(&Interrupt::new()).unwrap_err();
         assert!(matches!(error, SystemError::NotReady { .. }), "{error}");
         let message = error.to_string();
-        for part in ["`counter` was not ready within 5 s", expected, "    still loading"] {
+        for part in ["`counter` was not ready within 5.0 s", expected, "    still loading"] {
             assert!(message.contains(part), "{part} is missing in: {message}");
         }
         drop(system);
