@@ -67,7 +67,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
             .text(format!(
                 "A study of n repeats, with its noise floor, leaves its verdict open and asks for more repeats. Those are \
                  run, and all are decided together: how often does that reach a verdict? Forecasts above {MAX_FOLLOWED_UP} repeats \
-                 are not followed up, and over a floor that excludes equality there is none. In all, {all} of the studies that were followed up are decided."
+                 are not followed up. In all, {all} of the studies that were followed up are decided."
             ))
             .table(&["n", "cv", "R", "open, %", "asks for (median)", "followed up, % of these", "then decided, %"], rows)
             .check(Check { what: "decided after as many repeats as were asked for", demand: Demand::AtLeast(0.7), cells }),
