@@ -25,7 +25,7 @@ mod tests;
 /// The smallest unit of lengths for `O_DIRECT`: the smallest sector of disks.
 const SECTOR: u64 = 512;
 
-/// How long the file system may take to hear that files of a deleted folder are closed.
+/// The time in which a file system hears that files of a deleted folder are closed.
 const LATE_CLOSES: Duration = Duration::from_secs(5);
 
 /// A directory, of this machine or of a network file system that is mounted here.

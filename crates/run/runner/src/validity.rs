@@ -17,13 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A stall of the event loop that is long enough for a warning: what it measures is delayed by as much.
 const LONG_STALL: Nanos = Nanos(100_000_000);
 
-/// How many pieces of work of a load that may be short must have started too late, before it counts as late: with fewer, it
-/// would be by chance. But of those with little work, this share is enough.
-const MANY_LATE: f64 = 10.0;
-const MUCH_LATE: f64 = 0.1;
-
-/// The share of the work that must have started too late in all other loads.
+/// The share of the work that voids a load where it started too late.
 const LATE: f64 = 0.01;
+
+/// The same as a number, for closed loops with so little work that the share would be fewer, which chance makes late.
+const MANY_LATE: f64 = 10.0;
+
+/// The largest share that this number is taken for: of very little work, fewer are enough.
+const MUCH_LATE: f64 = 0.1;
 
 /// The error of an agent's clock above which there is a warning: as much as work may be late by default.
 const MOST_CLOCK_ERROR: Nanos = Nanos(5_000_000);
@@ -95,8 +96,7 @@ pub(crate) struct Watch {
     /// CPU time of the busiest thread over the measure phase.
     busiest: Nanos,
     lateness: hdrhistogram::Histogram<u64>,
-    /// True in a closed loop: who begins late there has thought for longer, and the time that an exchange takes counts from when
-    /// it was sent.
+    /// True in a closed loop: a user that begins late has thought for longer, and durations count from when it sends.
     closed: bool,
     longest_stall: Nanos,
     /// True if users run a script, which names its requests itself and need not make any.
@@ -289,8 +289,7 @@ impl Watch {
         Headroom { busiest, lateness: Nanos(self.lateness.value_at_quantile(1.0 - self.late_share())) }
     }
 
-    /// The share of the work that may start too late: a hundredth, or in closed loops with little work what
-    /// [`MANY_LATE`] pieces are of it.
+    /// The share of the work that voids this load where it started too late.
     fn late_share(&self) -> f64 {
         if self.closed { (MANY_LATE / self.lateness.len() as f64).clamp(LATE, MUCH_LATE) } else { LATE }
     }
@@ -417,7 +416,8 @@ pub(crate) fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> 
     })
 }
 
-/// The limits that a generator, or one of several, came up against. Its lateness is that of this share of the work at least.
+/// The limits that a generator, or one of several, came up against. `late_share` of its work was at least as late as
+/// `headroom` says.
 fn limits_of(who: &str, headroom: Headroom, late_share: f64, generator: &GeneratorSpec) -> Vec<String> {
     let mut limits = Vec::new();
     if headroom.busiest > generator.max_cpu {

@@ -23,7 +23,7 @@ pub(crate) struct WatchedContainers {
 /// Compose makes the containers of a project one after the other: for so long, there must be no more of them.
 const SETTLED: Duration = Duration::from_millis(300);
 
-/// How long an engine may take to notice that the process of a container has ended.
+/// The time in which an engine notices that the process of a container has ended.
 const UNNOTICED: Duration = Duration::from_secs(5);
 
 /// A container that is to run as long as its system.

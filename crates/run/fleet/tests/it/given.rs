@@ -147,7 +147,7 @@ pub(crate) fn closed(users: u32, stop: Stop) -> LoadProfile {
     LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(5) }
 }
 
-/// How long before a load begins its generators are told so: long enough for each on a busy machine.
+/// The time between telling generators when a load begins and its begin: enough for each on a busy machine.
 const IN_TIME: Duration = Duration::from_secs(2);
 
 pub(crate) fn job(load: LoadProfile) -> Job {

@@ -16,7 +16,7 @@ fn serve(answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> Stri
     thread::spawn(move || {
         for (number, stream) in listener.incoming().enumerate() {
             let (Ok(mut stream), answer) = (stream, Arc::clone(&answer)) else { return };
-            // An answer that is late keeps no other one.
+            // A late answer does not delay the next one.
             thread::spawn(move || {
                 let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
                 while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
