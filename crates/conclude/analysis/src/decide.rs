@@ -27,10 +27,15 @@
 //! small and that there is one. Where the stronger claim is withdrawn, the weaker one stands if
 //! nothing withdraws that.
 
+mod evidence;
+
+pub use evidence::Evidence;
+pub(crate) use evidence::both;
+
 use crate::estimate::MIN_REPEATS;
 use crate::turns::{Influence, InfluenceKind};
 use plimsoll_model::study::FloorRule;
-use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
+use plimsoll_statistics::{Interval, holm, repeats_needed};
 
 /// Fewest repeats for the rank-based interval beside Student's: below six pairs, ranks cannot reach
 /// 95 %.
@@ -43,49 +48,6 @@ pub const MIN_REPEATS_FOR_SECOND_OPINION: usize = 7;
 
 /// Forecasts end at this number of repeats.
 pub const MAX_FORECAST_REPEATS: usize = 1000;
-
-/// The evidence in the values of a comparison.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evidence {
-    /// Student's test of the mean difference.
-    pub test: TTest,
-    /// Repeats: pairs, or trials of the smaller side.
-    pub n: usize,
-    /// The Hodges–Lehmann shift, from [`MIN_REPEATS_FOR_RANKS`] pairs.
-    pub shift: Option<HodgesLehmann>,
-}
-
-impl Evidence {
-    /// Evidence from the differences of pairs. `resolution` is the standard deviation that rounding
-    /// alone gives a difference: the spread is never taken to be smaller, so that values that agree
-    /// to the last digit do not count as certain. None for fewer than two pairs.
-    #[must_use]
-    pub fn paired(differences: &[f64], resolution: f64, alpha: f64) -> Option<Evidence> {
-        let test = one_sample(differences)?;
-        let n = differences.len();
-        let shift = (n >= MIN_REPEATS_FOR_RANKS).then(|| hodges_lehmann(differences, 1.0 - alpha)).flatten();
-        Some(Evidence { test: resolved(test, resolution, n), n, shift })
-    }
-
-    /// Evidence from two sets of unpaired values: `values` less `baseline`. None where one has
-    /// fewer than two.
-    #[must_use]
-    pub fn unpaired(values: &[f64], baseline: &[f64], resolution: f64) -> Option<Evidence> {
-        let n = values.len().min(baseline.len());
-        let test = welch(values, baseline)?;
-        Some(Evidence { test: resolved(test, resolution, n), n, shift: None })
-    }
-
-    /// The standard deviation of a single repeat's difference.
-    #[must_use]
-    pub fn sd(&self) -> f64 {
-        self.test.standard_error * (self.n as f64).sqrt()
-    }
-}
-
-fn resolved(test: TTest, resolution: f64, n: usize) -> TTest {
-    TTest { standard_error: test.standard_error.max(resolution / (n as f64).sqrt()), ..test }
-}
 
 /// A comparison before it is decided.
 #[derive(Clone, Debug)]
@@ -128,11 +90,6 @@ pub struct Floor {
     /// The evidence of the same comparison with one copy of the baseline alone: with the baseline, and with its duplicate.
     /// None where that is unknown.
     pub with_each_copy: Option<[Evidence; 2]>,
-}
-
-/// The evidence with either copy of the baseline, where there is some with both.
-pub(crate) fn both([one, other]: [Option<Evidence>; 2]) -> Option<[Evidence; 2]> {
-    Some([one?, other?])
 }
 
 /// A decision about the mean difference on the additive scale.

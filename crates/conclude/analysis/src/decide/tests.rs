@@ -1,4 +1,5 @@
 use super::*;
+use plimsoll_statistics::one_sample;
 use proptest::prelude::*;
 
 const ALPHA: f64 = 0.05;
