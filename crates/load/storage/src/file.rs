@@ -377,13 +377,13 @@ impl DirectorySession {
     }
 }
 
-/// Bytes that an unprivileged user can still write to the file system of `path`.
 /// True for a file that was deleted while the file system still had it open, which keeps it under a name of its own until
 /// it is closed: FUSE closes files some time after the program has, and NFS's client has no other way either.
 fn is_put_aside(name: &OsStr) -> bool {
     [b".fuse_hidden".as_slice(), b".nfs"].iter().any(|begin| name.as_bytes().starts_with(begin))
 }
 
+/// Bytes that an unprivileged user can still write to the file system of `path`.
 fn free_space(path: &Path) -> io::Result<u64> {
     let found = statvfs(path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
