@@ -20,7 +20,7 @@ use crate::job::LocalJob;
 use crate::offer::{Arrivals, Offering, Quota, SharedQuota};
 use crate::recorder::{Findings, Recorder, ThreadReport};
 use crate::schedule::Random;
-use log::{SharedRecorder, UserLog};
+use log::{SharedLog, SharedRecorder, UserLog};
 use plimsoll_model::job::{Job, JobError, Report};
 use plimsoll_model::load::{LoadModel, Profile, Share, Think};
 use plimsoll_model::units::{Instant, Nanos};
@@ -121,7 +121,7 @@ struct Shared {
     /// Set when all calls must stop.
     over: Arc<AtomicBool>,
     seed: u64,
-    logs: Vec<Mutex<UserLog>>,
+    logs: Vec<SharedLog>,
     /// None before the load, and after the last record is filed.
     recorder: Mutex<Option<SharedRecorder>>,
 }
@@ -257,7 +257,7 @@ impl Shared {
             timeout: users.timeout,
             over: Arc::clone(&users.over),
             seed: job.seed,
-            logs: users.users.iter().map(|_| Mutex::new(UserLog::new(users.names.len()))).collect(),
+            logs: users.users.iter().map(|_| SharedLog::new(users.names.len())).collect(),
             recorder: Mutex::default(),
         }
     }
@@ -299,8 +299,7 @@ impl Shared {
 
     #[inline]
     fn log(&self, index: usize) -> MutexGuard<'_, UserLog> {
-        // The records of a user that panicked are lost; those of the others still count.
-        self.logs[index].lock().unwrap_or_else(PoisonError::into_inner)
+        self.logs[index].lock()
     }
 
     #[inline]

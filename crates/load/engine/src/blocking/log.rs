@@ -8,6 +8,8 @@ use super::Shared;
 use crate::recorder::{Recorder, SubjectIndex, request};
 use plimsoll_model::record::{ErrorKind, Exchange, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A user whose log has this many new entries files it itself, unless another thread is filing.
 const MANY: usize = 512;
@@ -20,7 +22,19 @@ const ENTRIES_AT_ONCE: usize = 100;
 /// than was filed.
 const MOST_YIELDS: usize = 30;
 
-/// The log of one user, behind a lock that the user and the supervisor take in turn.
+/// The log of one user, as the user and the supervisor share it.
+pub(super) struct SharedLog {
+    /// They take this lock in turn.
+    log: Mutex<UserLog>,
+    /// The begin of the user's work between two calls, in nanoseconds of the clock, or [`NONE`]. The user notes it several
+    /// times for each call, which must not take the lock each time.
+    between_calls: AtomicI64,
+}
+
+/// No instant of a load.
+const NONE: i64 = i64::MIN;
+
+/// The log of one user.
 #[derive(Default)]
 pub(super) struct UserLog {
     /// False before the load, and after the last record is filed: a call that returns later is not recorded again.
@@ -33,8 +47,6 @@ pub(super) struct UserLog {
     /// True while the user is in an iteration or between two of them.
     pub(super) is_active: bool,
     pub(super) pending: Option<PendingCall>,
-    /// The begin of the user's work between two calls, which may hang like a call.
-    pub(super) between_calls: Option<Instant>,
     /// In open load the arrival that the user has taken and not done with.
     pub(super) arrival: Option<TakenArrival>,
     /// The number that the kernel gave the user's thread.
@@ -79,9 +91,32 @@ pub(super) struct SharedRecorder {
     entries: Vec<Entry>,
 }
 
+impl SharedLog {
+    /// A log of calls of so many steps.
+    pub(super) fn new(steps: usize) -> SharedLog {
+        SharedLog { log: Mutex::new(UserLog::new(steps)), between_calls: AtomicI64::new(NONE) }
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> MutexGuard<'_, UserLog> {
+        // The records of a user that panicked are lost; those of the others still count.
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes when the user's work between two calls began, which may hang like a call; none at the end of an iteration.
+    #[inline]
+    pub(super) fn set_between_calls(&self, begun: Option<Instant>) {
+        self.between_calls.store(begun.map_or(NONE, |begun| begun.0), Ordering::Relaxed);
+    }
+
+    fn between_calls(&self) -> Option<Instant> {
+        Some(Instant(self.between_calls.load(Ordering::Relaxed))).filter(|begun| begun.0 != NONE)
+    }
+}
+
 impl UserLog {
     /// A log of calls of so many steps.
-    pub(super) fn new(steps: usize) -> UserLog {
+    fn new(steps: usize) -> UserLog {
         UserLog { made: vec![0; steps], ..UserLog::default() }
     }
 
@@ -104,7 +139,7 @@ impl UserLog {
     pub(super) fn begin(&mut self, call: PendingCall) -> bool {
         if self.is_open {
             self.made[call.step] += 1;
-            (self.pending, self.between_calls) = (Some(call), None);
+            self.pending = Some(call);
             if let Some(arrival) = &mut self.arrival {
                 arrival.has_called = true;
             }
@@ -129,15 +164,16 @@ impl Entry {
         }
     }
 
-    fn file(self, recorder: &mut Recorder) {
+    /// Files the entry. Nothing is left of its text.
+    fn file(&mut self, recorder: &mut Recorder) {
         match self {
-            Entry::Exchange(subject, phase, exchange) => recorder.record(subject, phase, &exchange),
-            Entry::Unsent(subject, phase, exchange) => recorder.record_unsent(subject, phase, &exchange),
+            Entry::Exchange(subject, phase, exchange) => recorder.record(*subject, *phase, exchange),
+            Entry::Unsent(subject, phase, exchange) => recorder.record_unsent(*subject, *phase, exchange),
             Entry::Late(at, by) => {
-                recorder.roll(at);
-                recorder.record_lateness(by);
+                recorder.roll(*at);
+                recorder.record_lateness(*by);
             }
-            Entry::Failure(subject, kind, detail) => recorder.keep_example(subject, kind, detail),
+            Entry::Failure(subject, kind, detail) => recorder.keep_example(*subject, *kind, std::mem::take(detail)),
         }
     }
 }
@@ -151,13 +187,13 @@ impl SharedRecorder {
     /// oldest work between calls was begun.
     pub(super) fn collect(&mut self, shared: &Shared) -> Option<Instant> {
         let (mut users, mut in_flight, mut oldest) = (0, 0, None);
-        for index in 0..shared.logs.len() {
-            let mut log = shared.log(index);
+        for shared_log in &shared.logs {
+            let mut log = shared_log.lock();
             self.entries.append(&mut log.entries);
             log.left = 0;
             users += u64::from(log.is_active);
             in_flight += u64::from(log.pending.is_some());
-            let began = log.pending.map(|call| call.sent).or(log.between_calls);
+            let began = log.pending.map(|call| call.sent).or_else(|| shared_log.between_calls());
             oldest = began.into_iter().chain(oldest).min();
         }
         (self.recorder.generator.users, self.recorder.generator.in_flight) = (users, in_flight);
@@ -168,7 +204,8 @@ impl SharedRecorder {
     pub(super) fn file_log(&mut self, log: &mut UserLog) {
         let boundary = self.recorder.boundary();
         let present = log.entries.iter().take_while(|entry| entry.at() < boundary).count();
-        log.entries.drain(..present).for_each(|entry| entry.file(&mut self.recorder));
+        log.entries[..present].iter_mut().for_each(|entry| entry.file(&mut self.recorder));
+        log.entries.drain(..present);
         log.left = log.entries.len();
     }
 
@@ -197,12 +234,18 @@ impl SharedRecorder {
     }
 
     fn file_before(&mut self, end: Instant) {
-        for (filed, entry) in (1..).zip(self.entries.extract_if(.., |entry| entry.at() < end)) {
+        let mut filed = 0;
+        self.entries.retain_mut(|entry| {
+            if entry.at() >= end {
+                return true;
+            }
             entry.file(&mut self.recorder);
+            filed += 1;
             if filed % ENTRIES_AT_ONCE == 0 && filed <= MOST_YIELDS * ENTRIES_AT_ONCE {
                 std::thread::yield_now();
             }
-        }
+            false
+        });
     }
 
     /// Counts calls that were made.

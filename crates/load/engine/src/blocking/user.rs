@@ -294,14 +294,14 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         }
         self.end(due, took, outcome);
         self.workload.end_iteration(&mut self.user);
-        self.shared.log(self.index).between_calls = None;
+        self.note_between_calls(None);
         outcome
     }
 
     /// Makes the call of a step and records it. Returns its result and duration.
     fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), ErrorKind>, Nanos) {
         let asked = self.clock.now();
-        self.shared.log(self.index).between_calls = Some(asked);
+        self.note_between_calls(Some(asked));
         let before = self.workload.before_call(&mut self.user, step);
         let ready = self.clock.now();
         let sent = match before {
@@ -343,6 +343,10 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
         (kind, done.since(sent))
     }
 
+    fn note_between_calls(&self, begun: Option<Instant>) {
+        self.shared.logs[self.index].set_between_calls(begun);
+    }
+
     /// A time-out counts with its limit, not with the time at which the call returned.
     fn at_most_timeout(&self, exchange: &Exchange) -> Instant {
         match exchange.outcome {
@@ -354,7 +358,8 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
     /// Logs how the call of a step ended, with its parts.
     fn log(&mut self, step: usize, (phase, ended): (RecordedPhase, Instant), entry: Entry, failure: Option<Failure>) {
         let mut log = self.shared.log(self.index);
-        (log.pending, log.between_calls) = (None, Some(ended));
+        self.note_between_calls(Some(ended));
+        log.pending = None;
         log.add(entry);
         for made in self.call.parts.drain(..) {
             let scheduled = made.sent;
