@@ -22,17 +22,17 @@ const ENTRIES_AT_ONCE: usize = 100;
 /// than was filed.
 const MOST_YIELDS: usize = 30;
 
+/// Stands for no instant in [`SharedLog`].
+const NONE: i64 = i64::MIN;
+
 /// The log of one user, as the user and the supervisor share it.
 pub(super) struct SharedLog {
     /// They take this lock in turn.
     log: Mutex<UserLog>,
-    /// The begin of the user's work between two calls, in nanoseconds of the clock, or [`NONE`]. The user notes it several
-    /// times for each call, which must not take the lock each time.
+    /// The begin of the user's work between two calls, in nanoseconds of the clock, or [`NONE`]. It counts only while no call
+    /// is pending. Outside of the lock, because the user notes it before and after each call.
     between_calls: AtomicI64,
 }
-
-/// No instant of a load.
-const NONE: i64 = i64::MIN;
 
 /// The log of one user.
 #[derive(Default)]
@@ -164,7 +164,7 @@ impl Entry {
         }
     }
 
-    /// Files the entry. Nothing is left of its text.
+    /// Files the entry, and takes the text of a failure out of it.
     fn file(&mut self, recorder: &mut Recorder) {
         match self {
             Entry::Exchange(subject, phase, exchange) => recorder.record(*subject, *phase, exchange),
