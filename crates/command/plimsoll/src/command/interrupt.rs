@@ -11,25 +11,33 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 const FAILED: &str = "failed to listen for signals";
 
 /// The status of this process in Linux, with the signals that it ignores.
 const STATUS: &str = "/proc/self/status";
 
+/// The time that the end of a command waits for what is said at a signal, which a reader of standard error may hold up.
+const SAYING: Duration = Duration::from_secs(1);
+
 /// SIGINT, SIGTERM and SIGHUP as a request to stop; a SIGHUP that is ignored already stays so. The first one sets the
 /// [`Interrupt`], and what runs is stopped in order: users of scripts that run go on for half a second at most. The
 /// second one ends the program at once; the wardens then end the systems under test. Until [`Listener::say`] is called
-/// nothing runs that has to be stopped in order, and the first signal ends the program.
-#[derive(Clone, Debug)]
+/// nothing runs that has to be stopped in order, and the first signal ends the program. What stops at once waits, when
+/// this is dropped, until the signal is answered in words.
+#[derive(Debug)]
 pub(super) struct Listener {
     interrupt: Interrupt,
     /// None as long as nothing runs.
     words: Arc<Mutex<Option<Words>>>,
     /// The folder that is removed before a signal ends the program. It is locked while it is made or removed.
     scratch: Arc<Mutex<Option<PathBuf>>>,
+    /// Told once the words for the first signal are written.
+    said: Receiver<()>,
 }
 
 /// A folder that is removed when this is dropped, or before a signal ends the program.
@@ -53,7 +61,8 @@ const NOTHING_RAN: &str = "interrupted before the run began: nothing was started
 impl Listener {
     /// Listens from now on. `exit_code` is that of a program that the second signal ends.
     pub(super) fn start(exit_code: i32) -> anyhow::Result<Listener> {
-        let listener = Listener { interrupt: Interrupt::new(), words: Arc::default(), scratch: Arc::default() };
+        let (saying, said) = channel();
+        let listener = Listener { interrupt: Interrupt::new(), words: Arc::default(), scratch: Arc::default(), said };
         busy::hurry_when(listener.interrupt.flag());
         // Each signal writes a byte, so that none is lost where two come at once.
         let (mut read, write) = UnixStream::pair().context(FAILED)?;
@@ -78,6 +87,8 @@ impl Listener {
                     end(&scratch, exit_code);
                 }
                 is_first = false;
+                // Nobody waits any more where the command has ended.
+                let _ = saying.send(());
             }
         };
         thread::Builder::new().name("signals".to_owned()).spawn(listen).context(FAILED)?;
@@ -100,6 +111,15 @@ impl Listener {
         fs::create_dir(&path)?;
         *folder = Some(path.clone());
         Ok(Scratch { path, of_listener: Arc::clone(&self.scratch) })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.interrupt.is_set() {
+            // The handler sets the flag before the thread for signals can know of it.
+            let _ = self.said.recv_timeout(SAYING);
+        }
     }
 }
 
@@ -171,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_scratch_folder_lasts_as_long_as_its_value() {
-        let listener = Listener { interrupt: Interrupt::new(), words: Arc::default(), scratch: Arc::default() };
+        let listener =
+            Listener { interrupt: Interrupt::new(), words: Arc::default(), scratch: Arc::default(), said: channel().1 };
         let place = tempfile::tempdir().expect("a folder");
         let path = place.path().join("scratch");
         let scratch = listener.scratch(path.clone()).expect("a new folder");
