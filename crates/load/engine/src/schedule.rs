@@ -242,6 +242,12 @@ pub fn users_at(users: &Profile, at: Instant, share: Share) -> usize {
     usize::try_from(share.of_first(total)).unwrap_or(usize::MAX)
 }
 
+/// True if the number of closed-loop users that are meant to work stays the same from this instant on.
+#[must_use]
+pub fn is_settled(users: &Profile, at: Instant) -> bool {
+    users.all_have_joined(at.0 as f64 / 1e9) && (users.stages.is_empty() || at.0 >= nanos(users.length()))
+}
+
 /// Draws one pause.
 #[must_use]
 pub fn think_time(think: Think, random: &mut Random) -> i64 {
@@ -259,7 +265,7 @@ pub fn think_time(think: Think, random: &mut Random) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::load::Stage;
+    use plimsoll_model::load::{Joining, Stage};
     use proptest::prelude::*;
 
     const ALL: Share = Share { index: 0, of: 1 };
@@ -269,6 +275,24 @@ mod tests {
             .map(|at| at.0 as f64 / 1e9)
             .take_while(|at| *at < until)
             .collect()
+    }
+
+    #[test]
+    fn users_are_settled_once_all_have_joined_and_all_stages_are_over() {
+        let stages = vec![Stage { length: Duration::from_secs(2), target: 1.0, shape: Shape::Ramp }];
+        let ramp = Profile { start: 5.0, stages, joining: None };
+        let joining = Profile { joining: Some(Joining { from: -1.0, per_second: 2.0 }), ..Profile::constant(5.0) };
+        let settled_from = |users: &Profile| {
+            let instants = (-20..40).map(|tenths| Instant(tenths * 100_000_000));
+            instants.skip_while(|at| !is_settled(users, *at)).collect::<Vec<_>>()
+        };
+        for (users, from) in [(Profile::constant(5.0), -2_000_000_000), (ramp, 2_000_000_000), (joining, 1_000_000_000)]
+        {
+            let settled = settled_from(&users);
+            assert_eq!(settled[0], Instant(from));
+            let last = users_at(&users, Instant(i64::MAX), ALL);
+            assert!(settled.iter().all(|at| is_settled(&users, *at) && users_at(&users, *at, ALL) == last));
+        }
     }
 
     #[test]

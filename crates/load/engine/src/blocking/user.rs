@@ -6,7 +6,7 @@ use super::{BlockingWorkload, Call, Failure, POLL_EVERY, Shared, Source, own_thr
 use crate::clock::{Clock, nanos};
 use crate::offer::{Arrivals, Quota};
 use crate::recorder::{ITERATION, part, request};
-use crate::schedule::{Random, think_time, users_at};
+use crate::schedule::{Random, is_settled, think_time, users_at};
 use crate::threads::configure_thread;
 use plimsoll_model::job::JobError;
 use plimsoll_model::load::{AFTER_FAILURE, Profile};
@@ -67,6 +67,8 @@ struct ActiveUser<'a, W: BlockingWorkload> {
     own_quota: u64,
     /// True while the profile of a closed loop wants this user to work.
     is_active: bool,
+    /// True once that stays so for the rest of the load, so that it need not be worked out for each iteration.
+    stays_active: bool,
     interrupted: Interrupted,
     /// When the user turned to the current iteration: in closed load before its own pause, in open load once it was free.
     begun: Instant,
@@ -104,6 +106,7 @@ impl<W: BlockingWorkload> UserThread<W> {
             quota: self.shared.quota.clone(),
             own_quota: self.shared.quota_of_user,
             is_active: false,
+            stays_active: false,
             interrupted: kept.interrupted,
             begun: clock.first(),
             prepared: Nanos(0),
@@ -208,7 +211,8 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
                 if self.shared.is_over() || now >= self.shared.window.end {
                     return None;
                 }
-                let is_active = self.index < users_at(users, now, self.shared.share);
+                let is_active = self.stays_active || self.index < users_at(users, now, self.shared.share);
+                self.stays_active = is_active && (self.stays_active || is_settled(users, now));
                 self.follow(is_active);
                 if is_active {
                     return Some(now);
@@ -271,7 +275,8 @@ impl<W: BlockingWorkload> ActiveUser<'_, W> {
             self.sleep_until(self.shared.window.end);
             return false;
         }
-        if self.clock.now() < due {
+        // Without a pause before it, it is due already.
+        if due > self.begun && self.clock.now() < due {
             if !self.sleep_until(due) {
                 return false;
             }

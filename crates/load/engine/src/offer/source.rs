@@ -4,7 +4,7 @@ use super::arrivals::Arrivals;
 use super::{Offering, Start};
 use crate::clock::nanos;
 use crate::job::Steering;
-use crate::schedule::{Random, think_time, users_at};
+use crate::schedule::{Random, is_settled, think_time, users_at};
 use plimsoll_model::load::Share;
 use plimsoll_model::load::{LoadModel, Overflow, Profile, Think};
 use plimsoll_model::units::{Instant, Nanos};
@@ -122,9 +122,7 @@ impl Closed {
             return false;
         }
         let into = Instant(now.0 - self.start.0);
-        let joined = self.users.all_have_joined(into.0 as f64 / 1e9);
-        let settled = joined && (self.users.stages.is_empty() || into.0 >= nanos(self.users.length()));
-        self.follow_at = (!settled || self.steering.is_some()).then(|| now.after(RAMP_STEP));
+        self.follow_at = (!is_settled(&self.users, into) || self.steering.is_some()).then(|| now.after(RAMP_STEP));
         let asked = match self.steering.as_ref().and_then(Steering::users) {
             Some(users) => usize::try_from(self.share.of_first(users)).unwrap_or(usize::MAX),
             None => users_at(&self.users, into, self.share),
