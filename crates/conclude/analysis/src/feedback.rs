@@ -71,15 +71,44 @@ pub fn drift(window: &UsersInWindow) -> f64 {
     window.slope * f64::from(window.seconds) / window.mean.max(1.0)
 }
 
+/// The most users that a loop asked for. Records of earlier versions have only the most that it might have.
+pub(crate) fn reached(record: &FeedbackRecord) -> u32 {
+    record.reached.unwrap_or(record.rules.most)
+}
+
 /// The answer of a control loop as the value of a measure.
 pub(crate) fn answer(record: &FeedbackRecord) -> OrReason<f64> {
     match (&record.window, record.end) {
-        (None, _) => Err(format!("no limit was exceeded with up to {} users", grouped(f64::from(record.rules.most)))),
         (Some(window), FeedbackEnd::Flat) => Ok(window.mean),
         (Some(_), FeedbackEnd::Time) => {
             Err("the number of users did not become flat in the time of the load".to_owned())
         }
+        (None, _) | (Some(_), FeedbackEnd::NoAlert) => Err(silent_with(record)),
     }
+}
+
+/// How far users came without an alert: `no limit was exceeded with up to 800 users`.
+fn silent_with(record: &FeedbackRecord) -> String {
+    let any_more = if record.first_alert.is_some() { "any more " } else { "" };
+    format!("no limit was exceeded {any_more}with up to {} users", grouped(f64::from(reached(record))))
+}
+
+/// True if no alert fired, or none any more with the most users.
+pub(crate) fn is_silent(record: &FeedbackRecord) -> bool {
+    record.first_alert.is_none() || record.end == FeedbackEnd::NoAlert
+}
+
+/// What helps where loops have no answer, because no alert fired or because their users did not become flat; none where all
+/// have one.
+pub(crate) fn remedy<'a>(mut rows: impl Iterator<Item = &'a FeedbackRow> + Clone) -> Option<String> {
+    let mut silent = rows.clone().filter(|row| is_silent(&row.record)).peekable();
+    if silent.peek().is_some() {
+        let all_came = silent.all(|row| reached(&row.record) == row.record.rules.most);
+        let first = if all_came { "`most` of `[load]` be larger" } else { "`duration` of `[load]` be longer" };
+        return Some(format!("let {first}, users think for less time, or limits be stricter"));
+    }
+    let is_endless = rows.any(|row| row.record.end == FeedbackEnd::Time);
+    is_endless.then(|| "let `duration` of `[load]` be longer".to_owned())
 }
 
 /// The control loops of a study; none for another study.
@@ -190,7 +219,7 @@ mod tests {
                 first: false,
             },
         ];
-        FeedbackRecord { rules, end, first_alert: Some(90), window: Some(window), alerts }
+        FeedbackRecord { rules, end, reached: Some(472), first_alert: Some(90), window: Some(window), alerts }
     }
 
     /// Two variants, five starts of each, with what `of` says of the start.
@@ -251,15 +280,24 @@ mod tests {
 
     #[test]
     fn a_loop_without_an_alert_or_an_end_has_no_answer_and_says_why() {
-        let analysis = told(|_| FeedbackRecord {
-            window: None,
-            first_alert: None,
-            alerts: Vec::new(),
-            ..record(1.0, FeedbackEnd::Time)
-        });
-        let text = format!("{:?}", analysis.answer);
-        assert!(text.contains("no limit was exceeded with up to 500 users"), "{text}");
-        assert!(topics(&analysis).contains(&"control loop without an alert"), "{:?}", topics(&analysis));
+        let silent = |end, reached, says: &str, remedy: &str| {
+            let (window, first_alert, alerts) = (None, None, Vec::new());
+            let analysis =
+                told(|_| FeedbackRecord { window, first_alert, alerts: alerts.clone(), reached, ..record(1.0, end) });
+            let text = format!("{:?}", analysis.answer);
+            assert!(text.contains(says), "{text}");
+            let finding = analysis.findings.iter().find(|one| one.topic == "control loop without an alert");
+            assert!(finding.is_some_and(|one| one.sentence.contains(remedy)), "{finding:?}");
+            let next = analysis.next.as_ref().expect("a next step").alternative.clone();
+            assert!(next.contains(says) && next.contains(remedy), "{next}");
+        };
+        let (all, larger) = ("no limit was exceeded with up to 500 users", "let `most` of `[load]` be larger");
+        silent(FeedbackEnd::NoAlert, Some(500), all, larger);
+        silent(FeedbackEnd::Time, None, all, larger);
+        let some = "no limit was exceeded with up to 472 users";
+        silent(FeedbackEnd::Time, Some(472), some, "let `duration` of `[load]` be longer");
+        let late = told(|_| FeedbackRecord { reached: Some(500), ..record(490.0, FeedbackEnd::NoAlert) });
+        assert!(format!("{:?}", late.answer).contains("exceeded any more with up to 500 users"), "{:?}", late.answer);
         let analysis = told(|_| record(200.0, FeedbackEnd::Time));
         assert!(topics(&analysis).contains(&"control loop without an end"), "{:?}", topics(&analysis));
     }
@@ -271,6 +309,12 @@ mod tests {
             record.window.as_mut().expect("a window").slope = 0.15;
             record
         };
+        let full = |_| {
+            let mut record = record(200.0, FeedbackEnd::Flat);
+            record.rules.most = 250;
+            record
+        };
+        assert!(topics(&told(full)).contains(&"control loop at its most users"));
         // 0.15 users a second are 270 in half an hour.
         assert!(topics(&told(drifting)).contains(&"control loop drifts"));
     }

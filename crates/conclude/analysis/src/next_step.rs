@@ -4,6 +4,7 @@ use crate::analysis::Analysis;
 use crate::capacity::Found;
 use crate::compare::{Comparison, time_per_repeat};
 use crate::excluded::BLOCK_RUN_AGAIN;
+use crate::feedback;
 use crate::findings::OTHERS_RAN;
 use crate::input::Input;
 use crate::quantity::{margin, percent};
@@ -139,7 +140,14 @@ fn mend(input: &Input, analysis: &Analysis, first: &Comparison) -> NextStep {
         (None, Err(reason)) if input.plan.searches() => {
             step("nothing could be compared", format!("{reason}; {}", of_a_search(analysis, &again)))
         }
-        (None, Err(reason)) => step("nothing could be compared", format!("{reason}; let another measure decide")),
+        (None, Err(reason)) => {
+            let loops = analysis.feedback.iter().filter(|report| report.measure == first.measure);
+            let help = match feedback::remedy(loops.flat_map(|report| &report.rows)) {
+                Some(remedy) => format!("{remedy}, and {again}"),
+                None => "let another measure decide".to_owned(),
+            };
+            step("nothing could be compared", format!("{reason}; {help}"))
+        }
     }
 }
 
@@ -152,7 +160,10 @@ fn of_a_search(analysis: &Analysis, again: &str) -> String {
     if cells().any(|cell| matches!(cell.found, Ok(Found::Below(_)))) {
         return "begin with a smaller load, or allow more in the objective".to_owned();
     }
-    format!("let `most` under `[load]` be larger, and {again}")
+    if cells().any(|cell| matches!(cell.found, Ok(Found::AtLeast(_)))) {
+        return format!("let `most` under `[load]` be larger, and {again}");
+    }
+    format!("look at its loads for what changed from one to the next, let them last longer, and {again}")
 }
 
 /// The repeats that a study has by default.

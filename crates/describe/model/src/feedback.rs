@@ -30,6 +30,9 @@ pub struct FeedbackRecord {
     pub rules: FeedbackRules,
     /// The reason of its end.
     pub end: FeedbackEnd,
+    /// The most users that were meant to be at work; none in a record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<u32>,
     /// The second of the measure phase in which the first alert fired; none where none did.
     pub first_alert: Option<u32>,
     /// The number of users over the window; none where no alert fired.
@@ -44,6 +47,8 @@ pub struct FeedbackRecord {
 pub enum FeedbackEnd {
     /// The number of users was flat.
     Flat,
+    /// As many users as the rules allow were there for the time of the window, and no limit was exceeded in it.
+    NoAlert,
     /// The time that the study gives was over.
     Time,
 }

@@ -30,22 +30,28 @@ pub struct ControlLoop {
     last_alert: Option<u32>,
     last_change: Option<u32>,
     alerts: Vec<AlertTime>,
-    ended: bool,
+    reached: u32,
+    /// Seconds, up to now, with as many users as the rules allow and no alert.
+    at_most: usize,
+    ended: Option<FeedbackEnd>,
 }
 
 impl ControlLoop {
     /// A loop that begins with so many users.
     #[must_use]
     pub fn new(rules: FeedbackRules, users: u32) -> ControlLoop {
+        let users = users.min(rules.most);
         ControlLoop {
             rules,
-            users: users.min(rules.most),
+            users,
             since_alert: Vec::new(),
             first_alert: None,
             last_alert: None,
             last_change: None,
             alerts: Vec::new(),
-            ended: false,
+            reached: 0,
+            at_most: 0,
+            ended: None,
         }
     }
 
@@ -58,9 +64,10 @@ impl ControlLoop {
     /// Decides after a second of the measure phase, at whose end these limits were exceeded. Seconds after its end, in which
     /// users finish what they do, change nothing.
     pub fn second(&mut self, second: u32, exceeded: Vec<Condition>) -> Control {
-        if self.ended {
+        if self.ended.is_some() {
             return Control::End;
         }
+        self.reached = self.reached.max(self.users);
         let fires = !exceeded.is_empty();
         if fires {
             self.note(exceeded);
@@ -70,8 +77,9 @@ impl ControlLoop {
         if self.first_alert.is_some() {
             self.since_alert.push(self.users);
         }
-        self.ended = self.is_flat();
-        if self.ended {
+        self.at_most = if !fires && self.users == self.rules.most { self.at_most + 1 } else { 0 };
+        self.ended = self.end();
+        if self.ended.is_some() {
             return Control::End;
         }
         let rest = |since: Option<u32>| {
@@ -100,10 +108,20 @@ impl ControlLoop {
         }
     }
 
-    /// True if the window is over and the number of users is flat in it.
-    fn is_flat(&self) -> bool {
+    /// The reason to end now, if there is one: the number of users is flat over a window in which alerts came and went, or the
+    /// most users were there for as long without one, and nothing would change any more.
+    fn end(&self) -> Option<FeedbackEnd> {
         let needed = self.rules.window.as_secs() as usize;
-        self.since_alert.len() > needed && self.window().is_some_and(|window| window.slope.abs() < self.rules.flat)
+        let alerted = self.first_alert.zip(self.last_alert).is_some_and(|(first, last)| {
+            // The window begins so many seconds after the first alert.
+            let begun = self.since_alert.len().saturating_sub(needed);
+            (last - first) as usize >= begun
+        });
+        let is_flat = || self.window().is_some_and(|window| window.slope.abs() < self.rules.flat);
+        if self.since_alert.len() > needed && alerted && is_flat() {
+            return Some(FeedbackEnd::Flat);
+        }
+        (self.at_most > needed).then_some(FeedbackEnd::NoAlert)
     }
 
     /// The users in the window up to now.
@@ -129,7 +147,8 @@ impl ControlLoop {
     pub fn record(&self) -> FeedbackRecord {
         FeedbackRecord {
             rules: self.rules,
-            end: if self.ended { FeedbackEnd::Flat } else { FeedbackEnd::Time },
+            end: self.ended.unwrap_or(FeedbackEnd::Time),
+            reached: Some(self.reached),
             first_alert: self.first_alert,
             window: self.window(),
             alerts: self.alerts.clone(),
@@ -181,7 +200,7 @@ mod tests {
         let record = control.record();
         assert_eq!((record.end, users.len()), (FeedbackEnd::Flat, 4 + 1801));
         let window = record.window.expect("there was an alert");
-        assert_eq!((window.seconds, window.fewest, window.most), (1800, 32, 40));
+        assert_eq!((window.seconds, window.fewest, window.most, record.reached), (1800, 32, 40, Some(40)));
         assert!((window.mean - 36.0).abs() < 1e-9 && window.slope.abs() < 1e-3, "{window:?}");
         assert_eq!(window.reversals, 899, "one every two seconds");
         let mut over = control;
@@ -199,10 +218,27 @@ mod tests {
 
     #[test]
     fn without_an_alert_there_is_no_answer() {
-        let (control, users) = run(FeedbackRules { most: 50, ..rules() }, 400, 0, 100);
+        let few = FeedbackRules { most: 50, ..rules() };
+        let (control, users) = run(few, 400, 0, 100);
         assert_eq!((users[5], users[6], users[99]), (48, 50, 50));
         let record = control.record();
         assert_eq!((record.window, record.first_alert, record.end), (None, None, FeedbackEnd::Time));
+        assert_eq!(run(few, 400, 0, 3).0.record().reached, Some(24), "of the 50 that may be");
+        // Once the most users were there for the window, nothing more can come of it.
+        let (control, users) = run(few, 400, 0, 10_000);
+        let record = control.record();
+        assert_eq!((users.len(), record.end, record.reached), (6 + 1801, FeedbackEnd::NoAlert, Some(50)));
+    }
+
+    #[test]
+    fn an_alert_long_ago_makes_the_most_users_no_answer() {
+        let (mut control, mut second) = (ControlLoop::new(FeedbackRules { most: 50, ..rules() }, 8), 0);
+        while control.second(second, if second == 3 { vec![Condition::Errors] } else { Vec::new() }) != Control::End {
+            second += 1;
+        }
+        let record = control.record();
+        assert_eq!((record.first_alert, record.end, record.reached), (Some(3), FeedbackEnd::NoAlert, Some(50)));
+        assert!((1800..1830).contains(&second), "{second}");
     }
 
     #[test]

@@ -97,15 +97,24 @@ fn column(generator: &str) -> usize {
 
 #[test]
 fn without_an_alert_there_is_no_answer_and_the_load_ends_all_the_same() {
-    let study = edited(&edited(STUDY, "errors = \"20%\"", "errors = \"99%\""), "\"90s\"", "\"9s\"");
-    let (place, row) = run(&study);
-    assert_eq!(
-        (row["end"].as_str(), row["first_alert"].is_null(), row["window"].is_null()),
-        (Some("time"), true, true)
-    );
-    let markdown = place.read("bundle/report/report.md");
-    assert!(markdown.contains("no limit was exceeded with up to 40 users"), "{markdown}");
-    assert!(markdown.contains("**control loop without an alert** (problem)"), "{markdown}");
+    let tolerant = edited(STUDY, "errors = \"20%\"", "errors = \"99%\"");
+    // Four users at first, two more every second: the time is over before 40 are there, and not before ten are.
+    let short = edited(&tolerant, "\"90s\"", "\"9s\"");
+    for (study, end, most) in
+        [(short, "time", 20), (edited(&tolerant, "most     = 40", "most     = 10"), "no_alert", 10)]
+    {
+        let (place, row) = run(&study);
+        assert_eq!(
+            (row["end"].as_str(), row["first_alert"].is_null(), row["window"].is_null()),
+            (Some(end), true, true)
+        );
+        let reached = row["reached"].as_u64().expect("a number");
+        assert!((10..=most).contains(&reached), "{row}");
+        assert!(row["seconds"].as_f64().is_some_and(|seconds| seconds < 60.0), "it ended by itself: {row}");
+        let markdown = place.read("bundle/report/report.md");
+        assert!(markdown.contains(&format!("no limit was exceeded with up to {reached} users")), "{markdown}");
+        assert!(markdown.contains("**control loop without an alert** (problem)"), "{markdown}");
+    }
 }
 
 #[test]

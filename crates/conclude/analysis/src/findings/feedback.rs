@@ -1,7 +1,7 @@
 //! Findings about control loops: answers that are none, and how much their users moved.
 
 use super::{Context, Finding, Severity};
-use crate::feedback::{FeedbackRow, drift, in_window, swing};
+use crate::feedback::{FeedbackRow, drift, in_window, is_silent, reached, remedy, swing};
 use crate::quantity::grouped;
 use plimsoll_model::feedback::FeedbackEnd;
 
@@ -19,22 +19,21 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         told.filter_map(|row| Some(format!("{}: {}", place(row), in_window(row.record.window.as_ref()?)))).collect()
     };
     let mut findings = Vec::new();
-    let silent: Vec<String> = rows()
-        .filter(|row| row.record.first_alert.is_none())
-        .map(|row| format!("{}: up to {} users", place(row), grouped(f64::from(row.record.rules.most))))
-        .collect();
-    if !silent.is_empty() {
+    let silent = || rows().filter(|row| is_silent(&row.record));
+    // A first look ends before an alert can fire by default, and has a finding of its own.
+    if let Some(remedy) = remedy(silent()).filter(|_| !context.input.facts.quick) {
         findings.push(Finding {
             severity: Severity::Problem,
             topic: "control loop without an alert",
-            sentence: "No limit was exceeded, so that the control loop has no answer: let `most` of `[load]` be larger, or the \
-                       limits stricter."
-                .to_owned(),
-            evidence: silent,
+            sentence: format!(
+                "No limit was exceeded, or none any more, so that the control loop has no answer: {remedy}."
+            ),
+            evidence: silent()
+                .map(|row| format!("{}: up to {} users", place(row), grouped(f64::from(reached(&row.record)))))
+                .collect(),
         });
     }
-    let endless =
-        in_windows(&mut rows(), |row| row.record.first_alert.is_some() && row.record.end == FeedbackEnd::Time);
+    let endless = in_windows(&mut rows(), |row| !is_silent(&row.record) && row.record.end == FeedbackEnd::Time);
     if !endless.is_empty() {
         findings.push(Finding {
             severity: Severity::Problem,
@@ -46,6 +45,19 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         });
     }
     let flat = || rows().filter(|row| row.record.end == FeedbackEnd::Flat);
+    let full = in_windows(&mut flat(), |row| {
+        row.record.window.as_ref().is_some_and(|window| window.most == row.record.rules.most)
+    });
+    if !full.is_empty() {
+        findings.push(Finding {
+            severity: Severity::Caution,
+            topic: "control loop at its most users",
+            sentence: "The control loop had as many users as it may have while it took its mean, so that its answer may be too \
+                       low: let `most` of `[load]` be larger."
+                .to_owned(),
+            evidence: full,
+        });
+    }
     let drifting =
         in_windows(&mut flat(), |row| row.record.window.as_ref().is_some_and(|window| drift(window).abs() > MATERIAL));
     if !drifting.is_empty() {

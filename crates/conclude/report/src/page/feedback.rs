@@ -50,11 +50,11 @@ fn rules(input: &Input, row: &FeedbackRow) -> String {
     let rules = &row.record.rules;
     let [rest, over, window] = [rules.rest, rules.over, rules.window].map(words::span);
     let limits = input.facts.objective.as_ref().map(|one| format!("Limits: {}. ", objective(one, false)));
-    let (step, flat) = (rules.step, rules.flat);
+    let (step, flat, most) = (rules.step, rules.flat, grouped(f64::from(rules.most)));
     format!(
         "{}{step} users came every second until a limit was exceeded over the last {over}. After that, {step} left while one was, and \
          {step} came while none was, {rest} apart, until the line through their number rose or fell by less than {flat} users a \
-         second for {window}. The answer is the mean over that time; beside it stand half the range of the number, as a share of \
+         second for {window}, or {most} users had been there for as long without a limit exceeded. The answer is the mean over that time; beside it stand half the range of the number, as a share of \
          the mean, and the change by that line.",
         limits.unwrap_or_default()
     )
@@ -86,6 +86,7 @@ fn row(input: &Input, row: &FeedbackRow) -> FeedbackRowView {
         took: words::span(row.took),
         end: match record.end {
             FeedbackEnd::Flat => "flat",
+            FeedbackEnd::NoAlert => "no alert with the most users",
             FeedbackEnd::Time => "time was over",
         },
     }

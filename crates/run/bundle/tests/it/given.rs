@@ -178,6 +178,7 @@ fn feedback() -> FeedbackRecord {
             flat: 0.2,
         },
         end: FeedbackEnd::Flat,
+        reached: Some(40),
         first_alert: Some(71),
         window: Some(UsersInWindow { seconds: 1800, mean: 20.5, fewest: 8, most: 40, slope: -0.01, reversals: 7 }),
         alerts: vec![AlertTime { condition: objective::Condition::Errors, seconds: 9, first: true }],

@@ -17,7 +17,7 @@ table! {
         rest: Option<Literal<PositiveTimeSpan>>,
         /// The time over which limits are looked at, up to now. Default: "60s".
         over: Option<Literal<PositiveTimeSpan>>,
-        /// The time after the first alert for which the number of users must be flat. Default: "30m".
+        /// The time after the first alert for which the number of users must be flat, and that with `most` users and no alert after which it ends. Default: "30m".
         window: Option<Literal<PositiveTimeSpan>>,
         /// It is flat where the line through it changes by less than so many users a second. Default: 0.2.
         flat: Option<Literal<Rate>>,
