@@ -18,8 +18,7 @@ pub fn against_itself(mut study: Study, repeats: u32) -> Study {
     study.repeats = repeats;
     study.looks = Vec::new();
     study.noise_floor = Some(FLOOR_RULE);
-    study.quick = true;
-    study
+    study.in_short_loads()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::document::{Fault, Faults, Span};
 use crate::hosts::{host_of, hosts, may_load};
 use crate::study::{Study, length_of};
 use crate::table::database::{DatabaseTables, kept_data};
-use crate::table::design::{DesignSpec, respect_fixed_port, respect_shared_data};
+use crate::table::design::{DesignSpec, respect_fixed_port, respect_restored_data, respect_shared_data};
 use crate::table::factors::{Factors, NamedFactor};
 use crate::table::objective::ObjectiveTable;
 use crate::table::store::Stores;
@@ -157,7 +157,8 @@ fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
             "{users} users with a connection each are too many: an address has {MOST_CONNECTIONS} ports for connections to \
              another one"
         );
-        let help = "name fewer users, or let them share connections: `connect = \"shared 1000\"`";
+        let fewer = if spec.search.is_some() { "write a smaller `most`" } else { "name fewer users" };
+        let help = format!("{fewer}, or let them share connections: `connect = \"shared 1000\"`");
         return Some(Fault::error(tables.load.users_span(), message).help(help));
     }
     let LoadModel::Open { rate, .. } = &largest.model else { return None };
@@ -237,6 +238,10 @@ pub(crate) fn check_what_is_shared_in_turns(
     }
     for database in shared {
         respect_shared_data(design, &database, faults);
+    }
+    let compared: Vec<&str> = factors.iter().filter(|one| one.is_compared()).map(|one| one.name.as_str()).collect();
+    for database in tables.databases_restored_by(&compared) {
+        respect_restored_data(design, database, faults);
     }
     for (system, port) in fixed {
         respect_fixed_port(design, &system, port, faults);

@@ -209,6 +209,16 @@ impl Study {
         self
     }
 
+    /// The same study with the loads of a first look, and no more turns than these have room for.
+    pub(crate) fn in_short_loads(mut self) -> Study {
+        self.quick = true;
+        if let Some(count) = self.design.count.take_if(|_| !self.design.has_begun) {
+            let by_length = self.design().turns().map_or(count, |turns| turns.count);
+            self.design.count = Some(count.min(by_length));
+        }
+        self
+    }
+
     /// Why the study has its design, in words that follow the design's name.
     #[must_use]
     pub fn reason_of_design(&self) -> &str {

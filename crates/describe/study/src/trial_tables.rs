@@ -198,6 +198,12 @@ impl TrialTables {
         self.databases_in(levels).filter(|(_, table)| shares(table)).map(|(name, _)| name.clone()).collect()
     }
 
+    /// The servers that run already and whose `restore` depends on one of these factors, while `url` does not.
+    pub(crate) fn databases_restored_by(&self, factors: &[&str]) -> impl Iterator<Item = &str> {
+        let differs = |table: &DatabaseTable| factors.iter().any(|factor| table.is_restored_by(factor));
+        self.databases.iter().filter(move |(_, table)| differs(table)).map(|(name, _)| name.as_str())
+    }
+
     /// The databases that a run starts.
     fn started(&self) -> impl Iterator<Item = &(String, DatabaseTable)> {
         self.databases.iter().filter(|(_, table)| table.started().is_some())

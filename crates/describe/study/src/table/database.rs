@@ -136,6 +136,14 @@ impl DatabaseTable {
         }
     }
 
+    /// Whether this factor changes what a server that runs already is restored to, and not which server that is.
+    pub(crate) fn is_restored_by(&self, factor: &str) -> bool {
+        let DatabaseTable::External(table) = self else { return false };
+        let placeholder = format!("{{{factor}}}");
+        let restore = table.restore.as_ref().map(|restore| restore.shown(&Assignment::default()));
+        restore.is_some_and(|restore| restore.contains(&placeholder)) && !table.url.as_written().contains(&placeholder)
+    }
+
     /// Where it is said what it is.
     pub(crate) fn target_span(&self) -> &Span {
         match self {

@@ -3,6 +3,7 @@
 use crate::document::{Fault, Faults, Section, Span, table};
 use crate::table::database::{DatabaseTable, DatabaseTables};
 use crate::table::load::LoadTable;
+use crate::table::sql::SqlTable;
 use crate::table::workload::WorkloadTable;
 use crate::value::{Literal, PositiveTimeSpan, Problem, Scalar, TurnCount};
 use plimsoll_model::factor::Level;
@@ -73,6 +74,8 @@ pub(crate) struct DesignSpec {
     pub(crate) count: Option<u32>,
     slice: Option<Duration>,
     settle: Duration,
+    /// True if a run began with it, and nothing may change it.
+    pub(crate) has_begun: bool,
 }
 
 /// How long a slice is where the load does not tell how many requests there will be.
@@ -136,7 +139,7 @@ impl DesignSpec {
         let reason = "as the run began".to_owned();
         let settle = turns.map_or(self.settle, |turns| turns.settle);
         let (count, slice) = (turns.map(|turns| turns.count), turns.map(|turns| turns.slice));
-        DesignSpec { name, place: None, reason, count, slice, settle, ..*self }
+        DesignSpec { name, place: None, reason, count, slice, settle, has_begun: true, ..*self }
     }
 }
 
@@ -179,6 +182,7 @@ pub(crate) fn design(
         count: table.and_then(|table| table.count.as_ref()).map(|count| count.value.u32()),
         slice: span(table.and_then(|table| table.slice.as_ref())),
         settle: span(table.and_then(|table| table.settle.as_ref())).unwrap_or(SETTLE),
+        has_begun: false,
     })
 }
 
@@ -200,6 +204,12 @@ pub(crate) fn why_unwise(workload: &WorkloadTable, databases: &DatabaseTables) -
     is_shared.then_some("what one load leaves to a database that runs already, the next one may pay for")
 }
 
+/// Why they are not where users wait as TPC-C has it, 20 s and more between two transactions. A search has no slices so short.
+pub(crate) fn why_too_rare(workload: &WorkloadTable) -> Option<&'static str> {
+    let waits = workload.sql().is_some_and(SqlTable::has_waits);
+    waits.then_some("users wait as TPC-C has it, so that a slice would have next to no requests")
+}
+
 /// Fails where a study asks for slices that are impossible.
 fn refuse_impossible(named: Option<&Literal<DesignName>>, why: Option<&str>, faults: &mut Faults) {
     if let (Some(named), Some(why)) = (named.filter(|named| named.value != DesignName::Trials), why) {
@@ -218,6 +228,13 @@ pub(crate) fn respect_fixed_port(design: &mut DesignSpec, system: &str, port: u1
 pub(crate) fn respect_shared_data(design: &mut DesignSpec, database: &str, faults: &mut Faults) {
     let why = format!("with `snapshot = \"template\"` the servers of `{database}` share one folder of data");
     fall_back_to_trials(design, &why, "leave `snapshot` out, so that each has a copy", faults);
+}
+
+/// So does a server that runs already and that each variant restores in its own way: all would work with what the last one
+/// made of it.
+pub(crate) fn respect_restored_data(design: &mut DesignSpec, database: &str, faults: &mut Faults) {
+    let why = format!("`restore` of `{database}` depends on a compared factor, and all of them share that server");
+    fall_back_to_trials(design, &why, "let `url` name a server for each", faults);
 }
 
 /// Leaves trials where the study names no design; refuses its design otherwise, with a remedy.
@@ -242,7 +259,7 @@ mod tests {
     fn in_turns() -> DesignSpec {
         let reason = IN_TURNS.to_owned();
         let (name, place, can_take_turns) = (DesignName::Turns, None, true);
-        DesignSpec { name, place, reason, can_take_turns, count: None, slice: None, settle: SETTLE }
+        DesignSpec { name, place, reason, can_take_turns, count: None, slice: None, settle: SETTLE, has_begun: false }
     }
 
     #[test]

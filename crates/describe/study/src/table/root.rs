@@ -4,7 +4,9 @@ use crate::document::profile::Profiles;
 use crate::document::{Fault, Faults, Section, Span, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
-use crate::table::design::{DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, why_impossible, why_unwise};
+use crate::table::design::{
+    DesignName, DesignSpec, NOTHING_COMPARED, TurnsTable, design, why_impossible, why_too_rare, why_unwise,
+};
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
@@ -120,8 +122,12 @@ impl StudyTable {
     pub(crate) fn design(&self, faults: &mut Faults) -> Option<DesignSpec> {
         let (load, workload) = (self.load.valid()?, self.workload.valid()?);
         let impossible = (!self.compares()).then_some(NOTHING_COMPARED).or_else(|| why_impossible(load, workload));
-        let unwise = why_unwise(workload, self.databases()?);
-        design(self.design.as_ref(), self.turns.as_ref(), (impossible, unwise), faults)
+        let too_rare = why_too_rare(workload).filter(|_| !self.searches());
+        let unwise = too_rare.or(why_unwise(workload, self.databases()?));
+        let mut design = design(self.design.as_ref(), self.turns.as_ref(), (impossible, unwise), faults)?;
+        // Nothing advises turns in which next to nothing happens.
+        design.can_take_turns &= too_rare.is_none();
+        Some(design)
     }
 
     /// True if variants are compared; otherwise the study describes one system.

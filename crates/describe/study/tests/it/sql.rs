@@ -4,6 +4,7 @@ use crate::{read_text, study};
 use plimsoll_model::database::{Dataset, Engine, Origin};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::sql::SqlWork;
+use plimsoll_model::start::Design;
 use plimsoll_model::workload::{Protocol, Steps};
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 
@@ -117,6 +118,8 @@ fn a_study_of_databases_says_what_it_is_about() {
     let facts = study(&waiting).facts();
     assert_eq!(facts.mean_think, None, "the pauses are those of the workload");
     assert_eq!(facts.load, "closed loop, {users} users, pauses as the workload has them");
+    assert_eq!(study(&waiting).design(), Design::Trials);
+    assert!(study(&waiting).reason_of_design().contains("users wait as TPC-C has it"));
 }
 
 #[test]

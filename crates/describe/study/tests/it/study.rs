@@ -401,6 +401,37 @@ fn a_quick_look_has_fewer_levels_repeats_and_seconds() {
 }
 
 #[test]
+fn a_server_that_each_variant_restores_in_its_own_way_leaves_trials() {
+    let with = |url: &str, restore: &str, design: &str| {
+        let database = format!("[database.shop]\nurl = '{url}'\nrestore = './index.sh {restore}'\n");
+        GRPC.replace("[factors]", &format!("{design}\n[factors]"))
+            .replace("[workload]", &format!("{database}[workload]"))
+    };
+    let one = "postgresql://me@localhost/shop";
+    let restored = study(&with(one, "{mode}", ""));
+    assert_eq!(restored.design(), Design::Trials);
+    assert!(restored.reason_of_design().contains("`restore` of `shop` depends on a compared factor"));
+    for (url, restore) in [(one, "{users}"), ("postgresql://me@localhost/{mode}", "{mode}")] {
+        assert!(study(&with(url, restore, "")).design().turns().is_some(), "{url} {restore}");
+    }
+    let (_, diagnostics) = read_text(&with(one, "{mode}", "design = 'turns'"));
+    assert!(diagnostics.iter().any(|one| one.message.contains("`restore` of `shop`")), "{diagnostics:?}");
+}
+
+#[test]
+fn a_quick_look_has_no_more_turns_than_its_seconds_have_room_for() {
+    for (given, expected) in
+        [("slice = '200ms', count = 40", 15), ("slice = '200ms', count = 5", 5), ("slice = '1s'", 8)]
+    {
+        let text = GRPC.replace("[factors]", &format!("turns = {{ {given} }}\n[factors]"));
+        let count = quick(study(&text)).design().turns().expect("turns").count;
+        assert_eq!(count, expected, "{given}");
+        let begun = study(&text).design();
+        assert_eq!(quick(study(&text).begun_as(begun)).design(), begun, "a run goes on as it began");
+    }
+}
+
+#[test]
 fn a_quick_look_squeezes_stages() {
     let stages = "stages = [{ ramp = '20s', to = 9 }, { hold = '10s' }]";
     let text = GRPC.replace("duration = \"20s\"", stages);
