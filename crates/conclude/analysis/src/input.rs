@@ -79,7 +79,7 @@ impl Input {
     }
 
     /// The command that runs the study again: for so much time under load if it is given, and otherwise until all is
-    /// decided if the run could end early.
+    /// decided if the run could end early. It names the agents and the broker that the run had.
     #[must_use]
     pub fn command_to_run(&self, time: Option<Duration>) -> String {
         let quick = if self.facts.quick { " --quick" } else { "" };
@@ -96,7 +96,12 @@ impl Input {
         };
         // Old bundles do not tell the name; each keeps the file under this one.
         let file = if self.facts.file.is_empty() { "study.toml" } else { &self.facts.file };
-        format!("plimsoll run{quick}{profile}{extent} {}", shell::word(&file))
+        let loads = self.starts.iter().flat_map(|start| &start.loads);
+        let agents = loads.map(|load| load.summary.agents.len()).max().unwrap_or(0);
+        let has_other_hosts = self.starts.iter().any(|start| !start.summary.hosts.is_empty());
+        let broker = if agents > 0 || has_other_hosts { " --nats URL" } else { "" };
+        let agents = if agents > 0 { format!(" --agents {agents}") } else { String::new() };
+        format!("plimsoll run{quick}{profile}{extent} {}{broker}{agents}", shell::word(&file))
     }
 
     /// True if Plimsoll's own generator made the load, so that its limits are known.
@@ -145,6 +150,7 @@ fn in_whole_units(time: Duration) -> String {
 mod tests {
     use super::*;
     use crate::testing::{input, start};
+    use plimsoll_model::agent::AgentRecord;
 
     #[test]
     fn a_run_that_could_end_early_is_run_again_until_it_is_decided() {
@@ -154,6 +160,13 @@ mod tests {
         assert_eq!(study.command_to_run(None), "plimsoll run --until-decided study.toml");
         let for_a_time = study.command_to_run(Some(Duration::from_secs(90)));
         assert_eq!(for_a_time, "plimsoll run --for 90s study.toml", "its number of repeats is fixed before the run");
+    }
+
+    #[test]
+    fn the_command_to_run_again_names_agents_and_broker() {
+        let mut study = input(10, |_| start(1.0));
+        study.starts[0].loads[0].summary.agents = vec![AgentRecord::default(), AgentRecord::default()];
+        assert_eq!(study.command_to_run(None), "plimsoll run study.toml --nats URL --agents 2");
     }
 
     #[test]

@@ -58,7 +58,10 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let is_script = *protocol == Protocol::Script;
     let (rest, remedy) = match (is_script, least.connecting > 0.5) {
         (false, true) => ("mostly connecting", ", or keep connections open between iterations"),
-        (false, false) => ("connecting, waiting and closing", ", or keep connections open between iterations"),
+        (false, false) if least.connecting > 0.1 => {
+            ("connecting, waiting and closing", ", or keep connections open between iterations")
+        }
+        (false, false) => ("connecting, waiting and closing", ""),
         (true, _) => ("the script's own work, its sleeps and connecting", ""),
     };
     let waiting = if is_script { "the script and its sleeps" } else { "waiting and closing" };

@@ -253,16 +253,7 @@ pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
 
 /// The commands to run the study again; only the plan's seed has to be the same.
 pub(crate) fn redo(input: &Input) -> Vec<String> {
-    let loads = input.starts.iter().flat_map(|start| &start.loads);
-    let agents = loads.map(|load| load.summary.agents.len()).max().unwrap_or(0);
-    let mut run = input.command_to_run(input.plan.given_time);
-    if agents > 0 || !other_hosts(input).is_empty() {
-        run += " --nats URL";
-    }
-    if agents > 0 {
-        run += &format!(" --agents {agents}");
-    }
-    vec![run, "plimsoll report BUNDLE".to_owned()]
+    vec![input.command_to_run(input.plan.given_time), "plimsoll report BUNDLE".to_owned()]
 }
 
 /// Notes on the meaning of the numbers.
