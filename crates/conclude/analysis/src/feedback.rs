@@ -71,7 +71,7 @@ pub fn drift(window: &UsersInWindow) -> f64 {
     window.slope * f64::from(window.seconds) / window.mean.max(1.0)
 }
 
-/// The most users that a loop asked for. Records of earlier versions have only the most that it might have.
+/// The most users that were meant to be at work. Records of earlier versions have only the most that it might have.
 pub(crate) fn reached(record: &FeedbackRecord) -> u32 {
     record.reached.unwrap_or(record.rules.most)
 }

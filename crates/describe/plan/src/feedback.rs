@@ -78,7 +78,7 @@ impl ControlLoop {
             self.since_alert.push(self.users);
         }
         self.at_most = if !fires && self.users == self.rules.most { self.at_most + 1 } else { 0 };
-        self.ended = self.end();
+        self.ended = self.end(second);
         if self.ended.is_some() {
             return Control::End;
         }
@@ -110,13 +110,9 @@ impl ControlLoop {
 
     /// The reason to end now, if there is one: the number of users is flat over a window in which alerts came and went, or the
     /// most users were there for as long without one, and nothing would change any more.
-    fn end(&self) -> Option<FeedbackEnd> {
+    fn end(&self, second: u32) -> Option<FeedbackEnd> {
         let needed = self.rules.window.as_secs() as usize;
-        let alerted = self.first_alert.zip(self.last_alert).is_some_and(|(first, last)| {
-            // The window begins so many seconds after the first alert.
-            let begun = self.since_alert.len().saturating_sub(needed);
-            (last - first) as usize >= begun
-        });
+        let alerted = self.last_alert.is_some_and(|last| ((second - last) as usize) < needed);
         let is_flat = || self.window().is_some_and(|window| window.slope.abs() < self.rules.flat);
         if self.since_alert.len() > needed && alerted && is_flat() {
             return Some(FeedbackEnd::Flat);

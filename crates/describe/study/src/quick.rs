@@ -7,8 +7,8 @@ const REPEATS: u32 = 3;
 
 /// The study cut down to a first look: of each numeric condition with more than three levels the
 /// first, the middle and the last; three repeats at most, without looks in between; a warm-up of at
-/// most a second and a measure phase of at most three, or as many turns as that has room for, and eight at least. Stages are
-/// squeezed to fit.
+/// most a second and a measure phase of at most three, or as many turns as fit into it, but eight
+/// where the study has so many. Stages are squeezed to fit.
 #[must_use]
 pub fn quick(mut study: Study) -> Study {
     for factor in &mut study.factors {

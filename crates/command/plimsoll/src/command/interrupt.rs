@@ -21,14 +21,14 @@ const FAILED: &str = "failed to listen for signals";
 /// The status of this process in Linux, with the signals that it ignores.
 const STATUS: &str = "/proc/self/status";
 
-/// The time that the end of a command waits for what is said at a signal, which a reader of standard error may hold up.
+/// The longest that a command waits at its end until the words for a signal are written: nobody may read standard error.
 const SAYING: Duration = Duration::from_secs(1);
 
 /// SIGINT, SIGTERM and SIGHUP as a request to stop; a SIGHUP that is ignored already stays so. The first one sets the
 /// [`Interrupt`], and what runs is stopped in order: users of scripts that run go on for half a second at most. The
 /// second one ends the program at once; the wardens then end the systems under test. Until [`Listener::say`] is called
-/// nothing runs that has to be stopped in order, and the first signal ends the program. What stops at once waits, when
-/// this is dropped, until the signal is answered in words.
+/// nothing runs that has to be stopped in order, and the first signal ends the program. Where a command ends right
+/// after a signal, dropping this waits until the words for it are written.
 #[derive(Debug)]
 pub(super) struct Listener {
     interrupt: Interrupt,

@@ -56,14 +56,13 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let (least, place) = shares.first()?;
     // An iteration of a script covers everything that the script does.
     let is_script = *protocol == Protocol::Script;
-    let (rest, remedy) = match (is_script, least.connecting > 0.5) {
-        (false, true) => ("mostly connecting", ", or keep connections open between iterations"),
-        (false, false) if least.connecting > 0.1 => {
-            ("connecting, waiting and closing", ", or keep connections open between iterations")
-        }
-        (false, false) => ("connecting, waiting and closing", ""),
-        (true, _) => ("the script's own work, its sleeps and connecting", ""),
+    let rest = match (is_script, least.connecting > 0.5) {
+        (false, true) => "mostly connecting",
+        (false, false) => "connecting, waiting and closing",
+        (true, _) => "the script's own work, its sleeps and connecting",
     };
+    let connects = !is_script && least.connecting > 0.1;
+    let remedy = if connects { ", or keep connections open between iterations" } else { "" };
     let waiting = if is_script { "the script and its sleeps" } else { "waiting and closing" };
     let duration = Series::RequestDuration(None).to_string();
     Some(Finding {

@@ -54,8 +54,8 @@ fn rules(input: &Input, row: &FeedbackRow) -> String {
     format!(
         "{}{step} users came every second until a limit was exceeded over the last {over}. After that, {step} left while one was, and \
          {step} came while none was, {rest} apart, until the line through their number rose or fell by less than {flat} users a \
-         second for {window}, or {most} users had been there for as long without a limit exceeded. The answer is the mean over that time; beside it stand half the range of the number, as a share of \
-         the mean, and the change by that line.",
+         second for {window}, or {most} users had been there for as long without a limit exceeded. The answer is the mean over \
+         that time; beside it stand half the range of the number, as a share of the mean, and the change by that line.",
         limits.unwrap_or_default()
     )
 }

@@ -204,7 +204,7 @@ pub(crate) fn why_unwise(workload: &WorkloadTable, databases: &DatabaseTables) -
     is_shared.then_some("what one load leaves to a database that runs already, the next one may pay for")
 }
 
-/// Why they are not where users wait as TPC-C has it, 20 s and more between two transactions. A search has no slices so short.
+/// Why turns are not the default where users wait as TPC-C has it, some 20 s from one transaction to the next.
 pub(crate) fn why_too_rare(workload: &WorkloadTable) -> Option<&'static str> {
     let waits = workload.sql().is_some_and(SqlTable::has_waits);
     waits.then_some("users wait as TPC-C has it, so that a slice would have next to no requests")

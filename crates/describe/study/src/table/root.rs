@@ -122,6 +122,7 @@ impl StudyTable {
     pub(crate) fn design(&self, faults: &mut Faults) -> Option<DesignSpec> {
         let (load, workload) = (self.load.valid()?, self.workload.valid()?);
         let impossible = (!self.compares()).then_some(NOTHING_COMPARED).or_else(|| why_impossible(load, workload));
+        // The loads of a search are longer than slices.
         let too_rare = why_too_rare(workload).filter(|_| !self.searches());
         let unwise = too_rare.or(why_unwise(workload, self.databases()?));
         let mut design = design(self.design.as_ref(), self.turns.as_ref(), (impossible, unwise), faults)?;
