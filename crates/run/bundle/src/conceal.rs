@@ -3,7 +3,7 @@
 use crate::error::BundleError;
 use crate::files::{STARTS, files_in};
 use memchr::memmem::Finder;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -55,8 +55,11 @@ pub(crate) fn files_that_hold(folder: &Path, secrets: &[String]) -> Result<Vec<P
         let mut files: Vec<PathBuf> = files_in(folder)?.into_iter().filter(|path| !is_log(path)).collect();
         let starts = folder.join(STARTS);
         if starts.is_dir() {
-            for start in fs::read_dir(starts)? {
-                files.extend(files_in(&start?.path())?);
+            // What else lies there, such as the file of a desktop, is nobody's start.
+            for start in fs::read_dir(starts)?.collect::<io::Result<Vec<_>>>()?.iter().map(DirEntry::path) {
+                if start.is_dir() {
+                    files.extend(files_in(&start)?);
+                }
             }
         }
         let mut found = Vec::new();
@@ -147,6 +150,7 @@ mod tests {
         write("starts/0001/output-web.log", "another long secret");
         write("starts/0002/start.json", "nothing of the kind, but a hunter2");
         write("data/table", "long secret");
+        write("starts/.DS_Store", "no start");
         let secrets = ["long secret", "hunter2"].map(str::to_owned);
         let found = files_that_hold(folder.path(), &secrets).expect("readable");
         assert_eq!(found, ["starts/0001/output-web.log", "study.toml"].map(PathBuf::from));

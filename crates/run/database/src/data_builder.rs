@@ -64,17 +64,20 @@ impl DataBuilder<'_> {
 
     fn initialise(&self, place: &Place, first: &Path) -> Result<(), DatabaseError> {
         let spec = self.spec(place, self.installation.initialise(place, first));
+        // What earlier data, or the server that loaded it, has written before is no reason.
+        let before = fs::metadata(self.log()).map_or(0, |log| log.len());
         let ended = self.launcher.run(&spec, "initialising", &spec.start, None, &self.log(), self.interrupt);
-        ended.map(drop).map_err(|error| match self.first_error_in_log() {
+        ended.map(drop).map_err(|error| match self.first_error_in_log(before) {
             // The last lines only advise how to start servers by hand.
             Some(line) => DatabaseError::from(error).with_prefix(&line),
             None => error.into(),
         })
     }
 
-    /// The first line of the log with an error.
-    fn first_error_in_log(&self) -> Option<String> {
-        let log = fs::read_to_string(self.log()).ok()?;
+    /// The first line with an error behind the first `before` bytes of the log.
+    fn first_error_in_log(&self, before: u64) -> Option<String> {
+        let log = fs::read(self.log()).ok()?;
+        let log = String::from_utf8_lossy(log.get(before as usize..)?);
         Some(log.lines().find(|line| line.contains("ERROR"))?.trim().to_owned())
     }
 
