@@ -1,7 +1,7 @@
 //! The interface of another host on which systems of a study run. Only plain data passes in either direction.
 //! [`RunningSystem`] is a system that runs there, or on this machine.
 
-use crate::start::Executable;
+use crate::running_variant::Executable;
 use plimsoll_database::CounterSeries;
 use plimsoll_model::database::{Condition, Database, DatabaseFacts, Endpoint};
 use plimsoll_model::event::Event;

@@ -18,6 +18,7 @@ mod outcome;
 mod preflight;
 mod programs;
 mod run;
+mod running_variant;
 mod sampled;
 mod samplers;
 mod scripts;

@@ -6,8 +6,9 @@ use crate::generator::{JobMessage, JobUnderWay, PreparedWorkload};
 use crate::host::HostError;
 use crate::objective::{ObjectiveWatch, broken_in_spite_of, limits_without_values};
 use crate::run::{Context, EventSink};
+use crate::running_variant::RunningVariant;
 use crate::samplers::Samplers;
-use crate::start::{Abort, Fault, RunningVariant, phase};
+use crate::start::{Abort, Fault, phase};
 use crate::target;
 use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::BundleError;
@@ -38,6 +39,8 @@ pub(crate) struct LoadOutcome {
     pub(crate) errors: u64,
     /// True if the systems answered as expected: see [`Watch::worked`].
     pub(crate) worked: bool,
+    /// True if a system ended before anything was measured. By chance that happens once.
+    pub(crate) ended_early: bool,
     /// The subjects that a script has recorded.
     pub(crate) subjects: BTreeSet<Subject>,
 }
@@ -65,16 +68,25 @@ pub(crate) struct NextLoad<'a> {
     pub(crate) sampler: &'a Samplers,
 }
 
-/// Offers loads at the same time, each to the systems of its variant.
+/// Prepares loads that are offered at the same time, each to the systems of its variant. A fault comes with the variant whose
+/// load cannot be offered.
+pub(crate) fn prepare_all<'a>(
+    context: &Context<'_>,
+    loads: Vec<(NextLoad<'a>, &'a mut RunningVariant)>,
+) -> Result<Vec<LoadUnderWay<'a>>, (usize, Fault)> {
+    let prepared = loads.into_iter().map(|(next, running)| {
+        let variant = running.variant;
+        LoadUnderWay::prepare(context, next, running).map_err(|fault| (variant, fault))
+    });
+    prepared.collect()
+}
+
+/// Offers loads at the same time.
 pub(crate) fn offer(
     context: &Context<'_>,
-    loads: Vec<(NextLoad<'_>, &mut RunningVariant)>,
+    mut begun: Vec<LoadUnderWay<'_>>,
     tell: &mut EventSink<'_>,
 ) -> Result<Vec<FinishedLoad>, Fault> {
-    let mut begun = Vec::new();
-    for (next, running) in loads {
-        begun.push(LoadUnderWay::prepare(context, next, running)?);
-    }
     begun.iter_mut().for_each(|load| load.begin(context));
     // Each gets an equal part of the time between two checks.
     let wait = CHECK_EVERY / begun.len().max(1) as u32;
@@ -164,7 +176,7 @@ fn naming_most(fault: Fault, searches: bool) -> Fault {
 }
 
 /// A load between its preparation and its end.
-struct LoadUnderWay<'a> {
+pub(crate) struct LoadUnderWay<'a> {
     next: NextLoad<'a>,
     running: &'a mut RunningVariant,
     prepared: Box<dyn PreparedWorkload>,
@@ -243,7 +255,7 @@ impl<'a> LoadUnderWay<'a> {
 
     /// True if a system has died: more load would only measure refused connections.
     fn has_lost_a_system(&self) -> bool {
-        self.running.systems.iter().any(|system| system.check().is_err())
+        self.running.has_lost_a_system()
     }
 
     /// The loss of a host on which its systems run.
@@ -296,12 +308,18 @@ impl<'a> LoadUnderWay<'a> {
         {
             judgement.validity = validity_in_search(&judgement, judged, watch.iterations);
         }
+        let ended_early = next.load.rung.is_none() && running.has_lost_a_system() && watch.measured_nothing();
         let worked =
             watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
         let summary =
             LoadSummary { feedback, ..sum_up(running, next.load, zero_of_start, record, &watch, (judgement, judged)) };
-        let outcome =
-            LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
+        let outcome = LoadOutcome {
+            iterations: watch.iterations,
+            errors: watch.errors,
+            worked,
+            ended_early,
+            subjects: watch.subjects,
+        };
         Ok(FinishedLoad { summary, outcome, zero, lost })
     }
 }
@@ -321,9 +339,11 @@ struct LoadProgress<'a> {
 impl<'a> LoadProgress<'a> {
     fn new(context: &Context<'_>, next: NextLoad<'a>, spec: &TrialSpec) -> LoadProgress<'a> {
         let is_script = matches!(spec.workload.steps, Steps::Script(_));
+        let user_threads = matches!(spec.workload.steps, Steps::Storage(_) | Steps::Sql(_));
         let in_turns = !context.plan.design.is_trials();
         let slice_of = in_turns.then(|| context.plan.label(next.load.variant));
-        let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).slice_of(slice_of);
+        let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script).of_user_threads(user_threads);
+        let watch = watch.slice_of(slice_of);
         let watch = if next.load.rung.is_some() { watch.of_search() } else { watch };
         let is_open = matches!(spec.load.model, LoadModel::Open { .. });
         let objective = context.facts.objective.as_ref();

@@ -5,7 +5,7 @@ use crate::ending::Stop;
 use crate::host::{Host, HostError};
 use crate::preflight::{STAND_IN, measured_services, stand_in_at, with_words_for_ports};
 use crate::run::{Context, EventSink};
-use crate::start::Executable;
+use crate::running_variant::Executable;
 use plimsoll_bundle::BundleError;
 use plimsoll_model::database::{Database, Origin};
 use plimsoll_model::event::Event;

@@ -182,6 +182,15 @@ impl<'a> Context<'a> {
     }
 }
 
+/// What became of a variant on a start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Worked {
+    /// True if its systems answered as expected under one of its loads.
+    once: bool,
+    /// True if one of its systems ended before anything was measured.
+    ended_early: bool,
+}
+
 /// A run under way, which walks through the steps of the plan.
 struct Walk<'a> {
     context: &'a Context<'a>,
@@ -191,6 +200,8 @@ struct Walk<'a> {
     programs: Programs,
     /// The variants that worked at least once. The duplicate counts as the baseline.
     working: BTreeSet<usize>,
+    /// The variants of which a system ended once before anything was measured.
+    ended_early: BTreeSet<usize>,
     /// Checks the names that scripts have recorded in the first block.
     missing_names: MissingNames,
     /// The blocks for which a warning has said that they do not run again.
@@ -221,6 +232,7 @@ impl<'a> Walk<'a> {
             tell,
             programs,
             working,
+            ended_early: BTreeSet::new(),
             missing_names,
             left_out,
             begun: None,
@@ -444,23 +456,29 @@ impl<'a> Walk<'a> {
         for message in self.missing_names.observe(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
             self.tell(&Event::Warning { message })?;
         }
-        let mut worked: BTreeMap<usize, bool> = BTreeMap::new();
+        let mut worked: BTreeMap<usize, Worked> = BTreeMap::new();
         // Where the systems of one variant did not come up, the others had no load, and may well work.
         let tried = |variant: usize| not_up.is_none_or(|not_up| not_up == variant);
         for (load, outcome) in finished.loads.iter().zip(&outcomes).filter(|(load, _)| tried(load.load.variant)) {
-            *worked.entry(load.load.variant).or_default() |= outcome.worked;
+            let of_variant = worked.entry(load.load.variant).or_default();
+            of_variant.once |= outcome.worked && !outcome.ended_early;
+            of_variant.ended_early |= outcome.ended_early;
         }
         self.break_off_what_never_works(&start, worked)
     }
 
     /// Ends the run if a variant never started, or never gave a right answer: it would not do so the next time either.
-    /// A variant that has worked before is tried again, and its failed start is in the report.
-    fn break_off_what_never_works(&mut self, start: &Start, worked: BTreeMap<usize, bool>) -> Result<(), Stop> {
+    /// A variant that has worked before is tried again, and its failed start is in the report. So is, once, one whose system
+    /// ended before anything was measured.
+    fn break_off_what_never_works(&mut self, start: &Start, worked: BTreeMap<usize, Worked>) -> Result<(), Stop> {
         for (variant, worked) in worked {
             let program = self.program_of(variant);
-            if worked {
+            if worked.once {
                 self.working.insert(program);
-            } else if !self.working.contains(&program) {
+                continue;
+            }
+            let is_by_chance = worked.ended_early && self.ended_early.insert(program);
+            if !self.working.contains(&program) && !is_by_chance {
                 let plan = self.context.plan;
                 let what = if plan.design.is_trials() { "trial" } else { "start" };
                 let (start, variant) = (format!("{what} {}", start.number), plan.label(program));

@@ -2,7 +2,8 @@
 
 use crate::host::{Host, HostError, SamplerElsewhere};
 use crate::run::Context;
-use crate::start::{Abort, Fault, RunningVariant};
+use crate::running_variant::RunningVariant;
+use crate::start::{Abort, Fault};
 use plimsoll_model::database::Database;
 use plimsoll_model::host::LOCAL;
 use plimsoll_model::sample::Samples;

@@ -1,27 +1,21 @@
 //! One start: sets up the systems of its variants, offers the loads, stops the systems, and summarises the results.
 
-use crate::databases::{self, RunningDatabase};
-use crate::generator::{NotReady, PreparedWorkload};
+use crate::databases;
+use crate::generator::NotReady;
 use crate::host::{HostError, RunningSystem};
-use crate::load::{LoadOutcome, NextLoad, offer};
+use crate::load::{LoadOutcome, NextLoad, offer, prepare_all};
 use crate::memory::MemoryOfVariants;
 use crate::run::{Context, EventSink};
-use crate::sampled;
+use crate::running_variant::{Executable, OutputNames, RunningVariant, StoppedVariant, resolve};
 use crate::samplers::{Samplers, hosts_of};
 use crate::validity;
-use crate::written_files::FilesOfSystem;
 use plimsoll_database::Databases;
-use plimsoll_model::database::{DatabaseFacts, Origin};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host as HostFacts, Version};
-use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
+use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming};
 use plimsoll_model::start::{Load, Phase, Start, Validity};
-use plimsoll_model::units::Processors;
-use plimsoll_study::{Bindings, PortChoice, TrialSpec};
-use plimsoll_system::{Stopped, SystemError, free_port};
-use plimsoll_telemetry::{LastSamples, Target, memory_available};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use plimsoll_system::SystemError;
+use plimsoll_telemetry::{LastSamples, memory_available};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The results of a start, ready for the bundle.
@@ -34,19 +28,9 @@ pub(crate) struct EndedStart {
     pub(crate) of_containers: Vec<Version>,
     /// A sentence for each system that took long to stop. They are among the warnings of the start too.
     pub(crate) slow_to_stop: Vec<String>,
-    /// The variant whose systems did not come up, so that none was loaded.
+    /// The variant because of which loads were not offered: its systems did not come up or have ended, or its load could not
+    /// be prepared.
     pub(crate) not_up: Option<usize>,
-}
-
-/// The file that the first process of a system ran.
-pub(crate) struct Executable {
-    /// The system's name.
-    pub(crate) system: String,
-    pub(crate) file: PathBuf,
-    /// The SHA-256 of a file on another host, in hexadecimal digits.
-    pub(crate) sha256: Option<String>,
-    /// Its version as it reports it, if it was asked.
-    pub(crate) version: Option<String>,
 }
 
 /// Why a start cannot begin, or why a load on it ended early.
@@ -129,26 +113,9 @@ pub(crate) struct RunningStart {
     warnings: Vec<String>,
     /// A failure for each database that ended its sessions under load.
     lost: Vec<String>,
-    /// The variant whose systems did not come up, if that is why the start has failed.
+    /// The variant because of which the start has failed: its systems did not come up or have ended, or its load could not be
+    /// prepared.
     not_up: Option<usize>,
-}
-
-/// The running systems of a variant. Its fields are dropped in this order: users that stay end before the servers, and
-/// servers before the data and the files are removed that they serve.
-pub(crate) struct RunningVariant {
-    pub(crate) variant: usize,
-    pub(crate) spec: TrialSpec,
-    /// The workload, compiled for the systems; none before the first load.
-    pub(crate) prepared: Option<Box<dyn PreparedWorkload>>,
-    pub(crate) systems: Vec<RunningSystem>,
-    pub(crate) databases: Vec<RunningDatabase>,
-    /// The files of the systems' own.
-    files: Vec<FilesOfSystem>,
-    pub(crate) ready_after: Duration,
-    /// Facts about the databases.
-    pub(crate) facts: Vec<DatabaseFacts>,
-    /// The largest number in the replies to each request that is checked for a sequence.
-    pub(crate) largest: BTreeMap<String, u64>,
 }
 
 impl RunningStart {
@@ -190,15 +157,7 @@ impl RunningStart {
         let mut memory = MemoryOfVariants::new(memory_available());
         for variant in self.start.variants.clone() {
             memory.check().map_err(Fault::Failed)?;
-            self.bring_up(context, databases, variant, tell).map_err(|fault| {
-                self.not_up = Some(variant);
-                match fault {
-                    Fault::Failed(reason) if self.start.variants.len() > 1 => {
-                        Fault::Failed(format!("{}: {reason}", context.plan.label(variant)))
-                    }
-                    fault => fault,
-                }
-            })?;
+            self.bring_up(context, databases, variant, tell).map_err(|fault| self.blame(context, variant, fault))?;
             memory.started(memory_available());
         }
         let hosts = hosts_of(context, &self.variants)?;
@@ -206,6 +165,17 @@ impl RunningStart {
         self.hosts = facts.collect::<Result<_, HostError>>()?;
         self.sampler = Some(Samplers::start(context, &self.variants, &hosts)?);
         Ok(())
+    }
+
+    /// Notes of which variant a fault is, and names it in the fault if it is one of several.
+    fn blame(&mut self, context: &Context<'_>, variant: usize, fault: Fault) -> Fault {
+        self.not_up = Some(variant);
+        match fault {
+            Fault::Failed(reason) if self.start.variants.len() > 1 => {
+                Fault::Failed(format!("{}: {reason}", context.plan.label(variant)))
+            }
+            fault => fault,
+        }
     }
 
     /// Starts the systems of a variant.
@@ -232,8 +202,16 @@ impl RunningStart {
         loads: &[Load],
         tell: &mut EventSink<'_>,
     ) -> Result<(), Abort> {
+        // Where a system of one variant has ended, the start has failed, and more turns of the others change nothing.
+        if !context.plan.searches()
+            && let Some(ended) = self.variants.iter().find(|running| running.has_lost_a_system())
+        {
+            self.not_up = Some(ended.variant);
+            self.add_not_offered(loads, true);
+            return Ok(());
+        }
         if !self.failures.is_empty() {
-            self.add_not_offered(loads);
+            self.add_not_offered(loads, false);
             return Ok(());
         }
         for load in loads {
@@ -255,7 +233,10 @@ impl RunningStart {
             running.and_then(Option::take).expect("a load is for a variant of its start, which has one at a time")
         };
         let loads_of_variants = loads.iter().map(|load| (next(load), of(load))).collect();
-        match offer(context, loads_of_variants, tell) {
+        let offered = prepare_all(context, loads_of_variants)
+            .map_err(|(variant, fault)| (Some(variant), fault))
+            .and_then(|prepared| offer(context, prepared, tell).map_err(|fault| (None, fault)));
+        match offered {
             Ok(finished) => {
                 for load in finished {
                     self.zero.get_or_insert(load.zero);
@@ -264,8 +245,12 @@ impl RunningStart {
                 }
                 Ok(())
             }
-            Err(fault) => {
-                self.add_not_offered(loads);
+            Err((variant, fault)) => {
+                self.add_not_offered(loads, false);
+                let fault = match variant {
+                    Some(variant) => self.blame(context, variant, fault),
+                    None => fault,
+                };
                 self.note(context, Err(fault))
             }
         }
@@ -276,8 +261,11 @@ impl RunningStart {
         self.summaries.iter().find(|summary| summary.load == load)
     }
 
-    fn add_not_offered(&mut self, loads: &[Load]) {
-        loads.iter().for_each(|load| self.add(LoadSummary::not_offered(*load), LoadOutcome::default()));
+    /// Adds loads that are not offered, because a system has ended or for another reason.
+    fn add_not_offered(&mut self, loads: &[Load], ended_early: bool) {
+        for load in loads {
+            self.add(LoadSummary::not_offered(*load), LoadOutcome { ended_early, ..LoadOutcome::default() });
+        }
     }
 
     fn add(&mut self, summary: LoadSummary, outcome: LoadOutcome) {
@@ -300,7 +288,7 @@ impl RunningStart {
     /// Checks the consistency of the databases' data, except for variants of which a system has died.
     fn check_data(&mut self, context: &Context<'_>) {
         for running in &mut self.variants {
-            if running.systems.iter().any(|system| system.check().is_err()) {
+            if running.has_lost_a_system() {
                 continue;
             }
             let steps = &running.spec.workload.steps;
@@ -389,203 +377,6 @@ impl RunningStart {
             note(load, from, to);
         }
     }
-}
-
-/// The names of the files for the output of systems.
-struct OutputNames<'a> {
-    context: &'a Context<'a>,
-    start: u32,
-    /// The variant, if several are alive on the start.
-    variant: Option<usize>,
-}
-
-impl OutputNames<'_> {
-    fn path(&self, system: &str) -> PathBuf {
-        match self.variant {
-            None => self.context.folder.output(self.start, system),
-            Some(variant) => self.context.folder.output(self.start, &format!("{variant}-{system}")),
-        }
-    }
-}
-
-impl RunningVariant {
-    /// Starts the databases, then the systems, each when the one before it is ready.
-    fn start(
-        context: &Context<'_>,
-        databases: &mut Databases,
-        variant: usize,
-        spec: TrialSpec,
-        outputs: &OutputNames<'_>,
-        tell: &mut EventSink<'_>,
-    ) -> Result<RunningVariant, Fault> {
-        let mut running = RunningVariant {
-            variant,
-            spec,
-            systems: Vec::new(),
-            databases: Vec::new(),
-            files: Vec::new(),
-            ready_after: Duration::ZERO,
-            facts: Vec::new(),
-            prepared: None,
-            largest: BTreeMap::new(),
-        };
-        for database in &running.spec.databases {
-            // No system has a dot in its name.
-            let (output, migration) =
-                (outputs.path(&database.name), outputs.path(&format!("{}.migrate", database.name)));
-            let (running_database, server, ready_after) =
-                databases::start(context, databases, database, variant, [&output, &migration], tell)?;
-            running.databases.push(running_database);
-            running.systems.extend(server);
-            running.ready_after += ready_after;
-        }
-        for system in &running.spec.systems {
-            let output = outputs.path(&system.name);
-            let mut started = match &system.on {
-                Some(label) => {
-                    let host = context.host(label)?;
-                    let started = host.start(system, variant, &output, context.interrupted)?;
-                    RunningSystem::elsewhere(&system.name, system.containers.is_some(), started)
-                }
-                None => {
-                    if let Some(files) = &system.files {
-                        running.files.push(FilesOfSystem::write(&system.name, files).map_err(Fault::Failed)?);
-                    }
-                    context.launcher.start(system, &output)?.into()
-                }
-            };
-            let ready = started.wait_ready(context.interrupted);
-            running.ready_after += ready.map_err(|error| running.with_refused_login(&system.name, error.into()))?;
-            running.systems.push(started);
-        }
-        Ok(running)
-    }
-
-    /// Puts before a failure of a system to start that a database refused a login, if one did.
-    fn with_refused_login(&self, system: &str, fault: Fault) -> Fault {
-        let Fault::Failed(reason) = fault else { return fault };
-        let refused = self.databases.iter().find_map(|database| {
-            let server = self.systems.iter().find(|server| server.name() == database.name())?;
-            Some((database.name(), database.refused_login(server)?))
-        });
-        Fault::Failed(match refused {
-            Some((database, refusal)) => {
-                format!("`{system}` did not start, and the database `{database}` refused a login: {refusal}\n{reason}")
-            }
-            None => reason,
-        })
-    }
-
-    /// The processes of this machine that telemetry samples.
-    pub(crate) fn targets(&self) -> impl Iterator<Item = Target> {
-        self.systems.iter().filter_map(|system| Some(sampled::target(system.here()?, self.variant)))
-    }
-
-    /// The files that the first processes of systems run.
-    fn executables(&self) -> Vec<Executable> {
-        let known = |name: &str| self.facts.iter().find(|facts| facts.name == name);
-        let version = |system: &RunningSystem| known(system.name()).map(|facts| facts.version.clone());
-        self.systems.iter().filter_map(|system| system.executable(version(system))).collect()
-    }
-
-    /// Its systems, each with the processors that it may use; none if it may use all, or is not started by this run.
-    fn bindings(&self) -> impl Iterator<Item = (&str, Option<&Processors>)> {
-        let of_databases = self.spec.databases.iter().map(|database| match &database.origin {
-            Origin::Started(server) => (database.name.as_str(), server.cpus.as_ref()),
-            Origin::External(_) => (database.name.as_str(), None),
-        });
-        of_databases.chain(self.spec.systems.iter().map(|system| (system.name.as_str(), system.cpus.as_ref())))
-    }
-
-    /// The processors that its systems may use; none if one may use all of them, or is not started by this run.
-    fn processors(&self) -> Option<Processors> {
-        let all: Option<Vec<&Processors>> = self.bindings().map(|(_, bound)| bound).collect();
-        let used: BTreeSet<usize> = all?.into_iter().flat_map(|one| one.0.iter().copied()).collect();
-        (!used.is_empty()).then(|| Processors(used.into_iter().collect()))
-    }
-
-    /// Stops the systems in the opposite order.
-    fn stop(self) -> StoppedVariant {
-        let processors = self.processors();
-        let bound_to = self.bindings().filter_map(|(name, bound)| Some((name.to_owned(), bound?.clone()))).collect();
-        // A server may wait for its clients to leave.
-        drop(self.prepared);
-        let (mut stopped, mut slow) = (Ok(()), Vec::new());
-        for system in self.systems.into_iter().rev() {
-            let (name, is_container) = (system.name().to_owned(), system.is_container());
-            match system.stop() {
-                Ok(after) => slow.extend(slow_to_stop(&name, is_container, &after)),
-                Err(error) => stopped = stopped.and(Err(error)),
-            }
-        }
-        // The servers have ended, so their data may be removed.
-        drop(self.databases);
-        let ready_after = self.ready_after.into();
-        StoppedVariant {
-            summary: VariantSystems { variant: self.variant, ready_after, processors, bound_to, databases: self.facts },
-            stopped,
-            slow,
-        }
-    }
-}
-
-/// A variant whose systems have ended.
-struct StoppedVariant {
-    summary: VariantSystems,
-    /// The error names the first system that had died by itself.
-    stopped: Result<(), HostError>,
-    /// A sentence for each system that took long to stop.
-    slow: Vec<String>,
-}
-
-/// Stopping a system costs this much of a run before it is worth a word.
-const SLOW_STOP: Duration = Duration::from_secs(2);
-
-/// What to say of a system that took long to stop. It is the same for each start on which that takes about as long, so
-/// that a report says it once.
-fn slow_to_stop(name: &str, is_container: bool, stopped: &Stopped) -> Option<String> {
-    let seconds = stopped.took.as_secs_f64().round();
-    (stopped.took > SLOW_STOP).then(|| match stopped.killed {
-        0 => format!("stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out"),
-        _ if is_container => format!(
-            "stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out: a container does not \
-             end when it is asked to, and is killed; a program that is the first in a container ignores SIGTERM unless it \
-             handles it, which `init: true` in the Compose file or `--init` among the options mends"
-        ),
-        _ => format!(
-            "stopping `{name}` takes {seconds:.0} s on each start, which the time under load leaves out: it does not end \
-             after its stop signal and is killed; let it end, or set `stop` of the system to another signal or a shorter \
-             wait"
-        ),
-    })
-}
-
-/// The specification of a variant on this start, with ports that are free now.
-fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<TrialSpec, Fault> {
-    let assignment = context.plan.assignment(variant, start.condition);
-    let hosts: BTreeMap<String, String> = context.study.system_hosts(&assignment).into_iter().collect();
-    let mut ports = BTreeMap::new();
-    for (name, choice) in context.study.system_ports(&assignment) {
-        let port = match (choice, hosts.get(&name)) {
-            (PortChoice::Fixed(port), _) => port,
-            (PortChoice::Free, None) => free_port()?,
-            (PortChoice::Free, Some(label)) => context.host(label)?.free_port(context.interrupted)?,
-        };
-        ports.insert(name, port);
-    }
-    let plimsoll = context.program.to_owned();
-    // In the order in which they start, which is another one on each start: no variant keeps the better processors.
-    let place = start.variants.iter().position(|one| *one == variant).unwrap_or_default();
-    let mut files = context.folder.files_of_systems(start.number);
-    if start.variants.len() > 1 {
-        files.push(variant.to_string());
-    }
-    let places = context.places(&hosts, Path::new(&variant.to_string()))?;
-    let place = (place, start.variants.len());
-    let bindings = Bindings { ports, plimsoll, files, place, places, ..context.keys.bindings() };
-    context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
-        Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    })
 }
 
 pub(crate) fn phase(start: &Start, phase: Phase, length: Option<Duration>) -> Event {

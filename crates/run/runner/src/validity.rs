@@ -101,6 +101,8 @@ pub(crate) struct Watch {
     longest_stall: Nanos,
     /// True if users run a script, which names its requests itself and need not make any.
     script: bool,
+    /// True if each user is a thread of its own, of which the study cannot ask for more.
+    user_threads: bool,
     /// True for a load of a search, which is judged by its objective: that exchanges fail says that it is too much.
     search: bool,
     /// True for a slice, in which a rare request may occur once, and fail by chance.
@@ -131,6 +133,7 @@ impl Watch {
             closed: matches!(load.model, LoadModel::Closed { .. }),
             longest_stall: Nanos(0),
             script: false,
+            user_threads: false,
             search: false,
             slice_of: None,
             subjects: BTreeSet::new(),
@@ -146,6 +149,11 @@ impl Watch {
     /// The same, with `script` true if users run a script.
     pub(crate) fn of_script(self, script: bool) -> Watch {
         Watch { script, ..self }
+    }
+
+    /// The same, with `user_threads` true if each user is a thread of its own.
+    pub(crate) fn of_user_threads(self, user_threads: bool) -> Watch {
+        Watch { user_threads, ..self }
     }
 
     /// The same for a load of a search for the capacity: it need not be steady.
@@ -343,11 +351,16 @@ impl Watch {
         let faults = record.faults.iter();
         let mut limits: Vec<String> =
             faults.map(|fault| format!("the generator could not do its work: {fault}")).collect();
+        let helps = match (record.agents.is_empty(), self.user_threads) {
+            (false, _) => "share its load among more agents, or send less",
+            (true, true) => "give it processors of its own, or each user less to do (`generator`, `load`)",
+            (true, false) => "give it more threads, processors of its own, or less load (`generator`)",
+        };
         // A busy agent among many idle ones is the limit all the same.
         let agents = record.agents.iter().map(|agent| (format!("agent `{}`", agent.name), agent.headroom, LATE));
         let this_process = record.agents.is_empty().then(|| ("the generator".to_owned(), headroom, self.late_share()));
         for (who, headroom, late_share) in agents.chain(this_process) {
-            limits.extend(limits_of(&who, headroom, late_share, generator));
+            limits.extend(limits_of(&who, headroom, late_share, generator, helps));
         }
         if self.without_room > 0 {
             limits.push(format!(
@@ -417,13 +430,12 @@ pub(crate) fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> 
 }
 
 /// The limits that a generator, or one of several, came up against. `late_share` of its work was at least as late as
-/// `headroom` says.
-fn limits_of(who: &str, headroom: Headroom, late_share: f64, generator: &GeneratorSpec) -> Vec<String> {
+/// `headroom` says; `helps` is the advice where its busiest thread had too much to do.
+fn limits_of(who: &str, headroom: Headroom, late_share: f64, generator: &GeneratorSpec, helps: &str) -> Vec<String> {
     let mut limits = Vec::new();
     if headroom.busiest > generator.max_cpu {
         limits.push(format!(
-            "{who} was the limit: its busiest thread used {:.0} % of a processor, above {:.0} %; give it more threads, \
-             processors of its own, or less load (`generator`)",
+            "{who} was the limit: its busiest thread used {:.0} % of a processor, above {:.0} %; {helps}",
             headroom.busiest * 100.0,
             generator.max_cpu * 100.0
         ));

@@ -105,6 +105,40 @@ fn in_turns_it_is_the_variant_that_does_not_come_up_which_is_named() {
 }
 
 #[test]
+fn in_turns_it_is_the_variant_whose_load_cannot_be_offered_which_is_named() {
+    let study = TINY
+        .replace(
+            "[\"mutex\", \"inputQ\"], compare = true, baseline = \"mutex\"",
+            "[\"increment\", \"vanish\"], compare = true, baseline = \"increment\"",
+        )
+        .replace("--mode {mode}", "--mode mutex")
+        .replace(
+            "call    = \"counter.incrementCounter/increment\"",
+            "name = \"call\", call = \"counter.incrementCounter/{mode}\"",
+        )
+        .replace("design   = \"trials\"", "design   = \"turns\"");
+    let place = Place::with_study(&study);
+    place
+        .plimsoll(&["run", "study.toml", "--out", "bundle"])
+        .with(3)
+        .says(&["failed: vanish: ", "start 1 failed, and so would another of `vanish`, so the run was broken off"]);
+    place.nothing_runs();
+}
+
+#[test]
+fn a_system_that_dies_before_anything_is_measured_is_tried_once_more() {
+    let study = edited(TINY, START, "start = \"sh server.sh '{plimsoll}' {mode} {address}\"");
+    let study = study.replace("\"inputQ\"", "\"dying\"").replace("\"50ms\"", "\"3s\"");
+    for (design, what) in [("trials", "trial "), ("turns", "start 2")] {
+        let place = Place::with_study(&study.replace("\"trials\"", &format!("\"{design}\"")));
+        place.write("server.sh", [WAIT_FOR_USERS, SERVER].concat());
+        let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3);
+        ended.says(&[what, " failed, and so would another of `dying`, so the run was broken off"]);
+        place.nothing_runs();
+    }
+}
+
+#[test]
 fn a_build_that_fails_ends_the_run_with_its_last_output() {
     let build = format!("build = \"sh -c 'echo undefined: counter; exit 2'\"\n{START}");
     let place = Place::with_study(&edited(TINY, START, &build));

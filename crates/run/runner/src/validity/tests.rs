@@ -67,9 +67,15 @@ fn a_trial_in_order_counts() {
 }
 
 #[test]
-fn a_busy_generator_voids_the_trial() {
-    let Validity::Void(reasons) = judged(&[second(0, 0.8, 0, 0), second(1, 0.9, 0, 0)]) else { panic!("not void") };
-    assert!(reasons[0].contains("85 % of a processor"), "{reasons:?}");
+fn a_busy_generator_voids_the_trial_and_more_threads_help_where_users_share_them() {
+    for user_threads in [false, true] {
+        let mut watch = Watch::new(&load(2), false).of_user_threads(user_threads);
+        [second(0, 0.8, 0, 0), second(1, 0.9, 0, 0)].iter().for_each(|interval| watch.observe(interval));
+        let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new())).validity;
+        let Validity::Void(reasons) = judged else { panic!("not void") };
+        assert!(reasons[0].contains("85 % of a processor"), "{reasons:?}");
+        assert_eq!(reasons[0].contains("more threads"), !user_threads, "{reasons:?}");
+    }
 }
 
 #[test]
@@ -157,6 +163,7 @@ fn an_agent_at_its_limit_voids_the_trial_by_name_however_idle_the_others_are() {
         busy.starts_with("agent `b` was the limit: its busiest thread used 90 % of a processor, above 70 %"),
         "{busy}"
     );
+    assert!(busy.ends_with("; share its load among more agents, or send less"), "{busy}");
     assert!(late.starts_with("agent `b` missed its schedule: "), "{late}");
     let warnings = unknown_clocks(&[idle, agent("b", 0.1, 0, 12_300_000)]);
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
