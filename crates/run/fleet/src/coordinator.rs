@@ -106,10 +106,14 @@ impl Fleet {
         labels.map(|(label, index)| (label, host(index))).collect()
     }
 
-    /// The reason why an agent may not do a workload, as far as its target has an address before anything has started. A name is
-    /// looked up here, as it is when the load begins. Of one that is not known yet, nothing is said.
+    /// The reason why the agents cannot do a workload together, or one of them may not, as far as its target has an address
+    /// before anything has started. A name is looked up here, as it is when the load begins. Of one that is not known yet,
+    /// nothing is said.
     #[must_use]
     pub fn refusal(&self, workload: &Workload) -> Option<String> {
+        if let Err(why) = check_shared_work(workload, self.shared.members.len()) {
+            return Some(why);
+        }
         let target = workload.target.as_ref();
         let address = target.and_then(|target| (target.host.as_str(), target.port).to_socket_addrs().ok()?.next());
         self.agents().find_map(|(name, facts)| {
@@ -267,7 +271,7 @@ fn check_shared_work(workload: &Workload, agents: usize) -> Result<(), String> {
     {
         return Err(format!(
             "the users share {connections} connections, and each of {agents} agents needs one of its own: use fewer agents, or \
-             let them share more (`connections`)"
+             let them share more (`connect = \"shared {agents}\"`)"
         ));
     }
     let Steps::Flow(flow) = &workload.steps else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! The limits that an agent keeps: it loads only its own loopback, and the hosts that whoever started it has listed.
 
 use plimsoll_model::database::Address;
+use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Store;
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_study::may_load;
@@ -31,6 +32,11 @@ impl Permits {
         match &workload.steps {
             Steps::Script(script) => script.allowed.iter().try_for_each(|host| self.check_host(host, None)),
             Steps::Sql(sql) => match sql.endpoint.as_ref().map(|endpoint| &endpoint.address) {
+                None if sql.transport == Transport::Unix => {
+                    Err("the database is to be reached by its UNIX socket, which only its own machine has: write \
+                     `transport = \"tcp\"` in `[workload]`"
+                        .to_owned())
+                }
                 None => Ok(()),
                 Some(Address::Tcp { host, .. }) => self.check_host(host, None),
                 Some(Address::Unix(path)) => Err(format!(
