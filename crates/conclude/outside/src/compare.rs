@@ -28,6 +28,8 @@ pub struct Compared {
     pub changes: Vec<Change>,
     /// Labels that one version alone has: case, measure, label, and true if it is the first.
     pub only: Vec<(String, String, String, bool)>,
+    /// Labels that both versions have, and of which one has no number: case, measure, label, and true if the first has numbers.
+    pub without_number: Vec<(String, String, String, bool)>,
 }
 
 /// The change of a number.
@@ -48,8 +50,8 @@ pub struct Change {
     pub values: [f64; 2],
     /// The ratio of the second to the first; none where a value is not above zero.
     pub ratio: Option<f64>,
-    /// The 95 % interval of the ratio, by Welch's t on logarithms; none of fewer than three runs of a version, and none without a
-    /// ratio.
+    /// The 95 % interval of the ratio, by Welch's t on logarithms; none of fewer than three runs of a version, none where no two
+    /// runs of a version differ, and none without a ratio.
     pub interval: Option<Interval>,
     /// Benjamini and Hochberg's adjusted p-value, over all changes of which both versions have three runs; where there is no ratio
     /// by Welch's t on the values.
@@ -100,20 +102,26 @@ pub fn compare(mut first: Version, mut second: Version) -> Result<Compared, Faul
         });
     }
     name_all_series(&mut first, &mut second);
-    let (mut changes, mut only) = (Vec::new(), Vec::new());
+    let (mut changes, mut only, mut without_number) = (Vec::new(), Vec::new(), Vec::new());
     for case in &cases {
         let [one, other] = [&first, &second].map(|version| values(&version.cases[case]));
+        let [in_one, in_other] = [&first, &second].map(|version| labels(&version.cases[case]));
         let keys: BTreeSet<&(String, String)> = one.keys().chain(other.keys()).collect();
         for key in keys {
             let (measure, label) = key.clone();
             match (one.get(key), other.get(key)) {
                 (Some(first), Some(second)) => changes.push(change(case, measure, label, first, second)),
-                (of_first, _) => only.push((case.clone(), measure, label, of_first.is_some())),
+                (of_first, _) => {
+                    let all = if of_first.is_some() { &in_other } else { &in_one };
+                    let is_there = all.contains(&(measure.as_str(), label.as_str()));
+                    let place = if is_there { &mut without_number } else { &mut only };
+                    place.push((case.clone(), measure, label, of_first.is_some()));
+                }
             }
         }
     }
     adjust(&mut changes);
-    Ok(Compared { first, second, cases, changes, only })
+    Ok(Compared { first, second, cases, changes, only, without_number })
 }
 
 /// Names the series of Prometheus of each measure in the same way in all runs of both versions.
@@ -129,6 +137,12 @@ fn name_all_series(first: &mut Version, second: &mut Version) {
         }
     }
     files.values_mut().for_each(|files| name_series(files));
+}
+
+/// The measures and labels of the runs, also where there is no number.
+fn labels(runs: &[Run]) -> BTreeSet<(&str, &str)> {
+    let measures = runs.iter().flat_map(|run| &run.measures);
+    measures.flat_map(|(measure, recorded)| recorded.labels().map(|label| (measure.as_str(), label.as_str()))).collect()
 }
 
 /// The values of the runs, by measure and label.
@@ -154,8 +168,10 @@ fn change(case: &str, measure: String, label: String, first: &[f64], second: &[f
         None => [mean(first), mean(second)],
     };
     let are_enough = first.len().min(second.len()) >= FEWEST_RUNS;
+    // Runs that all gave one number do not show how much runs differ: it was rounded.
+    let differ = |values: &[f64]| values.iter().any(|value| *value != values[0]);
     let test = match &both {
-        _ if !are_enough => None,
+        _ if !are_enough || !(differ(first) || differ(second)) => None,
         Some((first, second)) => t::welch(second, first),
         None => t::welch(second, first),
     };
@@ -264,6 +280,8 @@ mod tests {
         let on =
             |instance: &str| format!(r#"{{"metric":{{"instance":"{instance}","job":"chat"}},"values":[[0,"1"]]}}"#);
         assert_eq!(labels(&[&on("a:80")], &[&on("b:80"), &on("c:80")]), [""]);
+        let pod = |pod: &str| format!(r#"{{"metric":{{"pod":"{pod}","handler":"get"}},"values":[[0,"1"]]}}"#);
+        assert_eq!(labels(&[&pod("a")], &[&pod("b"), &pod("c")]), ["get"], "another pod is no other series");
         let of = |handler: &str, code: &str| {
             format!(r#"{{"metric":{{"handler":"{handler}","code":"{code}"}},"values":[[0,"1"]]}}"#)
         };
@@ -273,6 +291,36 @@ mod tests {
             ["code=200, handler=get", "only code=200, handler=put", "only code=500, handler=get"]
         );
         assert_eq!(labels(&[&get], &[&format!("{get},{put}")]), ["get", "only put"]);
+    }
+
+    #[test]
+    fn a_label_without_a_number_has_not_vanished() {
+        let version = |name: &str, answer: &str| {
+            let answer = format!(r#"{{"status":"success","data":{{"resultType":"matrix","result":[{answer}]}}}}"#);
+            let recorded = Recorded::of_query_range(answer.as_bytes()).expect("an answer");
+            let run = Run { measures: BTreeMap::from([("p99_seconds".to_owned(), recorded)]) };
+            Version { name: name.to_owned(), cases: BTreeMap::from([(String::new(), vec![run])]) }
+        };
+        let of =
+            |handler: &str, value: &str| format!(r#"{{"metric":{{"handler":"{handler}"}},"values":[[0,"{value}"]]}}"#);
+        let old = || version("old", &format!("{},{}", of("get", "1"), of("delete", "2")));
+        let compared =
+            compare(old(), version("new", &format!("{},{}", of("get", "1"), of("delete", "NaN")))).expect("a case");
+        let label =
+            |found: &[(String, String, String, bool)]| found.iter().map(|one| one.2.clone()).collect::<Vec<_>>();
+        assert_eq!((label(&compared.without_number), label(&compared.only)), (vec!["delete".to_owned()], Vec::new()));
+        let empty = compare(old(), version("new", "")).expect("a case");
+        assert_eq!((empty.without_number.len(), label(&empty.only).len()), (0, 2), "there was nothing of the kind");
+    }
+
+    #[test]
+    fn runs_that_all_gave_one_number_show_no_certainty() {
+        let version =
+            |name: &str, value: f64| version(name, &[&[("get", value)], &[("get", value)], &[("get", value)]]);
+        let compared = compare(version("old", 100.0), version("new", 101.0)).expect("the same case");
+        let [get] = &compared.changes[..] else { panic!("one label") };
+        assert_eq!((get.interval, get.adjusted_p, get.stands_out()), (None, None, false));
+        assert!(get.ratio.is_some_and(|ratio| (ratio - 1.01).abs() < 1e-12));
     }
 
     #[test]

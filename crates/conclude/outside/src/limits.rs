@@ -1,11 +1,12 @@
 //! What cannot be concluded from results of other tools, and what to do about it.
 
-use crate::compare::{Compared, FEWEST_RUNS};
+use crate::compare::{Change, Compared, FEWEST_RUNS};
 use crate::measure::title;
+use crate::range::{OF_TARGET, differs};
 use crate::recorded::{Line, Run, Version};
-use plimsoll_analysis::quantity::{percent, significant};
+use plimsoll_analysis::quantity::{grouped, percent, significant};
 use plimsoll_analysis::words::counted;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Instants from here on are those of a clock, in seconds since 1970: 2001-09-09.
 const OF_A_CLOCK: f64 = 1e9;
@@ -19,11 +20,21 @@ const UNSTEADY: f64 = 0.1;
 /// Lengths that differ by more than this share are told.
 const OTHER_LENGTH: f64 = 0.1;
 
+/// A line that covers a smaller share of its run than this is told.
+const MOST_OF_THE_TIME: f64 = 0.8;
+
+/// Fewest samples of a line whose shape tells something.
+const FEWEST_SAMPLES: usize = 10;
+
 /// Sentences, the weightiest first.
 #[must_use]
 pub fn limits(compared: &Compared) -> Vec<String> {
     let mut limits = of_runs(compared);
+    limits.extend(of_equal_runs(compared));
     limits.extend(of_order(compared));
+    limits.extend(of_counters(compared));
+    limits.extend(of_missing_numbers(compared));
+    limits.extend(of_labels(compared));
     limits.extend(of_lengths(compared));
     limits.extend(of_begins(compared));
     limits.extend(of_gaps(compared));
@@ -48,20 +59,109 @@ fn runs<'a>(compared: &'a Compared, version: &'a Version) -> impl Iterator<Item 
 fn of_runs(compared: &Compared) -> Vec<String> {
     let runs = |case: &String| both(compared).map(|version| version.cases[case].len()).into_iter().min().unwrap_or(0);
     let (few, enough): (Vec<&String>, Vec<&String>) = compared.cases.iter().partition(|case| runs(case) < FEWEST_RUNS);
-    let place = place(compared, &few);
-    let of_few = few.iter().map(|case| runs(case)).min().map(|least| match least {
-        0 | 1 => format!(
-            "A version ran once{place}: no change has an interval or a verdict, because nothing tells how much two runs of the \
-             same version differ. Results of {FEWEST_RUNS} runs or more of each (`run-1`, `run-2`, …) have intervals."
-        ),
-        few => format!("A version ran {few} times{place}: an interval takes {FEWEST_RUNS} runs of each version."),
+    let of_few = (0..FEWEST_RUNS).filter_map(|number| {
+        let cases: Vec<&String> = few.iter().copied().filter(|case| runs(case) == number).collect();
+        let place = place(compared, &cases);
+        (!cases.is_empty()).then(|| match number {
+            0 | 1 => format!(
+                "A version ran once{place}: no change has an interval or a verdict, because nothing tells how much two runs of \
+                 the same version differ. Results of {FEWEST_RUNS} runs or more of each (`run-1`, `run-2`, …) have intervals."
+            ),
+            few => format!("A version ran {few} times{place}: an interval takes {FEWEST_RUNS} runs of each version."),
+        })
     });
     let of_enough = (!enough.is_empty()).then(|| {
         "Intervals are those of independent runs, and hold only where runs of both versions took turns in random order; there \
          are no verdicts."
             .to_owned()
     });
-    of_few.into_iter().chain(of_enough).collect()
+    of_few.chain(of_enough).collect()
+}
+
+/// Numbers that all runs of either version gave alike, and that differ between the two.
+fn of_equal_runs(compared: &Compared) -> Option<String> {
+    let are_enough = |change: &&Change| change.first.len().min(change.second.len()) >= FEWEST_RUNS;
+    let tested = compared.changes.iter().filter(are_enough).filter(|change| change.adjusted_p.is_none());
+    let names: BTreeSet<String> =
+        tested.filter(|change| change.values[0] != change.values[1]).map(|change| title(&change.measure)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "All runs of a version gave the same number in {}: it was rounded, or the runs are one and the same. Nothing tells \
+             how much runs differ, so that there is no interval.",
+            in_short(&names)
+        )
+    })
+}
+
+/// Lines that only grow, but for falls to near zero: of a counter the rate means something, and the mean nothing.
+fn of_counters(compared: &Compared) -> Option<String> {
+    let is_counter = |line: &Line| {
+        let values: Vec<f64> = line.points.iter().map(|(_, value)| *value).collect();
+        let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let grows = values.windows(2).filter(|pair| pair[1] > pair[0]).count();
+        let falls = values.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        let is_reset = |pair: &[f64]| pair[1] < 0.1 * largest;
+        values.len() >= FEWEST_SAMPLES
+            && values.iter().all(|value| *value >= 0.0)
+            && grows * 2 > values.len()
+            && falls * 10 <= values.len()
+            && values.windows(2).all(|pair| pair[1] >= pair[0] || is_reset(pair))
+    };
+    let mut by_measure: BTreeMap<&str, bool> = BTreeMap::new();
+    for (name, _, line) in lines(compared) {
+        *by_measure.entry(name).or_insert(true) &= is_counter(line);
+    }
+    let names: BTreeSet<String> = by_measure.into_iter().filter(|(_, all)| *all).map(|(name, _)| title(name)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "All lines of {} do nothing but grow, as counters do: their means tell how long was counted before, and not how fast. \
+             Take the rate, in Prometheus `rate(…[1m])`.",
+            in_short(&names)
+        )
+    })
+}
+
+fn of_missing_numbers(compared: &Compared) -> Vec<String> {
+    let of = |first_has: bool| {
+        let without = if first_has { &compared.second.name } else { &compared.first.name };
+        let lines = compared.without_number.iter().filter(|(.., has)| *has == first_has);
+        let names: BTreeSet<String> = lines
+            .map(|(_, measure, label, _)| match label.as_str() {
+                "" => title(measure),
+                label => format!("`{label}` of {}", title(measure)),
+            })
+            .collect();
+        (!names.is_empty())
+            .then(|| format!("{without} has samples and no number of {}: they are not compared.", in_short(&names)))
+    };
+    [of(true), of(false)].into_iter().flatten().collect()
+}
+
+/// Series that are compared although a label of theirs differs.
+fn of_labels(compared: &Compared) -> Option<String> {
+    let mut by_measure: BTreeMap<&str, (bool, Vec<&Line>)> = BTreeMap::new();
+    for (name, is_alone, line) in lines(compared) {
+        let (all_alone, lines) = by_measure.entry(name).or_insert((true, Vec::new()));
+        *all_alone &= is_alone;
+        lines.push(line);
+    }
+    let alone = by_measure.into_values().filter(|(all_alone, _)| *all_alone).map(|(_, lines)| lines);
+    let labels: BTreeSet<String> = alone
+        .flat_map(|lines| {
+            let names: BTreeSet<&String> = lines.iter().flat_map(|line| line.labels.keys()).collect();
+            let strange = names.into_iter().filter(|name| !OF_TARGET.contains(&name.as_str()));
+            strange
+                .filter(|name| differs(name, lines.iter().copied()))
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    (!labels.is_empty()).then(|| {
+        format!(
+            "Where a file has a single series, it is held against that of the other files, though {} is not the same in all.",
+            in_short(&labels)
+        )
+    })
 }
 
 /// The place of a sentence about some of the cases; empty where it is about all of them.
@@ -151,32 +251,77 @@ fn of_order(compared: &Compared) -> Vec<String> {
         .collect()
 }
 
-/// The longest time that a run of a version covers, in seconds.
-fn length(compared: &Compared, version: &Version) -> Option<f64> {
-    let spans = lines_of(compared, version).map(|(.., line)| line.span());
-    spans.reduce(f64::max).filter(|length| *length > 0.0)
+/// The times that the runs of a version cover, in seconds: of each the longest of its lines.
+fn lengths(compared: &Compared, version: &Version) -> Vec<f64> {
+    let of_run = |run| lines_in(std::iter::once(run)).map(|(.., line)| line.span()).reduce(f64::max);
+    runs(compared, version).filter_map(of_run).filter(|length| *length > 0.0).collect()
 }
 
-fn of_lengths(compared: &Compared) -> Option<String> {
-    let [first, second] = both(compared).map(|version| length(compared, version));
-    let (first, second) = (first?, second?);
-    ((first / second).ln().abs() > OTHER_LENGTH).then(|| {
+fn of_lengths(compared: &Compared) -> Vec<String> {
+    let ends = |version: &Version| {
+        let lengths = lengths(compared, version);
+        let least = lengths.iter().copied().reduce(f64::min)?;
+        Some((least, lengths.iter().copied().fold(least, f64::max)))
+    };
+    let shown = |(least, most): (f64, f64)| match differ(least, most) {
+        true => format!("{} to {} s", significant(least), significant(most)),
+        false => format!("{} s", significant(most)),
+    };
+    let [one, other] = [&compared.first, &compared.second].map(ends);
+    let of_runs =
+        one.zip(other).filter(|(one, other)| differ(one.0.min(other.0), one.1.max(other.1))).map(|(one, other)| {
+            format!(
+                "{} was measured for {} and {} for {}: what grows with time differs by that alone.",
+                compared.first.name,
+                shown(one),
+                compared.second.name,
+                shown(other)
+            )
+        });
+    of_runs.into_iter().chain(of_short_lines(compared)).collect()
+}
+
+/// Lines that cover less of the time than others of the same run.
+fn of_short_lines(compared: &Compared) -> Option<String> {
+    let mut names = BTreeSet::new();
+    for run in both(compared).into_iter().flat_map(|version| runs(compared, version)) {
+        let longest = lines_in(std::iter::once(run)).map(|(.., line)| line.span()).fold(0.0, f64::max);
+        let all = run
+            .measures
+            .iter()
+            .flat_map(|(name, recorded)| recorded.lines().map(move |(label, line)| (name, label, line)));
+        for (name, label, _) in
+            all.filter(|(.., line)| !line.points.is_empty() && line.span() < longest * MOST_OF_THE_TIME)
+        {
+            names.insert(if label.is_empty() { title(name) } else { format!("`{label}` of {}", title(name)) });
+        }
+    }
+    (!names.is_empty()).then(|| {
         format!(
-            "{} was measured for {} s and {} for {} s: what grows with time differs by that alone.",
-            compared.first.name,
-            significant(first),
-            compared.second.name,
-            significant(second)
+            "{} cover{} less than {} of the time of a run: their means are those of a part of it.",
+            in_short(&names),
+            if names.len() == 1 { "s" } else { "" },
+            percent(MOST_OF_THE_TIME)
         )
     })
+}
+
+/// True if the longer of two lengths is longer by more than [`OTHER_LENGTH`].
+fn differ(least: f64, most: f64) -> bool {
+    (most / least).ln() > OTHER_LENGTH
 }
 
 fn of_begins(compared: &Compared) -> Option<String> {
     let is_unsteady = |line: &Line| {
         let values: Vec<f64> = line.points.iter().map(|(_, value)| *value).collect();
         let (begin, rest) = values.split_at((values.len() as f64 * BEGIN) as usize);
+        // A short begin differs by chance where samples vary.
+        let by_chance = plimsoll_statistics::standard_deviation(rest).map(|sd| 3.0 * sd / (begin.len() as f64).sqrt());
         let means = plimsoll_statistics::mean(begin).zip(plimsoll_statistics::mean(rest));
-        values.len() >= 10 && means.is_some_and(|(begin, rest)| ((begin - rest) / rest).abs() > UNSTEADY)
+        values.len() >= FEWEST_SAMPLES
+            && means
+                .zip(by_chance)
+                .is_some_and(|((begin, rest), by_chance)| (begin - rest).abs() > by_chance.max(UNSTEADY * rest.abs()))
     };
     let whole: Vec<&str> =
         lines(compared).filter(|(_, is_alone, line)| *is_alone && is_unsteady(line)).map(|(name, ..)| name).collect();
@@ -192,13 +337,21 @@ fn of_begins(compared: &Compared) -> Option<String> {
 }
 
 fn of_gaps(compared: &Compared) -> Option<String> {
-    let (mut missing, mut all, mut names) = (0, 0, BTreeSet::new());
+    let (mut missing, mut all, mut names) = (0_usize, 0_usize, BTreeSet::new());
     for (name, _, line) in lines(compared) {
+        let distances = line.distances();
         let step = line.step().unwrap_or(f64::INFINITY);
-        let gaps: usize =
-            line.distances().iter().map(|distance| ((distance / step).round() as usize).saturating_sub(1)).sum();
-        let of_line = gaps + line.no_number.len();
-        (missing, all) = (missing + of_line, all + of_line + line.points.len());
+        // Samples at irregular times, as those of requests, have distances and no gaps.
+        let regular = distances.iter().filter(|distance| (**distance / step - 1.0).abs() < 0.1).count();
+        let left_out = |distance: &f64| ((distance / step).round() as usize).saturating_sub(1);
+        let gaps = if regular * 2 > distances.len() {
+            distances.iter().map(left_out).fold(0, usize::saturating_add)
+        } else {
+            0
+        };
+        let of_line = line.no_number.len().saturating_add(gaps);
+        all = of_line.saturating_add(line.points.len()).saturating_add(all);
+        missing = of_line.saturating_add(missing);
         if of_line > 0 {
             names.insert(title(name));
         }
@@ -206,7 +359,7 @@ fn of_gaps(compared: &Compared) -> Option<String> {
     (missing > 0).then(|| {
         format!(
             "{} of {} are missing or no number, in {}: means leave them out.",
-            missing,
+            grouped(missing as f64),
             counted(all, "sample"),
             in_short(&names)
         )
@@ -248,7 +401,6 @@ mod tests {
     use super::*;
     use crate::compare::compare;
     use crate::recorded::Recorded;
-    use std::collections::BTreeMap;
 
     fn version(name: &str, from: f64, values: &[f64]) -> Version {
         let points = (0..).zip(values).map(|(second, value)| (from + f64::from(second), *value)).collect();
@@ -347,5 +499,86 @@ mod tests {
         }
         let said = limits_of(holes, version("new", 2e9, &[1.0; 20]));
         assert!(said.contains("3 of 41 samples are missing or no number, in p99 api"), "{said}");
+    }
+
+    /// A version with these runs of lines, each with its name.
+    fn of_lines(name: &str, runs: &[&[(&str, Line)]]) -> Version {
+        let file = |line: &Line| Recorded::OverTime(BTreeMap::from([(String::new(), line.clone())]));
+        let run = |lines: &&[(&str, Line)]| Run {
+            measures: lines.iter().map(|(name, line)| ((*name).to_owned(), file(line))).collect(),
+        };
+        Version { name: name.to_owned(), cases: BTreeMap::from([(String::new(), runs.iter().map(run).collect())]) }
+    }
+
+    fn line(points: impl IntoIterator<Item = (f64, f64)>) -> Line {
+        Line { points: points.into_iter().collect(), ..Line::default() }
+    }
+
+    fn every_second(values: &[f64]) -> Line {
+        line((0..).map(f64::from).zip(values.iter().copied()))
+    }
+
+    #[test]
+    fn counters_are_told_from_rates() {
+        let counter: Vec<f64> =
+            (0..20).map(|second| f64::from(if second < 12 { second } else { second - 12 }) * 10.0).collect();
+        let said = |line: &Line| {
+            limits_of(
+                of_lines("old", &[&[("requests", line.clone())]]),
+                of_lines("new", &[&[("requests", line.clone())]]),
+            )
+        };
+        let told = said(&every_second(&counter));
+        assert!(told.contains("All lines of requests do nothing but grow, as counters do"), "{told}");
+        for other in [vec![5.0; 20], (0..20).map(|second| f64::from(second % 3)).collect(), vec![0.0; 20]] {
+            assert!(!said(&every_second(&other)).contains("counters"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn runs_and_lines_of_other_lengths_are_told() {
+        let long = || every_second(&[1.0; 60]);
+        let short = every_second(&[1.0; 20]);
+        let runs = |name: &str, lines: [Line; 2]| {
+            let [one, other] = lines.map(|line| [("heap", line)]);
+            of_lines(name, &[&one, &other])
+        };
+        let said = limits_of(runs("old", [long(), long()]), runs("new", [long(), short.clone()]));
+        assert!(said.contains("old was measured for 59.0 s and new for 19.0 to 59.0 s"), "{said}");
+        let old = of_lines("old", &[&[("heap", long()), ("stack", long())]]);
+        let said = limits_of(old, of_lines("new", &[&[("heap", long()), ("stack", short)]]));
+        assert!(said.contains("stack covers less than 80 % of the time of a run"), "{said}");
+    }
+
+    #[test]
+    fn what_is_irregular_or_varies_is_no_gap_and_no_ramp() {
+        // Requests at any time, with values of any size.
+        let mut at = 0.0;
+        let irregular = line((0..40_u32).map(|number| {
+            at += f64::from(number * number % 7 + 1) / 10.0;
+            (at, f64::from(number * 37 % 11))
+        }));
+        let said = limits_of(
+            of_lines("old", &[&[("durations", irregular.clone())]]),
+            of_lines("new", &[&[("durations", irregular)]]),
+        );
+        assert!(!said.contains("missing") && !said.contains("first fifth"), "{said}");
+    }
+
+    #[test]
+    fn what_is_compared_in_spite_of_something_says_so() {
+        let labelled = |name: &str, pod: &str, value: &str| {
+            let answer = format!(
+                r#"{{"status":"success","data":{{"resultType":"matrix","result":[{{"metric":{{"pod":"{pod}"}},"values":[[0,"{value}"]]}}]}}}}"#
+            );
+            let recorded = Recorded::of_query_range(answer.as_bytes()).expect("an answer");
+            let run = Run { measures: BTreeMap::from([("rps".to_owned(), recorded)]) };
+            Version { name: name.to_owned(), cases: BTreeMap::from([(String::new(), vec![run; 3])]) }
+        };
+        let said = limits_of(labelled("old", "a", "100"), labelled("new", "b", "101"));
+        assert!(said.contains("though `pod` is not the same in all"), "{said}");
+        assert!(said.contains("All runs of a version gave the same number in rps"), "{said}");
+        let said = limits_of(labelled("old", "a", "100"), labelled("new", "a", "NaN"));
+        assert!(said.contains("new has samples and no number of `a` of rps"), "{said}");
     }
 }

@@ -87,7 +87,13 @@ impl Recorded {
     /// # Errors
     /// What was expected and what was found.
     pub fn of_query_range(bytes: &[u8]) -> Result<Recorded, String> {
-        range::parse(bytes)
+        range::parse(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+    }
+
+    /// The labels, also those of lines over time that have no number.
+    pub fn labels(&self) -> impl Iterator<Item = &String> {
+        let of_values = if let Recorded::Values(values) = self { Some(values.keys()) } else { None };
+        of_values.into_iter().flatten().chain(self.lines().map(|(label, _)| label))
     }
 
     /// A number for each label: over time the mean.

@@ -16,6 +16,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Recorded, String> {
     if let Some(strange) = header.iter().find(|found| !COLUMNS.iter().any(|name| found.eq_ignore_ascii_case(name))) {
         return Err(format!("a column is `time`, `label` or `value`, found `{strange}`"));
     }
+    let columns = |name: &&str| header.iter().filter(|found| found.eq_ignore_ascii_case(name)).count();
+    if let Some(twice) = COLUMNS.iter().find(|name| columns(name) > 1) {
+        return Err(format!("expected one column `{twice}`, found {}", columns(twice)));
+    }
+    let mut clocks = [false; 2];
     let mut values = BTreeMap::new();
     let mut lines: BTreeMap<String, Line> = BTreeMap::new();
     for record in reader.records() {
@@ -26,7 +31,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Recorded, String> {
         let number = number(cell(value)).map_err(|problem| format!("line {line}: {problem}"))?;
         match time {
             Some(time) => {
-                let at = instant(cell(time)).map_err(|problem| format!("line {line}: {problem}"))?;
+                let (at, is_date) = instant(cell(time)).map_err(|problem| format!("line {line}: {problem}"))?;
+                clocks[usize::from(is_date)] = true;
+                if clocks == [true, true] {
+                    return Err(format!("line {line}: expected seconds in all rows, or dates in all, found both"));
+                }
                 lines.entry(label).or_default().take(at, number);
             }
             None => match number {
@@ -37,19 +46,19 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Recorded, String> {
         }
     }
     match time {
-        Some(_) => over_time(lines),
+        Some(_) if lines.values().all(|line| line.points.is_empty()) => {
+            Err("expected samples with numbers, found none".to_owned())
+        }
+        Some(_) => Ok(Recorded::OverTime(in_order(lines))),
         None if values.is_empty() => Err("expected rows with numbers, found none".to_owned()),
         None => Ok(Recorded::Values(values)),
     }
 }
 
-/// Lines in order of time.
-pub(crate) fn over_time(mut lines: BTreeMap<String, Line>) -> Result<Recorded, String> {
+/// The samples of each line in order of time.
+pub(crate) fn in_order(mut lines: BTreeMap<String, Line>) -> BTreeMap<String, Line> {
     lines.values_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
-    if lines.values().all(|line| line.points.is_empty()) {
-        return Err("expected samples with numbers, found none".to_owned());
-    }
-    Ok(Recorded::OverTime(lines))
+    lines
 }
 
 impl Line {
@@ -79,14 +88,14 @@ pub(crate) fn is_instant(seconds: f64) -> bool {
     seconds.abs() <= FARTHEST
 }
 
-/// Seconds, from any instant on, or a time as in RFC 3339.
-fn instant(text: &str) -> Result<f64, String> {
+/// Seconds, from any instant on, or a time as in RFC 3339; and whether it is the latter.
+fn instant(text: &str) -> Result<(f64, bool), String> {
     if let Some(seconds) = text.parse().ok().filter(|seconds| is_instant(*seconds)) {
-        return Ok(seconds);
+        return Ok((seconds, false));
     }
     let time: jiff::Timestamp =
         text.parse().map_err(|_| format!("expected seconds or a time as `2026-11-26T20:40:00Z`, found `{text}`"))?;
-    Ok(time.as_millisecond() as f64 / 1e3)
+    Ok((time.as_millisecond() as f64 / 1e3, true))
 }
 
 fn named(header: &StringRecord) -> String {
@@ -104,14 +113,15 @@ mod tests {
         assert_eq!(values("value\n4.5\n"), Ok(BTreeMap::from([(String::new(), 4.5)])));
         let two = BTreeMap::from([("get".to_owned(), 1.0), ("put".to_owned(), 3.0)]);
         assert_eq!(values("# by hand\nlabel, value\nget, 1\nput,3\nvoid,\n"), Ok(two.clone()));
-        let timed = "Time,label,value\n10,get,0.5\n0,get,1.5\n2026-11-26T20:40:00Z,put,3\n20,get,NaN\n";
+        let timed = "Time,label,value\n10,get,0.5\n0,get,1.5\n30,put,3\n20,get,NaN\n";
         assert_eq!(values(timed), Ok(two));
         let Ok(Recorded::OverTime(lines)) = parse(timed.as_bytes()) else { panic!("over time") };
         assert_eq!(
             lines["get"],
             Line { points: vec![(0.0, 1.5), (10.0, 0.5)], no_number: vec![20.0], ..Line::default() }
         );
-        assert_eq!(lines["put"].points[0].0, 1_795_725_600.0);
+        let Ok(Recorded::OverTime(dated)) = parse(b"time,value\n2026-11-26T20:40:00Z,3\n") else { panic!("over time") };
+        assert_eq!(dated[""].points, [(1_795_725_600.0, 3.0)]);
     }
 
     #[test]
@@ -126,6 +136,11 @@ mod tests {
             ("time,value\nnoon,1\n", "line 2: expected seconds or a time as `2026-11-26T20:40:00Z`, found `noon`"),
             ("label,value\nget,NaN\n", "expected rows with numbers, found none"),
             ("time,value\n", "expected samples with numbers, found none"),
+            ("value,label,value\n1,get,2\n", "expected one column `value`, found 2"),
+            (
+                "time,value\n10,1\n2026-11-26T20:40:00Z,3\n",
+                "line 3: expected seconds in all rows, or dates in all, found both",
+            ),
         ] {
             assert_eq!(parse(text.as_bytes()), Err(problem.to_owned()), "{text}");
         }

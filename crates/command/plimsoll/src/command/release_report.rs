@@ -10,7 +10,11 @@ use plimsoll_report::release::{Part, release};
 use std::path::{Path, PathBuf};
 
 /// The files and folders of a report.
-const FILES: [&str; 2] = ["README.md", "index.html"];
+const FILES: [&str; 2] = [README, "index.html"];
+const README: &str = "README.md";
+
+/// The begin of its title, in [`README`].
+const TITLE: &str = "# Performance comparison: ";
 const FOLDERS: [&str; 2] = ["graphs", "data"];
 
 pub(super) fn release_report(bundles: &[PathBuf], out: &Path) -> Result<Exit, Failure> {
@@ -61,8 +65,13 @@ fn why_no_folder_for_a_report(names: &[String], out: &Path, results: &[PathBuf])
         (Ok(folder), Ok(out)) => folder.starts_with(out),
         _ => false,
     };
-    let within = results.iter().find(lies_in)?;
-    Some(format!("the results {} lie in it", within.display()))
+    if let Some(within) = results.iter().find(lies_in) {
+        return Some(format!("the results {} lie in it", within.display()));
+    }
+    // A site of somebody else's has files of these names, too.
+    let is_ours = || std::fs::read_to_string(out.join(README)).is_ok_and(|text| text.starts_with(TITLE));
+    let is_strange = !names.is_empty() && !is_ours();
+    is_strange.then(|| format!("its {README} does not begin with `{TITLE}`, as that of a report does"))
 }
 
 /// The names in a folder; none where it is not there.

@@ -48,6 +48,14 @@ fn a_report_takes_the_place_of_a_report_and_of_nothing_else() {
     place.write("mine/index.html", "of mine");
     compare("the results mine/data/v1 lie in it");
     assert_eq!(place.read("mine/README.md"), "of mine");
+    for (file, text) in [("README.md", "of mine"), ("index.html", "of mine"), ("data/numbers.csv", "1,2")] {
+        place.write(&format!("site/{file}"), text);
+    }
+    place
+        .plimsoll(&["compare", "mine/data/v1", "mine/data/v2", "--out", "site"])
+        .with(2)
+        .says(&["its README.md does not begin with `# Performance comparison: `"]);
+    assert!(place.has("site/data/numbers.csv"), "what was there is there");
 }
 
 #[test]

@@ -66,6 +66,9 @@ fn versions(compared: &Compared) -> Vec<String> {
 fn graphs(compared: &Compared, case: &str) -> Vec<Graph> {
     let of_versions = [&compared.first, &compared.second].map(|version| &version.cases[case]);
     let names: BTreeSet<&String> = of_versions.iter().copied().flatten().flat_map(|run| run.measures.keys()).collect();
+    // Of several lines of a run nobody knows which belongs to which of the other runs.
+    let lines_of = |run: &Run, name: &String| run.measures.get(name).map_or(0, |recorded| recorded.lines().count());
+    let is_single = |name: &String| of_versions.iter().copied().flatten().all(|run| lines_of(run, name) <= 1);
     let graph = |name: &String| {
         let lines = of_versions.iter().enumerate().map(|(variant, runs)| DrawnLine {
             variant,
@@ -86,25 +89,23 @@ fn graphs(compared: &Compared, case: &str) -> Vec<Graph> {
         };
         Some(Graph::of(case, figure))
     };
-    names.into_iter().filter_map(graph).collect()
+    names.into_iter().filter(|name| is_single(name)).filter_map(graph).collect()
 }
 
-/// The samples of all runs by the time since the first one, where each run has a single line.
+/// The samples of all runs by the time since the first one: where one run has several in a step, their mean.
 fn points(runs: &[Run], name: &str) -> Vec<Point> {
-    let lines_of = |run: &'_ Run| -> Vec<Line> {
-        run.measures.get(name).into_iter().flat_map(Recorded::lines).map(|(_, line)| line.clone()).collect()
-    };
-    let runs: Vec<Vec<Line>> = runs.iter().map(lines_of).collect();
-    if runs.iter().any(|lines| lines.len() > 1) {
-        return Vec::new();
-    }
-    let lines: Vec<Line> = runs.into_iter().flatten().collect();
-    let Some(step) = lines.iter().filter_map(Line::step).reduce(f64::max) else { return Vec::new() };
+    let recorded = runs.iter().filter_map(|run| run.measures.get(name));
+    let lines: Vec<&Line> = recorded.flat_map(Recorded::lines).map(|(_, line)| line).collect();
+    let Some(step) = lines.iter().filter_map(|line| line.step()).reduce(f64::max) else { return Vec::new() };
     let mut steps: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for line in &lines {
+    for line in lines {
         let zero = line.points.first().map_or(0.0, |(at, _)| *at);
+        let mut of_line: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
         for (at, value) in &line.points {
-            steps.entry(((at - zero) / step).round() as i64).or_default().push(*value);
+            of_line.entry(((at - zero) / step).round() as i64).or_default().push(*value);
+        }
+        for (place, values) in of_line {
+            steps.entry(place).or_default().push(values.iter().sum::<f64>() / values.len() as f64);
         }
     }
     let point = |(place, values): (i64, Vec<f64>)| {
@@ -214,7 +215,7 @@ fn in_short(mut changes: Vec<&Change>) -> String {
 
 fn comments(compared: &Compared) -> Vec<String> {
     let of_case = |case: &String| {
-        let all: Vec<&Change> = changes_of(compared, case).collect();
+        let all: Vec<&Change> = compared.changes.iter().filter(|change| change.case == *case).collect();
         let tested = all.iter().filter(|change| change.adjusted_p.is_some()).count();
         let out: Vec<&Change> = all.iter().copied().filter(|change| change.stands_out()).collect();
         let summary = match (tested, out.len()) {
@@ -283,7 +284,7 @@ fn supported_users(compared: &Compared) -> Option<SupportedUsers> {
             carried: change.values.iter().map(|value| show(*value, unit(SUPPORTED_USERS))).collect(),
             changes: vec![[
                 format!("{} ({})", change.ratio.map_or("–".to_owned(), in_percent), interval(change)),
-                "no verdict".to_owned(),
+                if change.stands_out() { "no verdict; stands out" } else { "no verdict" }.to_owned(),
             ]],
             limits: vec!["not known".to_owned()],
         }
