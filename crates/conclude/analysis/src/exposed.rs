@@ -2,7 +2,8 @@
 //!
 //! Counts grow from the start of a process: what came in a span is the difference between its ends. Where a count falls, the
 //! process began anew, and what it has counted since then came too. A second without an answer is a gap: counts bridge it, and
-//! levels leave it out. Several systems that have the same series count together, as instances of one service do.
+//! levels leave it out. Several systems that have the same series count together, as instances of one service do. Libraries make
+//! a counter with its labels when it first counts, such as that of errors at the first error: before, it was zero in each answer.
 
 use crate::measure::values_needed;
 use crate::quantity::{grouped, significant};
@@ -45,6 +46,24 @@ pub struct Exposed<'a> {
 struct Answer<'a> {
     at: f64,
     sample: &'a MetricSample,
+    /// True for an answer before the series began, which had nothing of it: it has counted nothing. The sample is its first.
+    is_before: bool,
+}
+
+impl Answer<'_> {
+    fn value(&self) -> f64 {
+        if self.is_before { 0.0 } else { self.sample.value }
+    }
+
+    fn sum(&self) -> f64 {
+        if self.is_before { 0.0 } else { self.sample.sum.unwrap_or(0.0) }
+    }
+
+    fn buckets(&self) -> Option<Buckets> {
+        let counts =
+            self.sample.buckets.0.iter().map(|(bound, count)| (*bound, if self.is_before { 0.0 } else { *count }));
+        Buckets::new(counts, self.sum())
+    }
 }
 
 /// What came of a histogram or summary in some time, of all systems and labels together.
@@ -74,13 +93,13 @@ impl<'a> Exposed<'a> {
     /// variants took turns.
     #[must_use]
     pub fn of(trial: TrialResult<'a>, share_of_time: f64) -> Exposed<'a> {
-        Exposed::of_samples(trial, share_of_time, samples::metrics(trial))
+        Exposed::of_series(trial, share_of_time, |_| true)
     }
 
     /// A single series of the study, to be read second by second.
     #[must_use]
     pub fn only(trial: TrialResult<'a>, series: &str) -> Exposed<'a> {
-        Exposed::of_samples(trial, 1.0, samples::metrics(trial).filter(|(_, sample)| sample.series == series))
+        Exposed::of_series(trial, 1.0, |name| name == series)
     }
 
     /// A single series of the study during one load of a search.
@@ -89,15 +108,21 @@ impl<'a> Exposed<'a> {
         Exposed { windows: vec![samples::window_of(trial, load)], ..Exposed::only(trial, series) }
     }
 
-    fn of_samples(
-        trial: TrialResult<'a>,
-        share_of_time: f64,
-        samples: impl Iterator<Item = (f64, &'a MetricSample)>,
-    ) -> Exposed<'a> {
+    fn of_series(trial: TrialResult<'a>, share_of_time: f64, is_wanted: impl Fn(&str) -> bool) -> Exposed<'a> {
         let mut series: BTreeMap<(&str, &str), BTreeMap<&str, Vec<Answer<'_>>>> = BTreeMap::new();
-        for (at, sample) in samples {
-            let systems = series.entry((&sample.series, &sample.label)).or_default();
-            systems.entry(&sample.system).or_default().push(Answer { at, sample });
+        let mut answered: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (at, sample) in samples::metrics(trial) {
+            let of_system = answered.entry(&sample.system).or_default();
+            if of_system.last() != Some(&at) {
+                of_system.push(at);
+            }
+            if is_wanted(&sample.series) {
+                let systems = series.entry((&sample.series, &sample.label)).or_default();
+                systems.entry(&sample.system).or_default().push(Answer { at, sample, is_before: false });
+            }
+        }
+        for (system, answers) in series.values_mut().flatten() {
+            add_those_before(answers, &answered[system]);
         }
         let series = series.into_iter().map(|((name, label), systems)| (full_name(name, label), systems)).collect();
         Exposed { series, windows: samples::counted_windows(trial), slices: samples::slices(trial), share_of_time }
@@ -281,7 +306,7 @@ impl<'a> Exposed<'a> {
         let mut seconds: BTreeMap<i64, BTreeMap<&str, f64>> = BTreeMap::new();
         for (system, answers) in systems {
             for answer in answers.iter().filter(|answer| under_load.iter().any(|span| span.contains(&answer.at))) {
-                seconds.entry(second_of(answer.at)).or_default().insert(system, answer.sample.value);
+                seconds.entry(second_of(answer.at)).or_default().insert(system, answer.value());
             }
         }
         let of_all = seconds.into_iter().filter(|(_, of_systems)| of_systems.len() == systems.len());
@@ -359,6 +384,14 @@ pub fn exposing<'a>(trials: impl Iterator<Item = TrialResult<'a>>) -> BTreeMap<S
     exposing
 }
 
+/// Adds the answers of a system in which a series that counts was not there yet.
+fn add_those_before(answers: &mut Vec<Answer<'_>>, answered: &[f64]) {
+    let Some(first) = answers.first().copied().filter(|first| first.sample.kind != MetricKind::Gauge) else { return };
+    let before = answered.iter().take_while(|at| **at < first.at);
+    let before: Vec<Answer<'_>> = before.map(|at| Answer { at: *at, is_before: true, ..first }).collect();
+    answers.splice(0..0, before);
+}
+
 /// The kind of a series: that of its first answer.
 fn kind(systems: &BTreeMap<&str, Vec<Answer<'_>>>) -> Option<MetricKind> {
     Some(systems.values().next()?.first()?.sample.kind)
@@ -374,22 +407,19 @@ fn near(answers: &[Answer<'_>], at: f64) -> Option<usize> {
 /// How much the count of a system, and the sum of its values, grew from the first answer to the last.
 fn grown(answers: &[Answer<'_>]) -> (f64, f64) {
     let mut growth = (0.0, 0.0);
-    for pair in answers.windows(2).map(|pair| [pair[0].sample, pair[1].sample]) {
-        let began_anew = pair[1].value < pair[0].value;
-        let sums = pair.map(|sample| sample.sum.unwrap_or(0.0));
-        let [before, sum_before] = if began_anew { [0.0, 0.0] } else { [pair[0].value, sums[0]] };
-        growth = (growth.0 + pair[1].value - before, growth.1 + sums[1] - sum_before);
+    for pair in answers.windows(2) {
+        let began_anew = pair[1].value() < pair[0].value();
+        let [before, sum_before] = if began_anew { [0.0, 0.0] } else { [pair[0].value(), pair[0].sum()] };
+        growth = (growth.0 + pair[1].value() - before, growth.1 + pair[1].sum() - sum_before);
     }
     growth
 }
 
 /// The buckets that came from the first answer to the last: a part for each life of the process.
 fn buckets_in(answers: &[Answer<'_>]) -> Vec<Buckets> {
-    let of =
-        |answer: &Answer<'_>| Buckets::new(answer.sample.buckets.0.iter().copied(), answer.sample.sum.unwrap_or(0.0));
-    let mut lives = answers.chunk_by(|one, next| one.sample.value <= next.sample.value);
-    let first = lives.next().and_then(|life| Some(of(life.last()?)?.since(&of(life.first()?)?)));
-    first.into_iter().chain(lives.filter_map(|life| of(life.last()?))).collect()
+    let mut lives = answers.chunk_by(|one, next| one.value() <= next.value());
+    let first = lives.next().and_then(|life| Some(life.last()?.buckets()?.since(&life.first()?.buckets()?)));
+    first.into_iter().chain(lives.filter_map(|life| life.last()?.buckets())).collect()
 }
 
 #[cfg(test)]
@@ -455,6 +485,32 @@ mod tests {
         let no_median = value(&steady, "metric:requests.med").expect_err("a counter");
         assert_eq!(no_median, "`requests` is a counter, which has count and rate, and no med");
         assert_eq!(value(&steady, "metric:none.avg"), Err("no system exposed `none`".to_owned()));
+    }
+
+    #[test]
+    fn a_counter_that_first_counts_under_load_was_zero_before() {
+        let counter = |at, name, value| sample(at, "web", name, MetricKind::Counter, value);
+        let requests = |at| counter(at, "requests", 10.0);
+        // The first error makes the series.
+        let failed = with(vec![
+            requests(0.0),
+            requests(1.0),
+            counter(1.0, "failed", 40.0),
+            requests(2.0),
+            counter(2.0, "failed", 40.0),
+        ]);
+        assert_eq!(value(&failed, "metric:failed.count"), Ok(40.0));
+        let late = with(vec![requests(0.0), requests(1.0), requests(2.0), counter(2.0, "failed", 3.0)]);
+        assert_eq!(value(&late, "metric:failed.rate"), Ok(1.5));
+        assert_eq!(
+            Exposed::only(only_trial(&late), "failed").by_second("failed"),
+            BTreeMap::from([(0, 0.0), (1, 3.0)])
+        );
+        // What counted before anybody asked, and a level, were not zero.
+        let earlier = with(vec![counter(1.0, "failed", 40.0), counter(2.0, "failed", 40.0)]);
+        assert!(value(&earlier, "metric:failed.count").is_err());
+        let level = |at| sample(at, "web", "queue", MetricKind::Gauge, 4.0);
+        assert!(value(&with(vec![requests(0.0), requests(1.0), level(1.0)]), "metric:queue.avg").is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use plimsoll_model::system::{CommandLine, Probe};
 use plimsoll_model::workload::Steps;
 use plimsoll_outside::limits::limits;
 use plimsoll_report::release::release_of_outside;
-use plimsoll_study::{Bindings, PortChoice, Study};
+use plimsoll_study::{Bindings, PortChoice, Severity, Study};
 use std::path::{Path, PathBuf};
 
 /// The text in messages for a port that Plimsoll picks.
@@ -93,8 +93,13 @@ fn compare_outside(arguments: &arguments::Compare) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, message));
     }
     let usage = |fault: plimsoll_outside::Fault| Failure::new(Exit::Usage, anyhow!(fault));
-    let first = plimsoll_outside::read(&arguments.first).map_err(usage)?;
-    let second = plimsoll_outside::read(&arguments.second).map_err(usage)?;
+    let mut first = plimsoll_outside::read(&arguments.first).map_err(usage)?;
+    let mut second = plimsoll_outside::read(&arguments.second).map_err(usage)?;
+    // Folders such as `v10.0/results` and `v10.1/results` are told apart by their paths.
+    if first.name == second.name {
+        first.name = arguments.first.display().to_string();
+        second.name = arguments.second.display().to_string();
+    }
     let compared = plimsoll_outside::compare(first, second).map_err(usage)?;
     let out = arguments.out.as_deref().unwrap_or(Path::new(REPORT));
     let results = [arguments.first.clone(), arguments.second.clone()];
@@ -202,7 +207,8 @@ fn cells(text: &str, input: &Input) -> OrReason<Vec<ResolvedCell>> {
     let profile = input.facts.profile.as_deref();
     let (study, diagnostics) = plimsoll_study::read("study.toml", text, profile, Path::new("."), &processors);
     let Some(study) = study else {
-        let first = diagnostics.first().map(ToString::to_string).unwrap_or_default();
+        let first = diagnostics.iter().find(|one| one.severity == Severity::Error);
+        let first = first.map(ToString::to_string).unwrap_or_default();
         return Err(format!("this version cannot read its study ({first})"));
     };
     let study = if input.facts.quick { plimsoll_study::quick(study) } else { study };

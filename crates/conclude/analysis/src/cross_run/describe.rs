@@ -15,7 +15,9 @@ use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, HttpStep, Steps, T
 
 use crate::input::Input;
 use crate::quantity::{grouped, percent, show};
+use crate::words::counted;
 use plimsoll_model::measure::{Effect, Unit};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 fn or_none<T: ToString>(value: Option<T>) -> String {
@@ -258,6 +260,7 @@ fn system(system: &SystemSpec) -> Vec<NamedValue> {
         Probe::Started => "as soon as it runs".to_owned(),
     };
     let mut all = vec![
+        named(of("host"), system.on.as_deref().unwrap_or(THIS_MACHINE)),
         named(of("start command"), system.start.to_string()),
         named(of("build command"), command(&system.build)),
         named(of("folder"), system.dir.display().to_string()),
@@ -267,7 +270,19 @@ fn system(system: &SystemSpec) -> Vec<NamedValue> {
     ];
     all.extend(system.inherit.as_ref().map(|names| named(of("inherited variables"), names.join(", "))));
     all.extend(system.env.iter().map(|(name, value)| named(of(&format!("variable {name}")), value)));
+    let files = system.files.iter().flat_map(|files| &files.texts);
+    all.extend(files.map(|(name, text)| named(of(&format!("file {name}")), text_in_short(text))));
     all
+}
+
+/// Where a system or a database runs that no agent's host has.
+pub(super) const THIS_MACHINE: &str = "this machine";
+
+/// A text that is too long to show, so that two that differ have different words.
+fn text_in_short(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{} with the hash {:08x}", counted(text.lines().count(), "line"), hasher.finish() as u32)
 }
 
 /// The name under which the machine's memory is described.

@@ -140,6 +140,8 @@ pub(super) fn differences(
     let is_slight = |difference: &Difference| difference.what == describe::MEMORY && memory_is_near(hosts);
     let (slight, machines): (Vec<_>, Vec<_>) = of_machines.into_iter().partition(is_slight);
     cell_differences.causes.extend(machines);
+    cell_differences.causes.extend(unequal_values(Kind::Machine, &other_machines(first), &other_machines(second)));
+    cell_differences.causes.extend(unequal_values(Kind::Generator, &agents(first), &agents(second)));
     let generator = |run: &ComparedRun<'_>| describe::generator(run.input);
     cell_differences.causes.extend(unequal_values(Kind::Generator, &generator(first), &generator(second)));
     let slices = |run: &ComparedRun<'_>| describe::slices(&run.input.plan);
@@ -150,6 +152,24 @@ pub(super) fn differences(
     cell_differences.minor.extend(slight);
     cell_differences.minor.extend(load_before(hosts));
     cell_differences
+}
+
+/// The other machines on which systems ran. Their memory is left out: it differs a little from boot to boot.
+fn other_machines(run: &ComparedRun<'_>) -> Vec<NamedValue> {
+    let hosts = run.input.starts.iter().flat_map(|start| &start.summary.hosts);
+    let machines: BTreeSet<Vec<NamedValue>> = hosts.map(describe::host).collect();
+    let named = |(number, values): (usize, Vec<NamedValue>)| {
+        let values = values.into_iter().filter(|(name, _)| name != describe::MEMORY);
+        values.map(move |(name, value)| (format!("{name} of other machine {number}"), value)).collect::<Vec<_>>()
+    };
+    (1..).zip(machines).flat_map(named).collect()
+}
+
+/// How many agents generated the load; nothing where this process did.
+fn agents(run: &ComparedRun<'_>) -> Vec<NamedValue> {
+    let most = run.input.starts.iter().flat_map(|start| &start.loads).map(|load| load.summary.agents.len()).max();
+    let shown = |agents: usize| if agents == 0 { "none".to_owned() } else { agents.to_string() };
+    vec![("agents that generate load".to_owned(), shown(most.unwrap_or(0)))]
 }
 
 /// Facts that do not affect the mean of the numbers.

@@ -1,5 +1,6 @@
 //! Describes the databases of a bundle and the load on them as named texts.
 
+use super::describe::THIS_MACHINE;
 use super::named_value::{NamedValue, named};
 use crate::quantity::grouped;
 use crate::words::counted;
@@ -118,7 +119,10 @@ pub(super) fn database(database: &Database) -> Vec<NamedValue> {
     let mut all = vec![named(of("server"), database.engine.to_string())];
     match &database.origin {
         Origin::Started(server) => all.extend(started(server, of)),
-        Origin::External(_) => all.push(named(of("origin"), "runs already")),
+        Origin::External(external) => {
+            all.push(named(of("origin"), "runs already"));
+            all.push(named(of("address"), external.endpoint.address.to_string()));
+        }
     }
     all.extend(database.settings.iter().map(|(name, value)| named(of(&format!("setting {name}")), value)));
     all
@@ -130,7 +134,10 @@ fn started(server: &Server, of: impl Fn(&str) -> String) -> Vec<NamedValue> {
         Snapshot::Template => "a template database",
     };
     let programs = server.programs.as_ref().map_or("of the system".to_owned(), |folder| folder.display().to_string());
+    let data = server.data.as_ref().map_or("one for each run".to_owned(), |folder| folder.display().to_string());
     vec![
+        named(of("host"), server.on.as_deref().unwrap_or(THIS_MACHINE)),
+        named(of("folder of the data"), data),
         named(of("programs"), programs),
         named(of("arguments for initialising"), server.init.join(" ")),
         named(of("restoring"), snapshot),
@@ -230,6 +237,8 @@ mod tests {
             lines(database(&db)),
             [
                 "server of db: PostgreSQL",
+                "host of db: this machine",
+                "folder of the data of db: one for each run",
                 "programs of db: /opt/pg15/bin",
                 "arguments for initialising of db: --data-checksums",
                 "restoring of db: files are copied",

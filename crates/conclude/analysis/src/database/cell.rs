@@ -92,6 +92,8 @@ pub(super) fn cells(context: &ReportContext<'_>) -> Vec<Cell> {
 fn cell(context: &ReportContext<'_>, condition: usize, variant: usize) -> Cell {
     let readers = context.counted(condition, variant);
     let by_sql: Vec<&TrialReader<'_>> = readers.iter().copied().filter(|reader| work(reader).is_some()).collect();
+    // Of a search, what is known of statements is that of its last load alone.
+    let of_all_loads: &[&TrialReader<'_>] = if context.input.plan.searches() { &[] } else { &by_sql };
     Cell {
         condition,
         variant,
@@ -99,9 +101,9 @@ fn cell(context: &ReportContext<'_>, condition: usize, variant: usize) -> Cell {
         seconds: readers.iter().map(|reader| reader.load().counted_seconds()).sum(),
         transactions: transactions::transactions(&by_sql),
         errors: errors(&by_sql),
-        retries: retries(&by_sql),
-        cancels: cancels(&by_sql),
-        statements: statements::statements(&by_sql, context.input.plan.turns()),
+        retries: retries(of_all_loads),
+        cancels: cancels(of_all_loads),
+        statements: statements::statements(of_all_loads, context.input.plan.turns()),
         statistics: statistics::statistics(context.input, &readers),
         possible_limits: Vec::new(),
     }
