@@ -195,7 +195,8 @@ impl Share {
 
 impl Joining {
     /// The number that has begun by `seconds` of the measure phase.
-    fn by(self, seconds: f64) -> f64 {
+    #[must_use]
+    pub fn by(self, seconds: f64) -> f64 {
         ((seconds - self.from) * self.per_second + 1.0).floor().max(0.0)
     }
 }

@@ -7,16 +7,17 @@ use crate::study::{Study, length_of};
 use crate::table::database::{DatabaseTables, kept_data};
 use crate::table::design::{DesignSpec, respect_fixed_port, respect_restored_data, respect_shared_data};
 use crate::table::factors::{Factors, NamedFactor};
-use crate::table::objective::ObjectiveTable;
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
 use crate::trial_spec::TrialSpec;
 use crate::trial_tables::{PortChoice, TrialTables};
+use crate::value::Literal;
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadModel;
-use plimsoll_model::measure::Series;
+use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::start::PhaseLengths;
+use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::workload::{Connect, Steps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -72,7 +73,7 @@ pub(crate) struct AllTrials {
     idle_databases: BTreeSet<String>,
     /// The data of databases that is kept, by its folder.
     kept: KeptData,
-    /// True if users of a search connect before the measure phase, and keep their connections.
+    /// True if users connect before the measure phase, and keep their connections.
     keeps_connections: bool,
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn resolve_every_combination(
     faults: &mut Faults,
 ) -> Option<AllTrials> {
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
-    let (mut fine, mut beyond_machines) = (true, None);
+    let (mut fine, mut beyond_machines, mut builds) = (true, None, Builds::new());
     let mut trials = AllTrials {
         loopback: true,
         stores: BTreeSet::new(),
@@ -116,6 +117,7 @@ pub(crate) fn resolve_every_combination(
                     check_targets(&spec, tables, faults);
                     beyond_machines = beyond_machines.or_else(|| beyond_any_machine(&spec, tables));
                     check_kept_data(&spec, tables, &mut trials.kept, faults);
+                    check_builds(&spec, tables, &mut builds, faults);
                     lengths.push(length_of(&spec.load));
                 }
                 None => fine = false,
@@ -157,9 +159,10 @@ fn beyond_any_machine(spec: &TrialSpec, tables: &TrialTables) -> Option<Fault> {
             "{users} users with a connection each are too many: an address has {MOST_CONNECTIONS} ports for connections to \
              another one"
         );
-        let fewer = if spec.search.is_some() { "write a smaller `most`" } else { "name fewer users" };
+        let has_most = spec.search.is_some() || largest.stop.feedback().is_some();
+        let fewer = if has_most { "write a smaller `most`" } else { "name fewer users" };
         let help = format!("{fewer}, or let them share connections: `connect = \"shared 1000\"`");
-        return Some(Fault::error(tables.load.users_span(), message).help(help));
+        return Some(Fault::error(tables.load.most_users_span(), message).help(help));
     }
     let LoadModel::Open { rate, .. } = &largest.model else { return None };
     let most = most_rate(tables.processors.len());
@@ -180,10 +183,14 @@ impl AllTrials {
         warn_of_idle_databases(databases, &self.idle_databases, faults);
     }
 
-    /// Warns of limits on connections where only a server that closes them makes users connect while it is measured.
-    pub(crate) fn warn_of_limits(&self, objective: Option<&ObjectiveTable>, faults: &mut Faults) {
-        let limits = objective.into_iter().flat_map(ObjectiveTable::measures);
-        for measure in limits.filter(|one| self.keeps_connections && one.value.series == Series::ConnectDuration) {
+    /// Warns of measures of connecting where only a server that closes connections makes users connect while it is
+    /// measured.
+    pub(crate) fn warn_of_connecting<'a>(
+        &self,
+        measures: impl Iterator<Item = &'a Literal<Measure>>,
+        faults: &mut Faults,
+    ) {
+        for measure in measures.filter(|one| self.keeps_connections && one.value.series == Series::ConnectDuration) {
             let message = format!(
                 "`{}` has values only where the server closes connections: users connect before a load is measured",
                 measure.value
@@ -194,11 +201,11 @@ impl AllTrials {
     }
 }
 
-/// True if the users of a search connect before the measure phase, and keep their connections.
+/// True if users connect before the measure phase, and keep their connections.
 fn keeps_connections(spec: &TrialSpec) -> bool {
     let is_kept = spec.workload.target.is_some() && spec.workload.connect != Connect::PerIteration;
     let is_before = matches!(spec.load.model, LoadModel::Closed { .. }) && !spec.load.warmup.is_zero();
-    spec.search.is_some() && is_kept && is_before
+    is_kept && is_before
 }
 
 fn warn_of_unused_stores(stores: &Stores, used: &BTreeSet<String>, faults: &mut Faults) {
@@ -236,6 +243,8 @@ pub(crate) fn check_what_is_shared_in_turns(
             PortChoice::Free => None,
         }));
     }
+    // One that does not use `{port}` still listens on the one that its command names.
+    fixed.extend(tables.ports_of_commands(faults));
     for database in shared {
         respect_shared_data(design, &database, faults);
     }
@@ -308,6 +317,26 @@ fn check_target(host: &str, span: &Span, allow: &[String], faults: &mut Faults) 
 }
 
 /// What is kept, by the label of the agent on whose host it is, and the folder.
+/// The builds of systems, by what is started of them.
+type Builds = BTreeMap<String, CommandLine>;
+
+/// What is built differently has to be started differently too: all builds run before the first start.
+fn check_builds(spec: &TrialSpec, tables: &TrialTables, seen: &mut Builds, faults: &mut Faults) {
+    for system in spec.systems.iter().filter(|system| system.containers.is_none()) {
+        let Some(build) = &system.build else { continue };
+        let SystemSpec { name, on, dir, start, env, files, .. } = system;
+        let started = format!("{:?}", (name, on, dir, start, env, files));
+        if seen.entry(started).or_insert_with(|| build.clone()) != build {
+            let message = format!(
+                "`{name}` is built in different ways, and started in one: whichever is built last would run as all"
+            );
+            let help = "let each have a file of its own, as in `build = \"go build -tags {version} -o shop-{version}\"` and \
+                        `start = \"./shop-{version}\"`";
+            faults.add(Fault::error(&tables.span_of_build(name), message).help(help));
+        }
+    }
+}
+
 type KeptData = BTreeMap<(Option<String>, PathBuf), Database>;
 
 /// A folder can keep the data of all trials only if it is the same in all of them.

@@ -94,7 +94,7 @@ fn study(
     tables.alive = alive_together(&table, design.as_ref(), &factors);
     let trials = combination_check::resolve_every_combination(&factors, &tables, faults)?;
     trials.warn_of_unused(table.stores()?, table.databases()?, faults);
-    trials.warn_of_limits(table.objective(), faults);
+    trials.warn_of_connecting(table.measures(), faults);
     let study = Study {
         design: design?,
         title: table.title()?,

@@ -131,12 +131,12 @@ pub(crate) fn check_extent(study: &Study, extent: Extent) -> Result<(), Failure>
         return Ok(());
     }
     must_compare(study.compares(), "--until-decided", "ends a run when every verdict is reached")?;
-    if study.searches() {
+    if study.searches() || study.is_feedback() {
         return Err(Failure::new(
             Exit::Usage,
             anyhow!(
-                "`--until-decided` ends a run at a look, and a search for the capacity or a stress test has none; leave it out, or \
-                 give the run a time (`--for`)"
+                "`--until-decided` ends a run at a look, and a search for the capacity, a stress test or a control loop has none; \
+                 leave it out, or give the run a time (`--for`)"
             ),
         ));
     }

@@ -136,6 +136,11 @@ impl DatabaseTable {
         }
     }
 
+    /// Whether a server that runs already is restored before each start of the systems.
+    pub(crate) fn is_restored(&self) -> bool {
+        matches!(self, DatabaseTable::External(table) if table.restore.is_some())
+    }
+
     /// Whether this factor changes what a server that runs already is restored to, and not which server that is.
     pub(crate) fn is_restored_by(&self, factor: &str) -> bool {
         let DatabaseTable::External(table) = self else { return false };

@@ -196,12 +196,16 @@ pub(crate) fn why_impossible(load: &LoadTable, workload: &WorkloadTable) -> Opti
 }
 
 /// Why turns are not the default for a workload, although a study may ask for them. Servers that the run starts have data
-/// of their own each; what TPC-C leaves to the next slice there is next to nothing (bench/RESULTS.md).
+/// of their own each; what TPC-C leaves to the next slice there is next to nothing (bench/RESULTS.md). A server that runs
+/// already is restored before each variant starts, while the others are alive.
 pub(crate) fn why_unwise(workload: &WorkloadTable, databases: &DatabaseTables) -> Option<&'static str> {
-    let runs_already = |database: &DatabaseTable| database.started().is_none();
-    let is_shared = workload.protocol() == Protocol::Sql
-        && databases.0.iter().any(|(.., one)| one.as_ref().is_some_and(runs_already));
-    is_shared.then_some("what one load leaves to a database that runs already, the next one may pay for")
+    let running = || databases.0.iter().filter_map(|(.., one)| one.as_ref()).filter(|one| one.started().is_none());
+    if workload.protocol() == Protocol::Sql && running().next().is_some() {
+        return Some("what one load leaves to a database that runs already, the next one may pay for");
+    }
+    running()
+        .any(DatabaseTable::is_restored)
+        .then_some("a database that runs already would be restored under those that use it")
 }
 
 /// Why turns are not the default where users wait as TPC-C has it, some 20 s from one transaction to the next.

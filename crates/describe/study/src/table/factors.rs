@@ -45,6 +45,11 @@ impl Factors {
         self.0.iter().any(|named| named.factor.as_ref().is_none_or(Factor::is_compared))
     }
 
+    /// True if the factor of this name is compared.
+    pub(crate) fn is_compared(&self, name: &str) -> bool {
+        self.0.iter().any(|named| named.name == name && named.factor.as_ref().is_some_and(Factor::is_compared))
+    }
+
     pub(crate) fn names(&self) -> Vec<&str> {
         self.0.iter().map(|named| named.name.as_str()).collect()
     }

@@ -86,6 +86,13 @@ pub(crate) fn spec(
     faults: &mut Faults,
 ) -> Option<GeneratorSpec> {
     let cpus = resolve_optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
+        if cpus.value == CpuSet::Own {
+            let problem = Problem::new("cannot be \"own\", which is for systems and databases");
+            faults.add(
+                problem.help("name them: \"upper half\", or numbers such as \"2,3\"").fault(&cpus.span, &cpus.path),
+            );
+            return None;
+        }
         let among = cpus.value.among(Usable::all(processors));
         among.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
     })?;

@@ -105,6 +105,7 @@ impl LoadTable {
                 warmup += Duration::from_secs_f64(users.start / per_second);
             }
             users.joining = Some(Joining { from: 0.0 - warmup.as_secs_f64(), per_second });
+            self.check_joining(users, per_second, faults);
         }
         Some(LoadProfile { model, warmup, stop, drain: drain?.map_or(DRAIN, |drain| drain.0) })
     }
@@ -142,6 +143,11 @@ impl LoadTable {
     /// Where the study says how many users there are.
     pub(crate) fn users_span(&self) -> &Span {
         self.users.as_ref().or(self.max_users.as_ref()).map_or(&self.place, |users| &users.span)
+    }
+
+    /// Where the study says how many users there are at most.
+    pub(crate) fn most_users_span(&self) -> &Span {
+        self.most.as_ref().map_or_else(|| self.users_span(), |most| &most.span)
     }
 
     /// Where the study says how many iterations start in a second.
@@ -268,6 +274,27 @@ impl LoadTable {
             return None;
         }
         Some(Some(rate.0))
+    }
+
+    /// Stages say how many users there are, also where more of them would have to begin than may.
+    fn check_joining(&self, users: &Profile, per_second: f64, faults: &mut Faults) {
+        let Some(given) = &self.new_users else { return };
+        let mut end = 0.0;
+        for stage in &users.stages {
+            end += stage.length.as_secs_f64();
+            let there = users.joining.map_or(f64::INFINITY, |joining| joining.by(end));
+            if there.floor() < stage.target {
+                let message = format!(
+                    "with {per_second} new users a second, {there:.0} have begun by the end of a stage that asks for {}",
+                    stage.target
+                );
+                let fault = Fault::error(&given.span, message);
+                faults.add(
+                    fault.help("let more begin in a second, or leave `new_users` out: stages say how many there are"),
+                );
+                return;
+            }
+        }
     }
 
     fn profile(&self, start: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<Profile> {

@@ -49,6 +49,24 @@ impl ReadyValue {
             ReadyValue::Table(table) => table.resolve(scope, faults),
         }
     }
+
+    /// Whether what is asked has this port, as the study says it.
+    pub(crate) fn goes_to(&self, port: u16) -> bool {
+        let asked = match self {
+            ReadyValue::Short(endpoint) => Some(endpoint.as_written()),
+            ReadyValue::Table(table) => {
+                let tcp = table.tcp.as_ref().map(Templated::as_written);
+                tcp.or(table.http.as_ref().map(Templated::as_written))
+            }
+        };
+        asked.is_some_and(|asked| names_port(asked, port))
+    }
+}
+
+/// True if an address or a URL names this port: `127.0.0.1:8080`, `http://127.0.0.1:8080/health`.
+pub(crate) fn names_port(address: &str, port: u16) -> bool {
+    let after = address.split(&format!(":{port}")).nth(1);
+    after.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
 impl ReadyTable {

@@ -221,14 +221,8 @@ impl StudyTable {
 impl StudyTable {
     /// What one table says about another: measures that name steps and systems, and the axis.
     pub(crate) fn check_references(&self, faults: &mut Faults) {
-        let single = self.decide().and_then(|decide| decide.measure.as_ref());
-        let several = self.decide().and_then(|decide| decide.measures.as_deref()).unwrap_or_default();
-        let shown = self.report().and_then(|report| report.measures.as_deref()).unwrap_or_default();
-        let limits = self.objective().into_iter().flat_map(ObjectiveTable::measures);
-        single.into_iter().chain(several).for_each(|measure| check_can_decide(measure, faults));
-        for measure in single.into_iter().chain(several).chain(shown).chain(limits) {
-            self.check_measure(measure, faults);
-        }
+        self.deciding().for_each(|measure| check_can_decide(measure, faults));
+        self.measures().for_each(|measure| self.check_measure(measure, faults));
         if let Some(axis) = self.report().and_then(|report| report.axis.as_ref()) {
             self.check_axis(axis, faults);
         }
@@ -238,6 +232,19 @@ impl StudyTable {
         self.check_repeats(faults);
         self.check_looks(faults);
         self.warn_of_what_takes_a_comparison(faults);
+    }
+
+    /// The measures that decide.
+    fn deciding(&self) -> impl Iterator<Item = &Literal<Measure>> {
+        let single = self.decide().and_then(|decide| decide.measure.as_ref());
+        let several = self.decide().and_then(|decide| decide.measures.as_deref()).unwrap_or_default();
+        single.into_iter().chain(several)
+    }
+
+    /// All measures that the study names.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = &Literal<Measure>> {
+        let shown = self.report().and_then(|report| report.measures.as_deref()).unwrap_or_default();
+        self.deciding().chain(shown).chain(self.objective().into_iter().flat_map(ObjectiveTable::measures))
     }
 
     fn check_measure(&self, measure: &Literal<Measure>, faults: &mut Faults) {
@@ -315,6 +322,14 @@ impl StudyTable {
             {
                 return None;
             }
+            Series::Custom(Metric::Counter, name)
+                if COUNTERS.contains(&name.as_str()) && of_work(WorkloadTable::can_hold_sockets) =>
+            {
+                (
+                    format!("`{series}` is of sockets, and the users of this workload hold none"),
+                    "say how they open one: `[workload.socket]`",
+                )
+            }
             Series::Checks(_) | Series::Custom(..) if of_work(|work| !work.is_script()) => (
                 format!("`{series}` is of scripts, which this workload is not"),
                 "measure `errors.ratio`, or `request_duration`",
@@ -390,13 +405,24 @@ impl StudyTable {
         }
         if let Some(design) = design.filter(|_| !load.is_feedback()) {
             design.check_search(faults);
+            if let Some(turns) = self.turns.as_ref().and_then(Section::valid) {
+                let fault = Fault::warning(&turns.place, format!("`[turns]` has no effect in {what}"));
+                faults.add(fault.help("the loads are as long as `duration` says; leave the table out"));
+            }
         }
     }
 
     fn check_axis(&self, axis: &Literal<Text>, faults: &mut Faults) {
-        let Some(names) = self.factors().map(Factors::names) else { return };
+        let Some(factors) = self.factors() else { return };
+        let names = factors.names();
         if !names.contains(&axis.value.0.as_str()) {
             faults.add(unknown("factor", &axis.value.0, names, &axis.span));
+        } else if factors.is_compared(&axis.value.0) {
+            let fault = Fault::error(
+                &axis.span,
+                format!("`{}` is compared: its levels are the lines of a chart", axis.value.0),
+            );
+            faults.add(fault.help("name a factor that is not compared, or leave `axis` out"));
         }
     }
 

@@ -240,7 +240,7 @@ impl SocketTable {
         self.ready.iter().chain(of).for_each(|expect| expect.check(faults));
         if workload.state.as_ref().and_then(Templated::fixed) == Some(&Lifetime::Iteration) {
             let message = "users that are new in each iteration hold no socket";
-            let help = "leave `state` out, or open the socket where an iteration begins and close it at its end";
+            let help = "leave `state` out; for a new socket in each iteration, open it in the first step and close it in the last";
             faults.add(Fault::error(&self.place, message).help(help));
         }
         if !workload.has_step(|step| matches!(step, StepTable::Socket(table) if table.socket.value == SocketWord::Open))

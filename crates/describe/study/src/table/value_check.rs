@@ -63,6 +63,31 @@ pub(crate) fn check(table: &HttpTable, faults: &mut Faults) {
         at_the_end.possible.extend(captured_in(kind.steps));
     }
     check.steps(table.on_stop.as_deref().unwrap_or_default(), &mut at_the_end);
+    // A name that is mistyped elsewhere is told there.
+    if !faults.has_errors() {
+        warn_of_unused(table, faults);
+    }
+}
+
+/// Warns of values that are drawn, and of feeds that are read, for no step.
+fn warn_of_unused(table: &HttpTable, faults: &mut Faults) {
+    let mut used: BTreeSet<String> = uses(table).into_iter().map(|one| one.value.name).collect();
+    used.extend(table.socket.iter().filter_map(SocketTable::listens_to).map(|(name, _)| name.to_owned()));
+    // What repeats or chooses by a value names it in its own way.
+    let is_written = |name: &str, faults: &Faults| faults.source().text().contains(&format!("${name}"));
+    for (name, span) in table.draw.iter().flat_map(Entries::names) {
+        if !used.contains(name) && !is_written(name, faults) {
+            let fault = Fault::warning(span, format!("value `{name}` is used nowhere"));
+            faults.add(fault.help(format!("use it as `{{${name}}}`, or leave it out")));
+        }
+    }
+    for (name, span) in table.feeds.iter().flat_map(Entries::names) {
+        let of_feed = format!("{name}.");
+        if !used.iter().any(|one| one.starts_with(&of_feed)) && !is_written(&of_feed, faults) {
+            let fault = Fault::warning(span, format!("feed `{name}` is used nowhere"));
+            faults.add(fault.help(format!("use its columns, as in `{{${name}.COLUMN}}`, or leave it out")));
+        }
+    }
 }
 
 /// What steps capture, and the items of their loops.

@@ -5,6 +5,7 @@ use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
 use crate::table::http::HttpTable;
 use crate::table::location_of_key;
+use crate::table::ready::names_port;
 use crate::table::script::ScriptTable;
 use crate::table::sql::SqlTable;
 use crate::table::storage::StorageTable;
@@ -120,7 +121,21 @@ impl WorkloadTable {
         matches!(self, WorkloadTable::Script(_))
     }
 
-    /// Whether it is about storage.
+    /// Whether the target, as the study says it, has this port.
+    pub(crate) fn goes_to(&self, port: u16) -> bool {
+        let target = match self {
+            WorkloadTable::Grpc(table) => &table.target,
+            WorkloadTable::Http(table) => &table.target,
+            WorkloadTable::Script(_) | WorkloadTable::Sql(_) | WorkloadTable::Storage(_) => return false,
+        };
+        names_port(target.as_written(), port)
+    }
+
+    /// True if users could hold sockets, if the study said how.
+    pub(crate) fn can_hold_sockets(&self) -> bool {
+        matches!(self, WorkloadTable::Http(_))
+    }
+
     /// True if users hold sockets.
     pub(crate) fn holds_sockets(&self) -> bool {
         matches!(self, WorkloadTable::Http(table) if table.socket.is_some())

@@ -27,7 +27,7 @@ impl Scalar for Measure {
     }
 
     fn schema() -> Value {
-        json!({ "type": "string", "description": FORMS, "pattern": "^[a-z_]+(:.+)?\\.(avg|min|med|max|count|rate|ratio|p[0-9.]+)$" })
+        json!({ "type": "string", "description": FORMS, "pattern": "^[a-z_]+(:.+)?\\.(avg|min|med|max|count|rate|ratio|total|p[0-9.]+)$" })
     }
 }
 

@@ -49,7 +49,7 @@ impl<'a> Usable<'a> {
                 "takes a processor for each of the {of} variants that are alive at the same time, and the generator leaves {}",
                 left.len()
             ))
-            .help("use `design = \"turns\"` and let the systems share: \"lower half\""));
+            .help("let the systems share some: \"lower half\""));
         }
         Ok(Processors(left[place * each..(place + 1) * each].to_vec()))
     }

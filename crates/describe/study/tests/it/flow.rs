@@ -177,7 +177,7 @@ fn values_that_are_known_on_some_ways_only_are_warnings() {
         said.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     for (old, new) in [
-        ("/plans?page={$page}", "/plans?next={$next}"),
+        ("/plans?page={$page}", "/plans?page={$page}&next={$next}"),
         ("b = \"{$next}\"", "b = '{$id}'"),
         ("get     = \"/plan/{$plan}\",", "get = \"/plan/{$plan}\", when = { plan = 'x' },"),
         ("get     = \"/plan/{$plan}\",", "get = \"/plan/{$next}\","),

@@ -3,6 +3,7 @@
 mod docs;
 mod faults;
 mod flow;
+mod no_effect;
 mod properties;
 mod sql;
 mod storage;
