@@ -11,6 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// The answers that are kept: those of the last few seconds. Clocks drift apart by some microseconds in that time.
 const KEPT: usize = 32;
 
+/// Two clocks do not drift apart by more than this while answers are kept.
+const DRIFT: Nanos = Nanos(5_000_000);
+
 /// The instants of a beat and of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Beat {
@@ -34,6 +37,11 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
+    /// Whether both can be right.
+    fn may_be(self, other: Offset) -> bool {
+        (self.ahead - other.ahead).unsigned_abs() <= self.error.0 + other.error.0 + DRIFT.0
+    }
+
     /// The instant on the agent's clock that is `instant` on the coordinator's.
     pub(crate) fn on_agent(self, instant: UnixTime) -> UnixTime {
         UnixTime(instant.0 + self.ahead)
@@ -64,10 +72,15 @@ impl Clock {
         let Beat { sent, received, answered, returned } = beat;
         let ahead = ((received.0 - sent.0) + (answered.0 - returned.0)) / 2;
         let way = (returned.0 - sent.0) - (answered.0 - received.0);
+        let found = Offset { ahead, error: Nanos(way.max(0).unsigned_abs() / 2) };
+        // A clock that was set is another one: what was known of it is wrong, however sure it was.
+        if self.offset().is_some_and(|known| !known.may_be(found)) {
+            self.kept.clear();
+        }
         if self.kept.len() == KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back(Offset { ahead, error: Nanos(way.max(0).unsigned_abs() / 2) });
+        self.kept.push_back(found);
     }
 
     /// The difference; none before the first answer.
@@ -106,6 +119,23 @@ mod tests {
             prop_assert!((offset.ahead - ahead).unsigned_abs() <= offset.error.0 + 1);
             prop_assert!(offset.error.0 * 2 <= clock.longest_way().0 + 1);
         }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_another_one() {
+        let beat = |at: i64, ahead: i64, way: i64| Beat {
+            sent: UnixTime(at),
+            received: UnixTime(at + way + ahead),
+            answered: UnixTime(at + way + ahead),
+            returned: UnixTime(at + 2 * way),
+        };
+        let mut clock = Clock::default();
+        (0..8).for_each(|number| clock.take(beat(number * 1_000_000, 7_000, 20_000)));
+        // The next answer takes longer, and is right all the same.
+        clock.take(beat(9_000_000, 3_600_000_000_000, 900_000));
+        assert_eq!(clock.offset(), Some(Offset { ahead: 3_600_000_000_000, error: Nanos(900_000) }));
+        clock.take(beat(10_000_000, 3_600_000_000_000, 100_000));
+        assert_eq!(clock.offset().map(|offset| offset.error), Some(Nanos(100_000)));
     }
 
     #[test]
