@@ -147,12 +147,14 @@ impl WatchedContainers {
         Some(ended(&Container { state, ..container.clone() }))
     }
 
-    /// A container that has failed, be it one that was not found.
+    /// A container that has failed, be it one that was not found; and one whose process is not seen, if it is no longer the
+    /// one that was found.
     pub(crate) fn failed(&self) -> Option<EndedContainer> {
-        let all = self.project.containers().unwrap_or_default();
+        let all = self.project.containers().ok()?;
         let has_failed =
             |one: &&Container| matches!(one.state, ContainerState::Ended { exit_code, .. } if exit_code != 0);
-        all.iter().find(has_failed).map(ended)
+        let unseen = self.watched.iter().filter(|one| one.started.is_none());
+        all.iter().find(has_failed).map(ended).or_else(|| unseen.filter_map(|one| one.changed(&all)).next())
     }
 
     /// Their services, in the order of their names.
@@ -197,6 +199,13 @@ impl Watched {
     fn is_gone(&self) -> bool {
         has_gone(self.started, started(self.pid))
     }
+
+    /// Its end, if among all containers of now there is none of its name that runs as it did.
+    fn changed(&self, all: &[Container]) -> Option<EndedContainer> {
+        let now = all.iter().find(|one| one.name == self.container.name);
+        let state = now.map_or_else(|| ContainerState::Other("gone".to_owned()), |now| now.state.clone());
+        (state != ContainerState::Running(self.pid)).then(|| ended(&Container { state, ..self.container.clone() }))
+    }
 }
 
 /// True if a process that was started at `then` has ended. A look that fails says nothing about that.
@@ -217,9 +226,30 @@ fn ended(container: &Container) -> EndedContainer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::containers::Limits;
     use procfs::ProcError;
     use rustix::io::Errno;
     use std::io;
+
+    #[test]
+    fn a_container_whose_process_is_not_seen_has_to_be_as_it_was() {
+        let in_state = |state: ContainerState| Container {
+            name: "shop-web-1".to_owned(),
+            shown: "web".to_owned(),
+            image: "web:1".to_owned(),
+            image_id: String::new(),
+            limits: Limits::default(),
+            state,
+        };
+        let watched = Watched { container: in_state(ContainerState::Running(7)), pid: 7, started: None };
+        let what = |all: &[Container]| watched.changed(all).map(|ended| ended.what);
+        assert_eq!(what(&[in_state(ContainerState::Running(7))]), None);
+        let again = what(&[in_state(ContainerState::Running(8))]);
+        assert_eq!(again.as_deref(), Some("ended by itself, and was started again,"));
+        let done = ContainerState::Ended { exit_code: 0, out_of_memory: false };
+        assert_eq!(what(&[in_state(done)]).as_deref(), Some("ended by itself, with exit code 0,"));
+        assert_eq!(what(&[]).as_deref(), Some("ended by itself, and is gone,"));
+    }
 
     #[test]
     fn a_process_has_gone_if_it_is_not_found_or_another_has_its_number() {
