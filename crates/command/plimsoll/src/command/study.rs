@@ -125,8 +125,17 @@ pub(crate) fn must_compare(compares: bool, flag: &str, what_it_does: &str) -> Re
     ))
 }
 
-/// Refuses `--until-decided` for a study without verdicts or looks.
+/// Refuses `--until-decided` for a study without verdicts or looks, and `doctor --aa` for one whose loads take longer.
 pub(crate) fn check_extent(study: &Study, extent: Extent) -> Result<(), Failure> {
+    if matches!(extent, Extent::AgainstItself(_)) && (study.is_feedback() || study.ends_after_iterations()) {
+        return Err(Failure::new(
+            Exit::Usage,
+            anyhow!(
+                "`doctor --aa` loads a system for 3 s at a time, and the loads of this study end by themselves, later than that: \
+                 its own noise floor tells how much the system differs from itself (`plimsoll run`)"
+            ),
+        ));
+    }
     if extent != Extent::UntilDecided {
         return Ok(());
     }

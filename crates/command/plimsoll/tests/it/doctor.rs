@@ -39,6 +39,15 @@ fn a_system_is_held_against_itself() {
 }
 
 #[test]
+fn a_load_that_ends_by_itself_later_is_not_held_against_itself() {
+    let counted = edited(TINY, "duration = \"300ms\"", "duration = \"1m\"\niterations = 5000");
+    let place = Place::with_study(&counted);
+    let refused = "`doctor --aa` loads a system for 3 s at a time, and the loads of this study end by themselves";
+    place.plimsoll(&["doctor", "--aa", "study.toml", "--out", "bundle"]).with(2).says(&[refused]);
+    assert!(!place.has("bundle"), "nothing half-written is left");
+}
+
+#[test]
 fn a_second_signal_leaves_no_folder_of_the_noise() {
     let place = Place::empty();
     fs::create_dir(place.path("tmp")).unwrap();

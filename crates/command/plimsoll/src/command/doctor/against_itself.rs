@@ -24,9 +24,10 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
         Some(path) => (path.display().to_string(), study::read(path, None)?),
         None => ("demo.toml".to_owned(), demo::source()?),
     };
+    let extent = Extent::AgainstItself(arguments.blocks);
+    study::check_extent(&source.study, extent)?;
     let signals = Listener::start(Exit::Interrupted as i32)?;
     let out = arguments.out.clone().unwrap_or_else(|| run::new_folder("doctor"));
-    let extent = Extent::AgainstItself(arguments.blocks);
     let ended = run::run_study(&run::Task {
         name: &name,
         source,
