@@ -1,11 +1,12 @@
 //! What cannot be concluded from results of other tools, and what to do about it.
 
 use crate::compare::{Change, Compared, FEWEST_RUNS};
-use crate::measure::title;
+use crate::measure::{title, unit};
 use crate::range::{OF_TARGET, differs};
 use crate::recorded::{Line, Run, Version};
 use plimsoll_analysis::quantity::{grouped, percent, significant};
 use plimsoll_analysis::words::counted;
+use plimsoll_model::measure::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instants from here on are those of a clock, in seconds since 1970: 2001-09-09.
@@ -86,14 +87,15 @@ fn of_equal_runs(compared: &Compared) -> Option<String> {
         tested.filter(|change| change.values[0] != change.values[1]).map(|change| title(&change.measure)).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "All runs of a version gave the same number in {}: it was rounded, or the runs are one and the same. Nothing tells \
-             how much runs differ, so that there is no interval.",
+            "All runs of a version gave the same number in {}: it does not vary, it was rounded, or the runs are one and the same. \
+             Nothing tells how much runs differ, so that there is no interval.",
             in_short(&names)
         )
     })
 }
 
-/// Lines that only grow, but for falls to near zero: of a counter the rate means something, and the mean nothing.
+/// Lines of plain numbers that only grow, but for falls to near zero: of a counter the rate means something, and the mean
+/// nothing.
 fn of_counters(compared: &Compared) -> Option<String> {
     let is_counter = |line: &Line| {
         let values: Vec<f64> = line.points.iter().map(|(_, value)| *value).collect();
@@ -111,11 +113,14 @@ fn of_counters(compared: &Compared) -> Option<String> {
     for (name, _, line) in lines(compared) {
         *by_measure.entry(name).or_insert(true) &= is_counter(line);
     }
-    let names: BTreeSet<String> = by_measure.into_iter().filter(|(_, all)| *all).map(|(name, _)| title(name)).collect();
+    // Memory that grows is no counter.
+    let may_count = |name: &str| unit(name) == Unit::Number;
+    let names: BTreeSet<String> =
+        by_measure.into_iter().filter(|(name, all)| *all && may_count(name)).map(|(name, _)| title(name)).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "All lines of {} do nothing but grow, as counters do: their means tell how long was counted before, and not how fast. \
-             Take the rate, in Prometheus `rate(…[1m])`.",
+            "All lines of {} only grow. If they are counters, their means tell how long was counted before, and not how fast: take \
+             the rate then, in Prometheus `rate(…[1m])`.",
             in_short(&names)
         )
     })
@@ -139,11 +144,15 @@ fn of_missing_numbers(compared: &Compared) -> Vec<String> {
 
 /// Series that are compared although a label of theirs differs.
 fn of_labels(compared: &Compared) -> Option<String> {
-    let mut by_measure: BTreeMap<&str, (bool, Vec<&Line>)> = BTreeMap::new();
-    for (name, is_alone, line) in lines(compared) {
-        let (all_alone, lines) = by_measure.entry(name).or_insert((true, Vec::new()));
-        *all_alone &= is_alone;
-        lines.push(line);
+    let mut by_measure: BTreeMap<(&str, &str), (bool, Vec<&Line>)> = BTreeMap::new();
+    for case in &compared.cases {
+        for (name, is_alone, line) in
+            both(compared).into_iter().flat_map(|version| lines_in(version.cases[case].iter()))
+        {
+            let (all_alone, lines) = by_measure.entry((case, name)).or_insert((true, Vec::new()));
+            *all_alone &= is_alone;
+            lines.push(line);
+        }
     }
     let alone = by_measure.into_values().filter(|(all_alone, _)| *all_alone).map(|(_, lines)| lines);
     let labels: BTreeSet<String> = alone
@@ -158,7 +167,7 @@ fn of_labels(compared: &Compared) -> Option<String> {
         .collect();
     (!labels.is_empty()).then(|| {
         format!(
-            "Where a file has a single series, it is held against that of the other files, though {} is not the same in all.",
+            "Where a file has a single series, it is held against that of the other files, though they differ in {}.",
             in_short(&labels)
         )
     })
@@ -529,9 +538,9 @@ mod tests {
             )
         };
         let told = said(&every_second(&counter));
-        assert!(told.contains("All lines of requests do nothing but grow, as counters do"), "{told}");
+        assert!(told.contains("All lines of requests only grow. If they are counters"), "{told}");
         for other in [vec![5.0; 20], (0..20).map(|second| f64::from(second % 3)).collect(), vec![0.0; 20]] {
-            assert!(!said(&every_second(&other)).contains("counters"), "{other:?}");
+            assert!(!said(&every_second(&other)).contains("only grow"), "{other:?}");
         }
     }
 
@@ -576,7 +585,7 @@ mod tests {
             Version { name: name.to_owned(), cases: BTreeMap::from([(String::new(), vec![run; 3])]) }
         };
         let said = limits_of(labelled("old", "a", "100"), labelled("new", "b", "101"));
-        assert!(said.contains("though `pod` is not the same in all"), "{said}");
+        assert!(said.contains("though they differ in `pod`"), "{said}");
         assert!(said.contains("All runs of a version gave the same number in rps"), "{said}");
         let said = limits_of(labelled("old", "a", "100"), labelled("new", "a", "NaN"));
         assert!(said.contains("new has samples and no number of `a` of rps"), "{said}");

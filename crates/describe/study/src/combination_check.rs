@@ -73,7 +73,7 @@ pub(crate) struct AllTrials {
     idle_databases: BTreeSet<String>,
     /// The data of databases that is kept, by its folder.
     kept: KeptData,
-    /// True if users connect before the measure phase, and keep their connections.
+    /// True if in all trials users connect before the measure phase, and keep their connections.
     keeps_connections: bool,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn resolve_every_combination(
         stores: BTreeSet::new(),
         idle_databases: BTreeSet::new(),
         kept: BTreeMap::new(),
-        keeps_connections: false,
+        keeps_connections: true,
     };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
         let mut lengths: Vec<PhaseLengths> = Vec::new();
@@ -113,7 +113,7 @@ pub(crate) fn resolve_every_combination(
                         Steps::Sql(sql) => trials.idle_databases.extend(spec.databases_beside(&sql.database)),
                         Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => {}
                     }
-                    trials.keeps_connections |= keeps_connections(&spec);
+                    trials.keeps_connections &= keeps_connections(&spec);
                     check_targets(&spec, tables, faults);
                     beyond_machines = beyond_machines.or_else(|| beyond_any_machine(&spec, tables));
                     check_kept_data(&spec, tables, &mut trials.kept, faults);
@@ -204,8 +204,9 @@ impl AllTrials {
 /// True if users connect before the measure phase, and keep their connections.
 fn keeps_connections(spec: &TrialSpec) -> bool {
     let is_kept = spec.workload.target.is_some() && spec.workload.connect != Connect::PerIteration;
-    let is_before = matches!(spec.load.model, LoadModel::Closed { .. }) && !spec.load.warmup.is_zero();
-    is_kept && is_before
+    // Users that come with a stage connect in it.
+    let are_there = matches!(&spec.load.model, LoadModel::Closed { users, .. } if users.peak() <= users.start);
+    is_kept && are_there && !spec.load.warmup.is_zero()
 }
 
 fn warn_of_unused_stores(stores: &Stores, used: &BTreeSet<String>, faults: &mut Faults) {
@@ -243,7 +244,7 @@ pub(crate) fn check_what_is_shared_in_turns(
             PortChoice::Free => None,
         }));
     }
-    // One that does not use `{port}` still listens on the one that its command names.
+    // One that does not use `{port}` may still listen on one that its command names.
     fixed.extend(tables.ports_of_commands(faults));
     for database in shared {
         respect_shared_data(design, &database, faults);
@@ -316,19 +317,21 @@ fn check_target(host: &str, span: &Span, allow: &[String], faults: &mut Faults) 
     }
 }
 
-/// What is kept, by the label of the agent on whose host it is, and the folder.
-/// The builds of systems, by what is started of them.
+/// The builds of systems, by all else of a trial but its load.
 type Builds = BTreeMap<String, CommandLine>;
 
-/// What is built differently has to be started differently too: all builds run before the first start.
+/// Trials between which nothing but a build differs run the same: all builds run before the first start. Where anything else
+/// differs, that may choose what was built.
 fn check_builds(spec: &TrialSpec, tables: &TrialTables, seen: &mut Builds, faults: &mut Faults) {
     for system in spec.systems.iter().filter(|system| system.containers.is_none()) {
         let Some(build) = &system.build else { continue };
-        let SystemSpec { name, on, dir, start, env, files, .. } = system;
-        let started = format!("{:?}", (name, on, dir, start, env, files));
-        if seen.entry(started).or_insert_with(|| build.clone()) != build {
+        let name = &system.name;
+        let unbuilt: Vec<SystemSpec> =
+            spec.systems.iter().map(|system| SystemSpec { build: None, cpus: None, ..system.clone() }).collect();
+        let all_else = format!("{:?}", (name, unbuilt, &spec.databases, &spec.workload));
+        if seen.entry(all_else).or_insert_with(|| build.clone()) != build {
             let message = format!(
-                "`{name}` is built in different ways, and started in one: whichever is built last would run as all"
+                "`{name}` is built in different ways, and nothing else differs: whichever is built last would run as all"
             );
             let help = "let each have a file of its own, as in `build = \"go build -tags {version} -o shop-{version}\"` and \
                         `start = \"./shop-{version}\"`";
@@ -337,6 +340,7 @@ fn check_builds(spec: &TrialSpec, tables: &TrialTables, seen: &mut Builds, fault
     }
 }
 
+/// What is kept, by the label of the agent on whose host it is, and the folder.
 type KeptData = BTreeMap<(Option<String>, PathBuf), Database>;
 
 /// A folder can keep the data of all trials only if it is the same in all of them.

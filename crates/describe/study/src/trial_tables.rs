@@ -278,14 +278,14 @@ impl TrialTables {
         table.and_then(|table| table.build.as_ref()).map_or(0..0, |build| build.span.clone())
     }
 
-    /// The ports that only the commands of systems name, and to which users or probes go.
+    /// The ports of systems without `{port}` that their commands name, and to which users or probes go.
     pub(crate) fn ports_of_commands(&self, faults: &Faults) -> Vec<(String, u16)> {
         let port_of = |(name, table): &(String, SystemTable)| {
             let (port, _) = table.start.as_command()?.literal_port(faults)?;
             let is_used = self.workload.goes_to(port) || table.ready.as_ref().is_some_and(|ready| ready.goes_to(port));
             is_used.then(|| (name.clone(), port))
         };
-        self.systems.iter().filter_map(port_of).collect()
+        self.systems.iter().filter(|(name, _)| !self.listening.contains(name)).filter_map(port_of).collect()
     }
 
     pub(crate) fn hosts(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, String)> {

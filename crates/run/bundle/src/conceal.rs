@@ -3,7 +3,7 @@
 use crate::error::BundleError;
 use crate::files::{STARTS, files_in};
 use memchr::memmem::Finder;
-use std::fs::{self, DirEntry, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -55,8 +55,9 @@ pub(crate) fn files_that_hold(folder: &Path, secrets: &[String]) -> Result<Vec<P
         let mut files: Vec<PathBuf> = files_in(folder)?.into_iter().filter(|path| !is_log(path)).collect();
         let starts = folder.join(STARTS);
         if starts.is_dir() {
-            // What else lies there, such as the file of a desktop, is nobody's start.
-            for start in fs::read_dir(starts)?.collect::<io::Result<Vec<_>>>()?.iter().map(DirEntry::path) {
+            for entry in fs::read_dir(starts)? {
+                let start = entry?.path();
+                // Another program's file, such as `.DS_Store`, is no start.
                 if start.is_dir() {
                     files.extend(files_in(&start)?);
                 }

@@ -68,25 +68,30 @@ pub(crate) struct NextLoad<'a> {
     pub(crate) sampler: &'a Samplers,
 }
 
-/// Prepares loads that are offered at the same time, each to the systems of its variant. A fault comes with the variant whose
-/// load cannot be offered.
-pub(crate) fn prepare_all<'a>(
-    context: &Context<'_>,
-    loads: Vec<(NextLoad<'a>, &'a mut RunningVariant)>,
-) -> Result<Vec<LoadUnderWay<'a>>, (usize, Fault)> {
-    let prepared = loads.into_iter().map(|(next, running)| {
-        let variant = running.variant;
-        LoadUnderWay::prepare(context, next, running).map_err(|fault| (variant, fault))
-    });
-    prepared.collect()
+/// Why loads could not be offered.
+pub(crate) struct LoadFault {
+    pub(crate) fault: Fault,
+    /// The variant whose load it was; none where it was all of them.
+    pub(crate) variant: Option<usize>,
 }
 
-/// Offers loads at the same time.
+impl<E: Into<Fault>> From<E> for LoadFault {
+    fn from(error: E) -> Self {
+        LoadFault { fault: error.into(), variant: None }
+    }
+}
+
+/// Offers loads at the same time, each to the systems of its variant.
 pub(crate) fn offer(
     context: &Context<'_>,
-    mut begun: Vec<LoadUnderWay<'_>>,
+    loads: Vec<(NextLoad<'_>, &mut RunningVariant)>,
     tell: &mut EventSink<'_>,
-) -> Result<Vec<FinishedLoad>, Fault> {
+) -> Result<Vec<FinishedLoad>, LoadFault> {
+    let of = |variant: usize| move |fault: Fault| LoadFault { fault, variant: Some(variant) };
+    let mut begun = Vec::new();
+    for (next, running) in loads {
+        begun.push(LoadUnderWay::prepare(context, next, running).map_err(of(next.load.variant))?);
+    }
     begun.iter_mut().for_each(|load| load.begin(context));
     // Each gets an equal part of the time between two checks.
     let wait = CHECK_EVERY / begun.len().max(1) as u32;
@@ -102,7 +107,7 @@ pub(crate) fn offer(
         tell(&Event::LoadFinished { start: load.next.start.number, load: load.next.load.number })?;
     }
     if context.interrupted.is_set() {
-        return Err(Fault::Abort(Abort::Interrupted));
+        return Err(Fault::Abort(Abort::Interrupted).into());
     }
     if let Some(lost) = begun.iter().find_map(LoadUnderWay::lost_host) {
         return Err(lost.into());
@@ -111,7 +116,8 @@ pub(crate) fn offer(
     // The clock of the start begins with the first of its loads that measured.
     let mut first_zero = begun.iter().find_map(|load| load.next.first_zero);
     for load in begun {
-        let load = load.finish(context, first_zero, tell)?;
+        let variant = load.next.load.variant;
+        let load = load.finish(context, first_zero, tell).map_err(of(variant))?;
         first_zero.get_or_insert(load.zero);
         finished.push(load);
     }
@@ -176,7 +182,7 @@ fn naming_most(fault: Fault, searches: bool) -> Fault {
 }
 
 /// A load between its preparation and its end.
-pub(crate) struct LoadUnderWay<'a> {
+struct LoadUnderWay<'a> {
     next: NextLoad<'a>,
     running: &'a mut RunningVariant,
     prepared: Box<dyn PreparedWorkload>,

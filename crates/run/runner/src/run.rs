@@ -426,7 +426,7 @@ impl<'a> Walk<'a> {
         let ended = running.stop(self.context, self.tell);
         // The systems have ended by now, even if the start failed.
         let secrets = self.context.keys.secrets(databases);
-        let EndedStart { finished, outcomes, executables, of_containers, slow_to_stop, not_up } = ended?;
+        let EndedStart { finished, outcomes, executables, of_containers, slow_to_stop, to_blame } = ended?;
         let number = finished.summary.start.number;
         secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(number, secret))?;
         let finished = without_secrets(&secrets, finished);
@@ -457,24 +457,31 @@ impl<'a> Walk<'a> {
             self.tell(&Event::Warning { message })?;
         }
         let mut worked: BTreeMap<usize, Worked> = BTreeMap::new();
-        // Where the systems of one variant did not come up, the others had no load, and may well work.
-        let tried = |variant: usize| not_up.is_none_or(|not_up| not_up == variant);
-        for (load, outcome) in finished.loads.iter().zip(&outcomes).filter(|(load, _)| tried(load.load.variant)) {
+        for (load, outcome) in finished.loads.iter().zip(&outcomes) {
             let of_variant = worked.entry(load.load.variant).or_default();
             of_variant.once |= outcome.worked && !outcome.ended_early;
             of_variant.ended_early |= outcome.ended_early;
         }
-        self.break_off_what_never_works(&start, worked)
+        self.break_off_what_never_works(&start, worked, to_blame)
     }
 
     /// Ends the run if a variant never started, or never gave a right answer: it would not do so the next time either.
     /// A variant that has worked before is tried again, and its failed start is in the report. So is, once, one whose system
     /// ended before anything was measured.
-    fn break_off_what_never_works(&mut self, start: &Start, worked: BTreeMap<usize, Worked>) -> Result<(), Stop> {
+    fn break_off_what_never_works(
+        &mut self,
+        start: &Start,
+        worked: BTreeMap<usize, Worked>,
+        to_blame: Option<usize>,
+    ) -> Result<(), Stop> {
         for (variant, worked) in worked {
             let program = self.program_of(variant);
             if worked.once {
                 self.working.insert(program);
+                continue;
+            }
+            // Where loads were not offered because of one variant, the others had none, and may well work.
+            if to_blame.is_some_and(|to_blame| to_blame != variant) {
                 continue;
             }
             let is_by_chance = worked.ended_early && self.ended_early.insert(program);

@@ -3,7 +3,7 @@
 use crate::databases;
 use crate::generator::NotReady;
 use crate::host::{HostError, RunningSystem};
-use crate::load::{LoadOutcome, NextLoad, offer, prepare_all};
+use crate::load::{LoadFault, LoadOutcome, NextLoad, offer};
 use crate::memory::MemoryOfVariants;
 use crate::run::{Context, EventSink};
 use crate::running_variant::{Executable, OutputNames, RunningVariant, StoppedVariant, resolve};
@@ -30,7 +30,7 @@ pub(crate) struct EndedStart {
     pub(crate) slow_to_stop: Vec<String>,
     /// The variant because of which loads were not offered: its systems did not come up or have ended, or its load could not
     /// be prepared.
-    pub(crate) not_up: Option<usize>,
+    pub(crate) to_blame: Option<usize>,
 }
 
 /// Why a start cannot begin, or why a load on it ended early.
@@ -115,7 +115,9 @@ pub(crate) struct RunningStart {
     lost: Vec<String>,
     /// The variant because of which the start has failed: its systems did not come up or have ended, or its load could not be
     /// prepared.
-    not_up: Option<usize>,
+    to_blame: Option<usize>,
+    /// True if a system has ended.
+    has_ended: bool,
 }
 
 impl RunningStart {
@@ -140,7 +142,8 @@ impl RunningStart {
             failures: Vec::new(),
             warnings: Vec::new(),
             lost: Vec::new(),
-            not_up: None,
+            to_blame: None,
+            has_ended: false,
         };
         tell(&phase(start, Phase::Setup, None))?;
         let set_up = running.set_up(context, databases, tell);
@@ -169,7 +172,7 @@ impl RunningStart {
 
     /// Notes of which variant a fault is, and names it in the fault if it is one of several.
     fn blame(&mut self, context: &Context<'_>, variant: usize, fault: Fault) -> Fault {
-        self.not_up = Some(variant);
+        self.to_blame = Some(variant);
         match fault {
             Fault::Failed(reason) if self.start.variants.len() > 1 => {
                 Fault::Failed(format!("{}: {reason}", context.plan.label(variant)))
@@ -203,15 +206,11 @@ impl RunningStart {
         tell: &mut EventSink<'_>,
     ) -> Result<(), Abort> {
         // Where a system of one variant has ended, the start has failed, and more turns of the others change nothing.
-        if !context.plan.searches()
-            && let Some(ended) = self.variants.iter().find(|running| running.has_lost_a_system())
-        {
-            self.not_up = Some(ended.variant);
-            self.add_not_offered(loads, true);
-            return Ok(());
+        if !context.plan.searches() && self.failures.is_empty() {
+            self.look_for_ends();
         }
-        if !self.failures.is_empty() {
-            self.add_not_offered(loads, false);
+        if self.has_ended || !self.failures.is_empty() {
+            self.add_not_offered(loads);
             return Ok(());
         }
         for load in loads {
@@ -233,10 +232,7 @@ impl RunningStart {
             running.and_then(Option::take).expect("a load is for a variant of its start, which has one at a time")
         };
         let loads_of_variants = loads.iter().map(|load| (next(load), of(load))).collect();
-        let offered = prepare_all(context, loads_of_variants)
-            .map_err(|(variant, fault)| (Some(variant), fault))
-            .and_then(|prepared| offer(context, prepared, tell).map_err(|fault| (None, fault)));
-        match offered {
+        match offer(context, loads_of_variants, tell) {
             Ok(finished) => {
                 for load in finished {
                     self.zero.get_or_insert(load.zero);
@@ -245,8 +241,9 @@ impl RunningStart {
                 }
                 Ok(())
             }
-            Err((variant, fault)) => {
-                self.add_not_offered(loads, false);
+            Err(LoadFault { fault, variant }) => {
+                self.look_for_ends();
+                self.add_not_offered(loads);
                 let fault = match variant {
                     Some(variant) => self.blame(context, variant, fault),
                     None => fault,
@@ -261,10 +258,19 @@ impl RunningStart {
         self.summaries.iter().find(|summary| summary.load == load)
     }
 
-    /// Adds loads that are not offered, because a system has ended or for another reason.
-    fn add_not_offered(&mut self, loads: &[Load], ended_early: bool) {
+    /// Looks for a variant of which a system has ended.
+    fn look_for_ends(&mut self) {
+        if !self.has_ended
+            && let Some(ended) = self.variants.iter().find(|running| running.has_lost_a_system())
+        {
+            (self.has_ended, self.to_blame) = (true, Some(ended.variant));
+        }
+    }
+
+    fn add_not_offered(&mut self, loads: &[Load]) {
         for load in loads {
-            self.add(LoadSummary::not_offered(*load), LoadOutcome { ended_early, ..LoadOutcome::default() });
+            let outcome = LoadOutcome { ended_early: self.has_ended, ..LoadOutcome::default() };
+            self.add(LoadSummary::not_offered(*load), outcome);
         }
     }
 
@@ -356,8 +362,8 @@ impl RunningStart {
             hosts: self.hosts,
         };
         let finished = FinishedStart { summary, loads: self.summaries };
-        let (outcomes, not_up) = (self.outcomes, self.not_up);
-        Ok(EndedStart { finished, outcomes, executables, of_containers, slow_to_stop, not_up })
+        let (outcomes, to_blame) = (self.outcomes, self.to_blame);
+        Ok(EndedStart { finished, outcomes, executables, of_containers, slow_to_stop, to_blame })
     }
 
     /// True if every server that the loads go to was started by this run and is seen, so that what is left of the machine's

@@ -259,6 +259,7 @@ fn name_ports(cell: &mut ResolvedCell, stand_in: &str) {
         name_in(&mut system.start);
         system.build.iter_mut().for_each(name_in);
         system.env.values_mut().for_each(name);
+        system.files.iter_mut().flat_map(|files| files.texts.values_mut()).for_each(name);
         match &mut system.ready.probe {
             Probe::Tcp(text) | Probe::Http(text) | Probe::Log(text) => name(text),
             Probe::Command(command) => name_in(command),

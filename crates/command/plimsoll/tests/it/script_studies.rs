@@ -52,6 +52,17 @@ fn metrics_that_no_script_makes_are_refused_with_what_was_meant() {
 }
 
 #[test]
+fn a_setup_that_throws_is_told_of_its_variant() {
+    let throws = "export function setup() { if (__ENV.REV === '2') { throw new Error('no token'); } }\n";
+    let (place, _server) = place(&format!("{SCRIPT}{throws}"), "");
+    place.plimsoll(&RUN).with(3).says(&[
+        "failed: 2: ",
+        "no token",
+        "start 1 failed, and so would another of `2`, so the run was broken off",
+    ]);
+}
+
+#[test]
 fn what_scripts_measure_and_write_is_kept_and_told() {
     let tables =
         "[decide]\nmeasure = 'trend:lock.med'\n[report]\nmeasures = ['checks:is fin.ratio', 'trend:depth.avg']\n";

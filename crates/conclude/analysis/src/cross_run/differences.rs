@@ -157,10 +157,11 @@ pub(super) fn differences(
 /// The other machines on which systems ran. Their memory is left out: it differs a little from boot to boot.
 fn other_machines(run: &ComparedRun<'_>) -> Vec<NamedValue> {
     let hosts = run.input.starts.iter().flat_map(|start| &start.summary.hosts);
-    let machines: BTreeSet<Vec<NamedValue>> = hosts.map(describe::host).collect();
+    let but_memory = |host| describe::host(host).into_iter().filter(|(name, _)| name != describe::MEMORY).collect();
+    let machines: BTreeSet<Vec<NamedValue>> = hosts.map(but_memory).collect();
     let named = |(number, values): (usize, Vec<NamedValue>)| {
-        let values = values.into_iter().filter(|(name, _)| name != describe::MEMORY);
-        values.map(move |(name, value)| (format!("{name} of other machine {number}"), value)).collect::<Vec<_>>()
+        let named = |(name, value): NamedValue| (format!("{name} of other machine {number}"), value);
+        values.into_iter().map(named).collect::<Vec<_>>()
     };
     (1..).zip(machines).flat_map(named).collect()
 }

@@ -64,7 +64,7 @@ fn times(compared: &CrossRunComparison) -> Finding {
         [Some((begin, _)), Some((_, end))] if begin >= end => {
             format!("The second is the older one: it had ended {} before the first began", span(begin - end))
         }
-        [Some(_), Some(_)] => "The two ran at overlapping times, and not in turns".to_owned(),
+        [Some(_), Some(_)] => "The two ran at overlapping times, and did not take turns".to_owned(),
         _ => "It is not known when each of the two ran".to_owned(),
     };
     let rest = match compared.basis {

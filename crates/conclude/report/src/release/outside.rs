@@ -226,7 +226,14 @@ fn comments(compared: &Compared) -> Vec<String> {
                 counted(all.len(), "change"),
                 in_short(all)
             )),
-            (_, 0) => Some(format!("{}: none of {} stands out.", title_of(case), counted(tested, "change"))),
+            (tested, 0) => {
+                let others = all.len() - tested;
+                let untold = match others {
+                    0 => String::new(),
+                    others => format!(", and {others} cannot be told from chance"),
+                };
+                Some(format!("{}: none of {} stands out{untold}.", title_of(case), counted(tested, "change")))
+            }
             (_, count) => Some(format!(
                 "{}: {count} of {} {} out ({}).",
                 title_of(case),

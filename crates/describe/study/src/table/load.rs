@@ -104,8 +104,9 @@ impl LoadTable {
             if !self.is_once() {
                 warmup += Duration::from_secs_f64(users.start / per_second);
             }
-            users.joining = Some(Joining { from: 0.0 - warmup.as_secs_f64(), per_second });
-            self.check_joining(users, per_second, faults);
+            let joining = Joining { from: 0.0 - warmup.as_secs_f64(), per_second };
+            self.check_joining(users, joining, faults);
+            users.joining = Some(joining);
         }
         Some(LoadProfile { model, warmup, stop, drain: drain?.map_or(DRAIN, |drain| drain.0) })
     }
@@ -277,16 +278,16 @@ impl LoadTable {
     }
 
     /// Stages say how many users there are, also where more of them would have to begin than may.
-    fn check_joining(&self, users: &Profile, per_second: f64, faults: &mut Faults) {
+    fn check_joining(&self, users: &Profile, joining: Joining, faults: &mut Faults) {
         let Some(given) = &self.new_users else { return };
         let mut end = 0.0;
         for stage in &users.stages {
             end += stage.length.as_secs_f64();
-            let there = users.joining.map_or(f64::INFINITY, |joining| joining.by(end));
-            if there.floor() < stage.target {
+            let there = joining.by(end);
+            if there < stage.target {
                 let message = format!(
-                    "with {per_second} new users a second, {there:.0} have begun by the end of a stage that asks for {}",
-                    stage.target
+                    "with {} new users a second, {there:.0} have begun by the end of a stage that asks for {}",
+                    joining.per_second, stage.target
                 );
                 let fault = Fault::error(&given.span, message);
                 faults.add(
