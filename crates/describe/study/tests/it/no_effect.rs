@@ -99,6 +99,13 @@ fn keys_that_would_do_nothing() {
 }
 
 #[test]
+fn a_key_of_another_protocol_is_told_with_it() {
+    let storage = "protocol = \"storage\"\nconnect = \"shared 2\"";
+    let told = faults_of(&GRPC.replace("protocol = \"grpc\"", storage));
+    assert!(told.contains("`connect` belongs in [workload] with `protocol = \"http\"`"), "{told}");
+}
+
+#[test]
 fn an_instance_is_named_by_its_number() {
     let several = [("ready = { tcp", "instances = 2\nready = { tcp")];
     tells(&several, "it has several instances: say which, as in `{counter-1.address}`");
