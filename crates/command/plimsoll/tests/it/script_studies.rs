@@ -56,9 +56,9 @@ fn a_setup_that_throws_is_told_of_its_variant() {
     let throws = "export function setup() { if (__ENV.REV === '2') { throw new Error('no token'); } }\n";
     let (place, _server) = place(&format!("{SCRIPT}{throws}"), "");
     place.plimsoll(&RUN).with(3).says(&[
-        "failed: 2: ",
+        "failed: rev = 2: ",
         "no token",
-        "start 1 failed, and so would another of `2`, so the run was broken off",
+        "start 1 failed, and so would another of `rev = 2`, so the run was broken off",
     ]);
 }
 
