@@ -130,12 +130,7 @@ fn of_missing_numbers(compared: &Compared) -> Vec<String> {
     let of = |first_has: bool| {
         let without = if first_has { &compared.second.name } else { &compared.first.name };
         let lines = compared.without_number.iter().filter(|(.., has)| *has == first_has);
-        let names: BTreeSet<String> = lines
-            .map(|(_, measure, label, _)| match label.as_str() {
-                "" => title(measure),
-                label => format!("`{label}` of {}", title(measure)),
-            })
-            .collect();
+        let names: BTreeSet<String> = lines.map(|(_, measure, label, _)| line_in_words(measure, label)).collect();
         (!names.is_empty())
             .then(|| format!("{without} has samples and no number of {}: they are not compared.", in_short(&names)))
     };
@@ -179,6 +174,11 @@ fn place(compared: &Compared, cases: &[&String]) -> String {
         return String::new();
     }
     format!(" in {}", in_short(&cases.iter().map(|case| (*case).clone()).collect()))
+}
+
+/// What a line is of: `get` of a measure, or the measure where it has no label.
+fn line_in_words(measure: &str, label: &str) -> String {
+    if label.is_empty() { title(measure) } else { format!("`{label}` of {}", title(measure)) }
 }
 
 /// Each line of some runs, with its measure, and whether its file has no other.
@@ -272,13 +272,13 @@ fn of_lengths(compared: &Compared) -> Vec<String> {
         let least = lengths.iter().copied().reduce(f64::min)?;
         Some((least, lengths.iter().copied().fold(least, f64::max)))
     };
-    let shown = |(least, most): (f64, f64)| match differ(least, most) {
+    let shown = |(least, most): (f64, f64)| match is_longer(least, most) {
         true => format!("{} to {} s", significant(least), significant(most)),
         false => format!("{} s", significant(most)),
     };
     let [one, other] = [&compared.first, &compared.second].map(ends);
     let of_runs =
-        one.zip(other).filter(|(one, other)| differ(one.0.min(other.0), one.1.max(other.1))).map(|(one, other)| {
+        one.zip(other).filter(|(one, other)| is_longer(one.0.min(other.0), one.1.max(other.1))).map(|(one, other)| {
             format!(
                 "{} was measured for {} and {} for {}: what grows with time differs by that alone.",
                 compared.first.name,
@@ -302,7 +302,7 @@ fn of_short_lines(compared: &Compared) -> Option<String> {
         for (name, label, _) in
             all.filter(|(.., line)| !line.points.is_empty() && line.span() < longest * MOST_OF_THE_TIME)
         {
-            names.insert(if label.is_empty() { title(name) } else { format!("`{label}` of {}", title(name)) });
+            names.insert(line_in_words(name, label));
         }
     }
     (!names.is_empty()).then(|| {
@@ -316,7 +316,7 @@ fn of_short_lines(compared: &Compared) -> Option<String> {
 }
 
 /// True if the longer of two lengths is longer by more than [`OTHER_LENGTH`].
-fn differ(least: f64, most: f64) -> bool {
+fn is_longer(least: f64, most: f64) -> bool {
     (most / least).ln() > OTHER_LENGTH
 }
 

@@ -23,6 +23,9 @@ use plimsoll_analysis::{Analysis, Input, distinct, words};
 use tables::ChangeTable;
 use users::SupportedUsers;
 
+/// The begin of the title of each such report, by which a folder is known to have one.
+pub const TITLE: &str = "Performance comparison";
+
 /// A bundle of the release, with its analysis.
 #[derive(Debug)]
 pub struct Part {
@@ -170,7 +173,7 @@ impl ReleasePage {
         let paragraphs = |text: String| text.split("\n\n").map(|one| one.trim().to_owned()).collect::<Vec<String>>();
         let items = parts.iter().flat_map(|part| part.input.facts.report.action_items.clone());
         ReleasePage {
-            title: format!("Performance comparison: {} against {baseline}", others.join(", ")),
+            title: format!("{TITLE}: {} against {baseline}", others.join(", ")),
             comments: distinct(parts.iter().filter_map(written).flat_map(paragraphs)),
             drafted: comments::comments(parts, cases),
             action_items: distinct(items),

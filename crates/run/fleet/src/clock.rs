@@ -38,7 +38,7 @@ pub(crate) struct Offset {
 
 impl Offset {
     /// Whether both can be right.
-    fn may_be(self, other: Offset) -> bool {
+    fn agrees_with(self, other: Offset) -> bool {
         (self.ahead - other.ahead).unsigned_abs() <= self.error.0 + other.error.0 + DRIFT.0
     }
 
@@ -74,7 +74,7 @@ impl Clock {
         let way = (returned.0 - sent.0) - (answered.0 - received.0);
         let found = Offset { ahead, error: Nanos(way.max(0).unsigned_abs() / 2) };
         // A clock that was set is another one: what was known of it is wrong, however sure it was.
-        if self.offset().is_some_and(|known| !known.may_be(found)) {
+        if self.offset().is_some_and(|known| !known.agrees_with(found)) {
             self.kept.clear();
         }
         if self.kept.len() == KEPT {

@@ -39,7 +39,8 @@ pub(crate) struct LoadOutcome {
     pub(crate) errors: u64,
     /// True if the systems answered as expected: see [`Watch::worked`].
     pub(crate) worked: bool,
-    /// True if a system ended before anything was measured. By chance that happens once.
+    /// True if a system ended before anything was measured, or the load was not offered because one had. By chance that
+    /// happens once.
     pub(crate) ended_early: bool,
     /// The subjects that a script has recorded.
     pub(crate) subjects: BTreeSet<Subject>,

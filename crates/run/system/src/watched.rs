@@ -153,8 +153,8 @@ impl WatchedContainers {
         let all = self.project.containers().ok()?;
         let has_failed =
             |one: &&Container| matches!(one.state, ContainerState::Ended { exit_code, .. } if exit_code != 0);
-        let unseen = self.watched.iter().filter(|one| one.started.is_none());
-        all.iter().find(has_failed).map(ended).or_else(|| unseen.filter_map(|one| one.changed(&all)).next())
+        let mut unseen = self.watched.iter().filter(|one| one.started.is_none());
+        all.iter().find(has_failed).map(ended).or_else(|| unseen.find_map(|one| one.changed(&all)))
     }
 
     /// Their services, in the order of their names.

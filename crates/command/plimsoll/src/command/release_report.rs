@@ -6,15 +6,13 @@ use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_analysis::analyse;
 use plimsoll_report::Document;
-use plimsoll_report::release::{Part, release};
+use plimsoll_report::release::{Part, TITLE, release};
 use std::path::{Path, PathBuf};
+
+const README: &str = "README.md";
 
 /// The files and folders of a report.
 const FILES: [&str; 2] = [README, "index.html"];
-const README: &str = "README.md";
-
-/// The begin of its title, in [`README`].
-const TITLE: &str = "# Performance comparison: ";
 const FOLDERS: [&str; 2] = ["graphs", "data"];
 
 pub(super) fn release_report(bundles: &[PathBuf], out: &Path) -> Result<Exit, Failure> {
@@ -69,9 +67,10 @@ fn why_no_folder_for_a_report(names: &[String], out: &Path, results: &[PathBuf])
         return Some(format!("the results {} lie in it", within.display()));
     }
     // A site of somebody else's has files of these names, too.
-    let is_ours = || std::fs::read_to_string(out.join(README)).is_ok_and(|text| text.starts_with(TITLE));
+    let title = format!("# {TITLE}: ");
+    let is_ours = || std::fs::read_to_string(out.join(README)).is_ok_and(|text| text.starts_with(&title));
     let is_strange = !names.is_empty() && !is_ours();
-    is_strange.then(|| format!("its {README} does not begin with `{TITLE}`, as that of a report does"))
+    is_strange.then(|| format!("its {README} does not begin with `{title}`, as that of a report does"))
 }
 
 /// The names in a folder; none where it is not there.

@@ -125,14 +125,15 @@ pub(crate) fn must_compare(compares: bool, flag: &str, what_it_does: &str) -> Re
     ))
 }
 
-/// Refuses `--until-decided` for a study without verdicts or looks, and `doctor --aa` for one whose loads take longer.
+/// Refuses `--until-decided` for a study without verdicts or looks, and `doctor --aa` for one whose loads last as long as their
+/// work takes.
 pub(crate) fn check_extent(study: &Study, extent: Extent) -> Result<(), Failure> {
     if matches!(extent, Extent::AgainstItself(_)) && (study.is_feedback() || study.ends_after_iterations()) {
         return Err(Failure::new(
             Exit::Usage,
             anyhow!(
-                "`doctor --aa` loads a system for 3 s at a time, and the loads of this study end by themselves, later than that: \
-                 its own noise floor tells how much the system differs from itself (`plimsoll run`)"
+                "`doctor --aa` loads a system for 3 s at a time, and a load of this study takes as long as its iterations, or its \
+                 control loop, do: run the study, whose noise floor tells how much the system differs from itself"
             ),
         ));
     }

@@ -50,7 +50,7 @@ fn a_time_counts_the_bracket_and_the_confirmation_once() {
 fn a_search_has_no_looks_to_end_at() {
     let versions = "[factors]\nversion = { levels = [8, 12], compare = true, baseline = 8 }\n\n[system.counter]";
     let study = edited(&edited(STUDY, "[system.counter]", versions), "{port} 8 1000", "{port} {version} 1000");
-    let refused = "`--until-decided` ends a run at a look, and a search for the capacity, a stress test";
+    let refused = "`--until-decided` ends a run at a look, and a search for the capacity, a stress test or a control loop has none";
     Place::with_study(&study).plimsoll(&["plan", "study.toml", "--until-decided"]).with(2).says(&[refused]);
 }
 

@@ -39,10 +39,11 @@ fn a_system_is_held_against_itself() {
 }
 
 #[test]
-fn a_load_that_ends_by_itself_later_is_not_held_against_itself() {
+fn loads_that_end_after_iterations_are_not_held_against_themselves() {
     let counted = edited(TINY, "duration = \"300ms\"", "duration = \"1m\"\niterations = 5000");
     let place = Place::with_study(&counted);
-    let refused = "`doctor --aa` loads a system for 3 s at a time, and the loads of this study end by themselves";
+    let refused =
+        "`doctor --aa` loads a system for 3 s at a time, and a load of this study takes as long as its iterations";
     place.plimsoll(&["doctor", "--aa", "study.toml", "--out", "bundle"]).with(2).says(&[refused]);
     assert!(!place.has("bundle"), "nothing half-written is left");
 }

@@ -159,14 +159,13 @@ fn other_machines(run: &ComparedRun<'_>) -> Vec<NamedValue> {
     let hosts = run.input.starts.iter().flat_map(|start| &start.summary.hosts);
     let but_memory = |host| describe::host(host).into_iter().filter(|(name, _)| name != describe::MEMORY).collect();
     let machines: BTreeSet<Vec<NamedValue>> = hosts.map(but_memory).collect();
-    let named = |(number, values): (usize, Vec<NamedValue>)| {
-        let named = |(name, value): NamedValue| (format!("{name} of other machine {number}"), value);
-        values.into_iter().map(named).collect::<Vec<_>>()
+    let of_machine = |(number, values): (usize, Vec<NamedValue>)| {
+        values.into_iter().map(move |(name, value)| (format!("{name} of other machine {number}"), value))
     };
-    (1..).zip(machines).flat_map(named).collect()
+    (1..).zip(machines).flat_map(of_machine).collect()
 }
 
-/// How many agents generated the load; nothing where this process did.
+/// How many agents generated the load; none where the process of the run did.
 fn agents(run: &ComparedRun<'_>) -> Vec<NamedValue> {
     let most = run.input.starts.iter().flat_map(|start| &start.loads).map(|load| load.summary.agents.len()).max();
     let shown = |agents: usize| if agents == 0 { "none".to_owned() } else { agents.to_string() };

@@ -3,7 +3,7 @@
 use super::graphs::{self, Graph};
 use super::tables::{ChangeRow, ChangeTable};
 use super::users::{SupportedUsers, UsersRow};
-use super::{CaseView, ReleasePage};
+use super::{CaseView, ReleasePage, TITLE};
 use crate::Document;
 use crate::chart::{Axis, Figure, Line as DrawnLine, Panel, Point, Style};
 use crate::page::facts::{Fact, fact};
@@ -38,7 +38,7 @@ pub fn release_of_outside(compared: &Compared) -> Vec<Document> {
         only: only(compared, case),
     };
     let page = ReleasePage {
-        title: format!("Performance comparison: {} against {}", compared.second.name, compared.first.name),
+        title: format!("{TITLE}: {} against {}", compared.second.name, compared.first.name),
         comments: Vec::new(),
         drafted: comments(compared),
         action_items: Vec::new(),

@@ -22,7 +22,7 @@ pub(crate) struct Node<'a> {
 }
 
 /// The place of a key in the study file, as in `in [load]`; none for a key that no table has.
-pub(crate) type LocateKey = fn(&str) -> Option<String>;
+pub(crate) type LocateKey = fn(&str, &str) -> Option<String>;
 
 /// A table of the document.
 pub(crate) struct TableNode<'a> {
@@ -35,9 +35,6 @@ pub(crate) struct TableNode<'a> {
     keys: &'static [Key],
     locate_key: LocateKey,
 }
-
-/// The protocol of the workloads whose keys are told without one.
-const HTTP: &str = " with `protocol = \"http\"`";
 
 impl<'a> Node<'a> {
     pub(crate) fn root(document: &'a DeValue<'a>, locate_key: LocateKey) -> Node<'a> {
@@ -150,11 +147,7 @@ impl<'a> TableNode<'a> {
         let mut misspelt = Vec::new();
         for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(key)) {
             let meant = nearest(key, free.iter().copied());
-            let elsewhere = (self.locate_key)(key).map(|place| {
-                // A workload of another protocol is told which one has the key.
-                let of_protocol = if place == "in [workload]" && self.path == "workload" { HTTP } else { "" };
-                format!("`{key}` belongs {place}{of_protocol}")
-            });
+            let elsewhere = (self.locate_key)(key, &self.path).map(|place| format!("`{key}` belongs {place}"));
             let label = if elsewhere.is_some() { "not a key of this table" } else { "not a key of a study" };
             let near = meant.map(|meant| format!("did you mean `{meant}`?"));
             let help = match (near, elsewhere) {

@@ -277,7 +277,7 @@ impl LoadTable {
         Some(Some(rate.0))
     }
 
-    /// Stages say how many users there are, also where more of them would have to begin than may.
+    /// Refuses `new_users` by which fewer users have begun than the stages ask for.
     fn check_joining(&self, users: &Profile, joining: Joining, faults: &mut Faults) {
         let Some(given) = &self.new_users else { return };
         let mut end = 0.0;

@@ -95,12 +95,16 @@ const KEY_LOCATIONS: [(&str, &[&str]); 28] = [
     ("in [report]", ReportTable::KEYS),
 ];
 
-/// Where `key` belongs, if any table has it: `in [generator] or in [system.NAME]`.
-pub(crate) fn location_of_key(key: &str) -> Option<String> {
+/// Where a key that stands in the table of this path belongs, if any has it: `in [generator] or in [system.NAME]`.
+pub(crate) fn location_of_key(key: &str, table: &str) -> Option<String> {
     // What looks like the user of a database is a slip for the users of a load.
     let has = |keys: &[&str]| keys.contains(&key) && key != "user";
     let mut places: Vec<&str> = KEY_LOCATIONS.iter().filter(|(_, keys)| has(keys)).map(|(place, _)| *place).collect();
     places.dedup_by(|later, earlier| later.starts_with(*earlier));
+    // It stands in the workload, which is of another protocol.
+    if let Some(place) = places.iter_mut().find(|place| table == "workload" && **place == "in [workload]") {
+        *place = "in [workload] with `protocol = \"http\"`";
+    }
     (!places.is_empty()).then(|| places.join(" or "))
 }
 
@@ -119,8 +123,8 @@ mod tests {
             ("proto", "in [workload] with `protocol = \"grpc\"`"),
             ("repeats", "at the top level of the file"),
         ] {
-            assert_eq!(location_of_key(key).as_deref(), Some(home), "{key}");
+            assert_eq!(location_of_key(key, "load").as_deref(), Some(home), "{key}");
         }
-        assert_eq!(location_of_key("colour"), None);
+        assert_eq!(location_of_key("colour", "load"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! `ready`: when a started system counts as ready for load.
 
 use crate::document::{Fault, Faults, FromToml, Node, Schemas, Span, table};
-use crate::table::target::is_host_and_port;
+use crate::table::target::{is_host_and_port, names_port};
 use crate::value::{Command, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::{Probe, Ready};
@@ -61,12 +61,6 @@ impl ReadyValue {
         };
         asked.is_some_and(|asked| names_port(asked, port))
     }
-}
-
-/// True if an address or a URL names this port: `127.0.0.1:8080`, `http://127.0.0.1:8080/health`.
-pub(crate) fn names_port(address: &str, port: u16) -> bool {
-    let after = address.split(&format!(":{port}")).nth(1);
-    after.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
 impl ReadyTable {

@@ -86,6 +86,12 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// True if an address or a URL names this port: `127.0.0.1:8080`, `http://127.0.0.1:8080/health`.
+pub(crate) fn names_port(address: &str, port: u16) -> bool {
+    let after = address.split(&format!(":{port}")).nth(1);
+    after.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+}
+
 pub(crate) fn is_host_and_port(text: &str) -> bool {
     host_and_port(text, None).is_some()
 }

@@ -5,12 +5,11 @@ use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
 use crate::table::http::HttpTable;
 use crate::table::location_of_key;
-use crate::table::ready::names_port;
 use crate::table::script::ScriptTable;
 use crate::table::sql::SqlTable;
 use crate::table::storage::StorageTable;
 use crate::table::store::StoreTable;
-use crate::table::target::{Address, TlsTable};
+use crate::table::target::{Address, TlsTable, names_port};
 use crate::table::value_check;
 use crate::value::{Literal, PositiveTimeSpan, Problem, Scalar, Scope, Templated, keyword, resolve_optional};
 use plimsoll_model::factor::Level;
@@ -294,7 +293,7 @@ impl FromToml for WorkloadTable {
 
 /// Whether the key that says what users do is only misspelt, which is a fault.
 fn is_misspelt(table: &TableNode<'_>, faults: &mut Faults) -> bool {
-    let strange = table.entries().iter().filter(|(key, _)| location_of_key(key).is_none());
+    let strange = table.entries().iter().filter(|(key, _)| location_of_key(key, "workload").is_none());
     let slip = strange.filter_map(|(key, node)| Some((key, node, did_you_mean(key, ["protocol", "script"])?))).next();
     let Some((key, node, near)) = slip else { return false };
     let fault = Fault::error(&node.place(), format!("unknown key `{key}` in `workload`"));

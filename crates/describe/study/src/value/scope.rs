@@ -330,7 +330,7 @@ impl Known<'_> {
     }
 }
 
-/// What a placeholder such as `web.address` is called of the first instance: `web-1.address`.
+/// The placeholder of the first instance for one such as `web.address`: `web-1.address`.
 fn first_instance(name: &str) -> Option<String> {
     let (system, part) = name.split_once('.')?;
     Some(format!("{}.{part}", instance_name(system, 1)))
@@ -362,7 +362,7 @@ pub(crate) fn unknown_placeholder<'a>(
             _ => format!("say whose, as in `{{{meant}}}`"),
         }
     } else if let Some(first) = first_instance(name).filter(|first| known.clone().any(|known| known == first)) {
-        format!("it has several instances: say which, as in `{{{first}}}`")
+        format!("the system has several instances: say which, as in `{{{first}}}`")
     } else if let Some(meant) = nearest(name, known.clone()) {
         format!("did you mean `{meant}`?")
     } else if is_key {

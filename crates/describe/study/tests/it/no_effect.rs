@@ -108,5 +108,5 @@ fn a_key_of_another_protocol_is_told_with_it() {
 #[test]
 fn an_instance_is_named_by_its_number() {
     let several = [("ready = { tcp", "instances = 2\nready = { tcp")];
-    tells(&several, "it has several instances: say which, as in `{counter-1.address}`");
+    tells(&several, "the system has several instances: say which, as in `{counter-1.address}`");
 }
