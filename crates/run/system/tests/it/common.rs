@@ -67,8 +67,15 @@ impl Place {
         processes.filter(|process| marked(process) && !outsider(process)).map(|process| process.pid()).collect()
     }
 
-    pub(crate) fn wait_for_alive(&self, count: usize) {
-        wait_until(&format!("{count} processes of the system"), || self.alive().len() == count);
+    /// Waits for so many processes of the system, and returns them: while one executes another program it has no environment,
+    /// so that it may not be among those of the next look.
+    pub(crate) fn wait_for_alive(&self, count: usize) -> Vec<i32> {
+        let mut alive = Vec::new();
+        wait_until(&format!("{count} processes of the system"), || {
+            alive = self.alive();
+            alive.len() == count
+        });
+        alive
     }
 }
 

@@ -120,8 +120,8 @@ fn a_system_holds_no_socket_of_plimsoll() {
     let place = Place::new();
     let _held = TcpListener::bind("127.0.0.1:0").unwrap();
     let system = launcher().start(&place.system("exec sleep 1000"), &place.output()).unwrap();
-    place.wait_for_alive(1);
-    let files = procfs::process::Process::new(place.alive()[0]).unwrap().fd().unwrap();
+    let alive = place.wait_for_alive(1);
+    let files = procfs::process::Process::new(alive[0]).unwrap().fd().unwrap();
     let sockets = files.flatten().filter(|file| matches!(file.target, FDTarget::Socket(_))).count();
     assert_eq!(sockets, 0, "neither a lifeline nor a socket of Plimsoll");
     system.stop().unwrap();
@@ -198,7 +198,7 @@ fn many_systems_run_side_by_side() {
         let threads: Vec<_> = places.iter().map(|place| scope.spawn(move || start(place))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    places.iter().for_each(|place| place.wait_for_alive(2));
+    places.iter().for_each(|place| drop(place.wait_for_alive(2)));
     for (system, place) in systems.into_iter().zip(&places) {
         assert!(system.stop().unwrap().took < PATIENCE, "no lifeline is held by another system");
         assert_eq!(place.alive(), [0; 0]);
